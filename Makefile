@@ -1,0 +1,96 @@
+# Two commands matter: `make research Q="..."` and `make test`. Each builds .venv from the hash-locked requirements
+# when it is missing or older than what it was built from.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
+UV     := .venv-lock/bin/uv
+UV_PIN := uv==0.13.9
+
+# The question reaches the recipe through the environment, as typed: neither make nor the shell expands a `$` in it.
+override Q := $(value Q)
+override DOCS := $(value DOCS)
+export Q DOCS MODEL
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+.PHONY: help research install test check lint bench lock clean
+
+help:
+	@echo 'make research Q="How does ...?"   research a question; prints the report and where it is kept'
+	@echo '              DOCS=path           your own files instead of the embedded ones (txt md rst html pdf docx)'
+	@echo '              MODEL=provider/name a language model; without one the report is made of quotations'
+	@echo '              ARGS="--profile deep"   any other option of `fathom research --help`'
+	@echo 'make install                      only build .venv, for the commands in .venv/bin (fathom, prefect)'
+	@echo 'make test                         run the tests            (ARGS="-k store" for some of them)'
+	@echo 'make check                        format, lint, types, tests: what a change must pass'
+	@echo 'make bench                        measure what the pipeline itself costs, against scripted providers'
+	@echo 'make lock                         resolve the requirements again  (ARGS=--upgrade for newer versions)'
+	@echo 'make clean                        remove .venv and caches; artifacts stay'
+	@echo
+	@echo 'The first call installs into .venv, with PYTHON=python3.12 if you choose one (3.11 or later).'
+
+ifeq ($(strip $(value Q)),)
+research:
+	@echo 'What shall be researched?   make research Q="How does Python look up an attribute on an instance?"' >&2
+	@exit 2
+else
+research: $(VENV)/.runtime
+	@$(BIN)/fathom research $${DOCS:+--docs "$$DOCS"} $${MODEL:+--model "$$MODEL"} $(ARGS) -- "$$Q"
+endif
+
+install: $(VENV)/.runtime
+
+test: $(VENV)/.dev
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+
+check: lint test
+
+bench: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.pipeline $(ARGS)
+
+# A finished installation is brought up to date in place, an interrupted one is made anew.
+# --compile because PYTHONDONTWRITEBYTECODE may be set: without bytecode every start takes twice as long.
+$(VENV)/.runtime: requirements.lock pyproject.toml
+	@test -e $@ || { $(NEW_VENV); }
+	@echo 'Installing Fathom into $(VENV) (a minute or two the first time) ...' >&2
+	@rm -f $@
+	@$(PIP) install --compile --require-hashes --no-deps -r requirements.lock
+	@$(PIP) install --no-build-isolation --no-deps --editable .
+	@touch $@
+
+define NEW_VENV
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo '$(PYTHON) is missing or older than 3.11; choose another: make PYTHON=python3.12 ...' >&2; exit 1; }; \
+$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	{ echo '$(PYTHON) has no venv module; install it (Debian, Ubuntu: apt install python3-venv)' >&2; exit 1; }; \
+$(PYTHON) -m venv --clear $(VENV)
+endef
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
+	@echo 'Installing what the tests and checks need ...' >&2
+	@$(PIP) install --compile --require-hashes --no-deps -r requirements-dev.lock
+	@touch $@
+
+# The versions already locked are kept where they still fit. No index address goes into the files.
+COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --quiet --no-annotate \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --group build $(ARGS)
+
+lock: $(UV)
+	@$(COMPILE) --output-file requirements.lock
+	@$(COMPILE) --group dev --constraint requirements.lock --output-file requirements-dev.lock
+
+$(UV):
+	@$(PYTHON) -m venv --clear .venv-lock
+	@.venv-lock/bin/python -m pip --disable-pip-version-check --quiet install $(UV_PIN)
+
+clean:
+	@rm -rf .venv .venv-lock .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	@find fathom tasks flows tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

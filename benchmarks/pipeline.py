@@ -1,0 +1,230 @@
+"""What the pipeline itself costs, against scripted providers of known speed: `python -m benchmarks.pipeline`.
+
+Starts a Prefect server and the stub providers of the tests as processes of their own, then runs `fathom research` in a
+fresh process, as a user would, several times. Times come from the stub's log and from the operating system's own
+accounting of the finished process; counts from the stub's log. Absolute seconds depend on the machine: compare within
+one run, and read the medians.
+
+    overhead        seconds from the first provider request to the end of the process, less those in which at least one
+                    request was under way: what the pipeline adds to the critical path of provider calls
+    task            overhead divided by the task runs of the flow run
+    first call      seconds from the start of the process to the first provider request
+    memory          peak resident set of the process
+    prompt a page   prompt tokens of all model calls, divided by the pages whose text was read
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+QUERY = "How do tides form on moons with liquid methane seas?"
+
+
+@dataclass
+class Run:
+    """One measured run; times in seconds, memory in MB."""
+
+    wall: float
+    critical_path: float
+    overhead: float
+    first_call: float
+    memory_mb: float
+    task_runs: int
+    ms_per_task: float
+    llm_calls: int
+    tool_calls: int
+    prompt_tokens: int
+    pages: int
+    prompt_tokens_per_page: float
+    largest_prompt: int
+    context_reduction: float
+
+
+def _environment(home: Path, **extra: str) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONDONTWRITEBYTECODE") if name in os.environ}
+    return {
+        **kept,
+        "HOME": str(home),
+        "PYTHONPATH": str(ROOT),
+        "PREFECT_HOME": str(home / ".prefect"),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        **extra,
+    }
+
+
+@contextmanager
+def _server(home: Path, port: int) -> Iterator[str]:
+    """Run a Prefect server."""
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    with (home / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, env=_environment(home), stdout=log, stderr=log)
+        try:
+            url = f"http://127.0.0.1:{port}/api"
+            _wait_for(f"{url}/health")
+            yield url
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+@contextmanager
+def _stubs(home: Path, log: Path, options: list[str]) -> Iterator[str]:
+    """Run the scripted providers and return their address."""
+    port_file = log.with_suffix(".port")
+    command = [sys.executable, "-m", "tests.stubs", "--port-file", str(port_file), "--log", str(log), *options]
+    process = subprocess.Popen(command, env=_environment(home), cwd=ROOT)
+    try:
+        while not port_file.exists():
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port_file.read_text().strip()}"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _wait_for(url: str, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def _covered(spans: list[tuple[float, float]]) -> float:
+    """Return the length of a union of intervals."""
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def _task_runs(api: str, flow_run_id: str) -> int:
+    body = json.dumps({"task_runs": {"flow_run_id": {"any_": [flow_run_id]}}}).encode()
+    request = urllib.request.Request(f"{api}/task_runs/count", body, {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return int(json.load(response))
+
+
+def measure(api: str, home: Path, options: list[str], arguments: list[str]) -> Run:
+    """Run the command line once and read off what it cost."""
+    with tempfile.TemporaryDirectory(dir=home) as folder:
+        log = Path(folder) / "stub.jsonl"
+        with _stubs(home, log, options) as url:
+            env = _environment(
+                home,
+                PREFECT_API_URL=api,
+                OPENAI_API_KEY="stub",
+                OPENAI_BASE_URL=f"{url}/v1",
+                TAVILY_API_KEY="stub",
+                TAVILY_BASE_URL=url,
+            )
+            command = [sys.executable, "-m", "flows.cli", "research", QUERY, "--model", "openai/stub", "--json"]
+            command += ["--quiet", "--artifacts", str(Path(folder) / "artifacts"), *arguments]
+            began = time.monotonic()
+            process = subprocess.Popen(command, env=env, cwd=ROOT, stdout=subprocess.PIPE)
+            assert process.stdout
+            printed = process.stdout.read()
+            _pid, status, used = os.wait4(process.pid, 0)
+            ended = time.monotonic()
+        if status:
+            raise SystemExit(f"the run failed: {printed.decode()}")
+        return _read_off(json.loads(printed), _spans(log), began, ended, used.ru_maxrss / 1024, api)
+
+
+def _spans(log: Path) -> list[dict[str, Any]]:
+    """Return the answered requests of a stub's log, with their start and end."""
+    started: dict[int, float] = {}
+    answered: list[dict[str, Any]] = []
+    for line in log.read_text().splitlines():
+        event = json.loads(line)
+        if event["event"] == "start":
+            started[event["n"]] = event["time"]
+        else:
+            answered.append({**event, "start": started[event["n"]], "end": event["time"]})
+    return answered
+
+
+def _read_off(
+    result: dict[str, Any], requests: list[dict[str, Any]], began: float, ended: float, memory: float, api: str
+) -> Run:
+    critical = _covered([(r["start"], r["end"]) for r in requests])
+    first = min(r["start"] for r in requests)
+    llm = [r["usage"]["prompt_tokens"] for r in requests if r["kind"] == "llm"]
+    artifacts = [json.loads(p.read_text()) for p in Path(result["artifacts"]).glob("*__web_*.json")]
+    pages = len({page["source_id"] for artifact in artifacts for page in artifact["results"] if page["full"]})
+    tasks = _task_runs(api, result["run_id"])
+    overhead = ended - first - critical
+    return Run(
+        wall=ended - began,
+        critical_path=critical,
+        overhead=overhead,
+        first_call=first - began,
+        memory_mb=memory,
+        task_runs=tasks,
+        ms_per_task=1000 * overhead / tasks,
+        llm_calls=len(llm),
+        tool_calls=len(requests) - len(llm),
+        prompt_tokens=sum(llm),
+        pages=pages,
+        prompt_tokens_per_page=sum(llm) / pages,
+        largest_prompt=max(llm),
+        context_reduction=result["metrics"]["context_reduction"],
+    )
+
+
+TARGETS = {
+    "overhead": "at most 1.0",
+    "ms_per_task": "at most 15",
+    "first_call": "at most 4",
+    "memory_mb": "at most 250",
+    "prompt_tokens_per_page": "below 3000",
+    "context_reduction": "at least 0.80",
+}
+
+
+def main() -> None:
+    """Print the table, or JSON lines."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--page-bytes", type=int, default=20_000)
+    parser.add_argument("--port", type=int, default=24_217, help="of the Prefect server this starts")
+    parser.add_argument("--json", action="store_true", help="one JSON line a run")
+    options = parser.parse_args()
+    stub = ["--llm-delay", "0.5", "--search-delay", "0.3", "--page-bytes", str(options.page_bytes)]
+    with tempfile.TemporaryDirectory(prefix="fathom-bench-") as folder:
+        home = Path(folder)
+        with _server(home, options.port) as api:
+            measure(api, home, ["--page-bytes", "4000"], ["--depth", "1"])  # warms file caches and the server
+            runs = [measure(api, home, stub, ["--depth", "2"]) for _ in range(options.runs)]
+    if options.json:
+        print("\n".join(json.dumps(asdict(run)) for run in runs))
+        return
+    print(f"{options.runs} runs, 3 steps x 2 rounds, model 500 ms, search 300 ms, pages of {options.page_bytes} bytes")
+    print(f"{'':24}{'min':>10}{'median':>10}{'max':>10}   target")
+    for name in asdict(runs[0]):
+        values = [float(getattr(run, name)) for run in runs]
+        row = "".join(f"{value:10.2f}" for value in (min(values), statistics.median(values), max(values)))
+        print(f"{name:24}{row}   {TARGETS.get(name, '')}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Fathom's engine: from a question to a cited report, without knowing what runs it.
+
+The pipeline itself lives in `flows`; what is public here is what a caller configures, receives and catches.
+"""
+
+from fathom.errors import FathomError, ModelError, StoreError, ToolError, UserError
+from fathom.models import Ending, Metrics, Note, Plan, PlanStep, Report, RunResult, Source
+from fathom.progress import Event, listen
+from fathom.settings import CompressionSettings, Profile, ResearchSettings, Role, RoleModel
+
+__all__ = [
+    "CompressionSettings",
+    "Ending",
+    "Event",
+    "FathomError",
+    "Metrics",
+    "ModelError",
+    "Note",
+    "Plan",
+    "PlanStep",
+    "Profile",
+    "Report",
+    "ResearchSettings",
+    "Role",
+    "RoleModel",
+    "RunResult",
+    "Source",
+    "StoreError",
+    "ToolError",
+    "UserError",
+    "listen",
+]

@@ -1,0 +1,52 @@
+"""Citations in prose: `[S1a2b3c]` while the research runs, `[1]` in what a person reads.
+
+A model sees and writes ids only. Ids that were never given are removed here, so no citation can point at anything
+that was not retrieved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+__all__ = ["cited_ids", "number_citations", "with_known_ids", "without_citations"]
+
+_ID = r"S[0-9a-f]{6,64}"
+_GROUP = re.compile(rf"\s*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
+
+
+def cited_ids(text: str) -> list[str]:
+    """Return the source ids cited in a text, in order of first use, each once."""
+    found = (source_id for group in _GROUP.finditer(text) for source_id in re.findall(_ID, group[1]))
+    return list(dict.fromkeys(found))
+
+
+def with_known_ids(text: str, known: Collection[str]) -> str:
+    """Return the text without citations of ids that are not known; one pair of brackets an id."""
+
+    def keep(group: re.Match[str]) -> str:
+        kept = [i for i in dict.fromkeys(re.findall(_ID, group[1])) if i in known]
+        return (" " if group.start() and kept else "") + "".join(f"[{i}]" for i in kept)
+
+    return _GROUP.sub(keep, text)
+
+
+def without_citations(text: str) -> str:
+    """Return the text with every citation removed."""
+    return _GROUP.sub("", text)
+
+
+def number_citations(texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Replace ids by numbers in order of first use.
+
+    Returns:
+        The texts with `[1]`, `[2]`, ... and the ids in that order.
+    """
+    order: dict[str, int] = {}
+
+    def number(group: re.Match[str]) -> str:
+        numbers = [order.setdefault(i, len(order) + 1) for i in re.findall(_ID, group[1])]
+        lead = " " if group[0][0].isspace() else ""
+        return lead + "".join(f"[{n}]" for n in dict.fromkeys(numbers))
+
+    return [_GROUP.sub(number, text) for text in texts], list(order)

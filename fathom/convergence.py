@@ -1,0 +1,52 @@
+"""Whether another round follows: one pure decision with a typed reason."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from fathom.models import Reflection
+
+__all__ = ["Decision", "Reason", "decide"]
+
+
+class Reason(StrEnum):
+    """Why the research goes on or stops."""
+
+    gaps = "gaps remain"
+    sufficient = "the evidence suffices"
+    depth = "the last round is done"
+    nothing_new = "the round brought nothing new"
+    no_follow_up = "no follow-up was proposed"
+    no_evidence = "nothing was found"
+
+
+class Decision(NamedTuple):
+    """Whether to go on, and why."""
+
+    go_on: bool
+    reason: Reason
+
+
+def decide(
+    *, round_number: int, depth: int, reflection: Reflection | None, new_notes: int, notes: int, sufficiency: int
+) -> Decision:
+    """Decide after a round.
+
+    Args:
+        round_number: the finished round, from 1.
+        depth: most rounds allowed.
+        reflection: the critic's view; None when the profile has no reflection.
+        new_notes: useful notes that this round brought.
+        notes: useful notes so far.
+        sufficiency: score from which the evidence suffices, 1-10.
+    """
+    if reflection is not None and notes and reflection.sufficiency_score >= sufficiency:
+        return Decision(False, Reason.sufficient)
+    if reflection is None or round_number >= depth:
+        return Decision(False, Reason.depth if notes else Reason.no_evidence)
+    if not reflection.follow_up_steps:
+        return Decision(False, Reason.no_follow_up if notes else Reason.no_evidence)
+    if round_number > 1 and not new_notes:
+        return Decision(False, Reason.nothing_new if notes else Reason.no_evidence)
+    return Decision(True, Reason.gaps)

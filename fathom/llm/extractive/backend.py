@@ -1,0 +1,35 @@
+"""The model-free backend: every role answered by a pure function of its request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fathom.llm.base import Completion, ModelCall
+from fathom.llm.extractive.compressor import compress
+from fathom.llm.extractive.critic import reflect
+from fathom.llm.extractive.planner import plan
+from fathom.llm.extractive.reporter import outline, write_section
+from fathom.llm.extractive.researcher import decide
+from fathom.models import Usage
+from fathom.roles import Answer, Text
+
+__all__ = ["ExtractiveBackend"]
+
+_ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
+    "planner": plan,
+    "researcher": decide,
+    "compressor": compress,
+    "critic": reflect,
+    "outline": outline,
+    "section": write_section,
+}
+
+
+class ExtractiveBackend:
+    """Computes answers from the request alone: the same bytes every time, no model, no network, no cost."""
+
+    async def complete(self, call: ModelCall) -> Completion:
+        """Answer one request."""
+        answer = _ANSWERS[call.spec.name](call.request)
+        return Completion(text=answer.text if isinstance(answer, Text) else answer.model_dump_json(), usage=Usage())

@@ -1,0 +1,115 @@
+"""Compressing without a model: the sentences of a tool's output that say most about the step, as they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fathom.llm.extractive.reading import reads_alone, units
+from fathom.llm.extractive.wording import clip, topic_terms, with_related
+from fathom.models import SourceText
+from fathom.roles import CompressAnswer, CompressRequest
+from fathom.text import Passage, Pick, Sentence, best_sentences, count_tokens, count_words, split_sentences, terms
+
+__all__ = ["compress"]
+
+NOT_USEFUL = CompressAnswer(summary_title="", summary="", extraction=[], is_useful=False)
+
+MESSAGE_TOKENS = 40  # of the note's JSON: field names, the title, the artifact's file
+CITATION_TOKENS = 8
+SUMMARY_SHARE = 0.35  # of the note's tokens; the bullets, which a report quotes, get the rest
+SUMMARY_SENTENCES = (3, 6)
+TITLE_WORDS = (5, 12)
+HELD = 2 / 5  # share of the step title's terms that one passage must hold for the output to be useful
+STEP_WEIGHT, DESCRIPTION_WEIGHT, PLAN_WEIGHT = 1.0, 0.4, 0.4
+
+
+def compress(request: CompressRequest) -> CompressAnswer:
+    """Return a note of quotations, or one that is not useful if nothing answers the step."""
+    weights = _weights(request)
+    texts = [Passage(text.text, f"{text.title} {text.location}") for text in request.texts]
+    room = max(0, request.max_note_tokens - MESSAGE_TOKENS)
+    picks = best_sentences(
+        weights, texts, int(room * (1 - SUMMARY_SHARE)), split=units, usable=reads_alone, overhead=CITATION_TOKENS
+    )
+    if not _is_relevant(request, picks):
+        return NOT_USEFUL
+    summary = _summary(picks, int(room * SUMMARY_SHARE))
+    return CompressAnswer(
+        summary_title=_title(request, request.texts[picks[0].text]),
+        summary=_at_least_three(summary, request.texts[picks[0].text]),
+        extraction=[
+            f"{pick.sentence.clean} [{request.texts[pick.text].source_id}]" for pick in _in_reading_order(picks)
+        ],
+        is_useful=True,
+    )
+
+
+def _weights(request: CompressRequest) -> Mapping[str, float]:
+    weights: dict[str, float] = {}
+    for text, weight in (
+        (request.step_title, STEP_WEIGHT),
+        (request.step_description, DESCRIPTION_WEIGHT),
+        (request.plan_title, PLAN_WEIGHT),
+    ):
+        for term in topic_terms(text):
+            weights.setdefault(term, weight)
+    return with_related(weights)
+
+
+def _is_relevant(request: CompressRequest, picks: Sequence[Pick]) -> bool:
+    """Whether some chosen passage, with the title it stands under, holds enough of what the step asks."""
+    wanted = set(topic_terms(request.step_title)) or set(topic_terms(request.step_description))
+    for pick in picks:
+        source = request.texts[pick.text]
+        own = set(terms(pick.sentence.text)) & wanted
+        held = own | (set(terms(f"{source.title} {source.location}")) & wanted)
+        if own and len(held) >= max(min(2, len(wanted)), HELD * len(wanted)):
+            return True
+    return False
+
+
+def _in_reading_order(picks: Sequence[Pick]) -> list[Pick]:
+    return sorted(picks, key=lambda pick: (pick.text, pick.sentence.start))
+
+
+def _summary(picks: Sequence[Pick], room: int) -> list[Pick]:
+    """Return the best picks for the summary: three sentences at least, then as many as there is room for."""
+    least, most = SUMMARY_SENTENCES
+    chosen: list[Pick] = []
+    sentences = 0
+    for pick in picks:
+        length = len(split_sentences(pick.sentence.clean))
+        cost = count_tokens(pick.sentence.clean)
+        if sentences + length > most or (sentences >= least and cost > room):
+            continue
+        chosen.append(pick)
+        sentences += length
+        room -= cost
+    return _in_reading_order(chosen or picks[:1])
+
+
+def _at_least_three(picks: Sequence[Pick], source: SourceText) -> str:
+    """Return the summary's text; where the output has less to say, it says where that stands."""
+    text = " ".join(_closed(pick.sentence) for pick in picks)
+    for addition in (
+        f"The source is titled “{' '.join(source.title.split())}”.",
+        "Nothing else in it concerns this step.",
+    ):
+        if len(split_sentences(text)) < SUMMARY_SENTENCES[0]:
+            text = f"{text} {addition}"
+    return text
+
+
+def _closed(unit: Sentence) -> str:
+    return unit.clean if not unit.clean[-1].isalnum() else f"{unit.clean}."
+
+
+def _title(request: CompressRequest, source: SourceText) -> str:
+    """Return 5 to 12 words: what the best source is called, and what the step asked of it."""
+    least, most = TITLE_WORDS
+    name = clip(source.location or source.title, most - 4)
+    title = clip(f"{name}: {request.step_title}", most) if name else clip(request.step_title, most)
+    for more in (request.plan_title, request.step_description):
+        if count_words(title) < least:
+            title = clip(f"{title}, {more}", most)
+    return title if count_words(title) >= least else clip(f"Findings on the step {title} from one source", most)

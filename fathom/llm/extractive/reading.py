@@ -1,0 +1,128 @@
+"""Which pieces of a text can stand alone in a note or a report.
+
+A quotation that opens with "It" or ends with "as follows:" says nothing by itself. So sentences that lean on the one
+before are joined with it, and what still leans, or is a signature, table rubble or code, is not quoted at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from fathom.llm.extractive.wording import is_verb
+from fathom.text import Sentence, count_words, split_sentences
+
+__all__ = ["reads_alone", "units"]
+
+MAX_WORDS = 60
+MIN_WORDS = 5
+
+_LEANING = re.compile(
+    r"(?:This|These|Those|Else|First,|(?:All|Any|Every|Each) other|That|It|Its|They|Their|Them|He|She|His|Her|Such|Otherwise|Then|Thus|Hence|Therefore|"
+    r"However|Instead|But|And|Or|So|Also|Moreover|Furthermore|Similarly|Likewise|Conversely|Nevertheless|Consequently|"
+    r"Accordingly|Finally|Second|Third|Next|Here|There|Because of this|For (?:example|instance|this|these)|In (?:this|these|that|such|"
+    r"both|either|contrast|addition|other words|particular|the (?:above|former|latter|following))|As a (?:result|consequence)|"
+    r"On the (?:other hand|contrary)|By (?:contrast|this)|If (?:this|it|they|that|so|not)\b|When (?:this|it|they)\b|"
+    r"(?:\w+ ){0,3}(?:these|those|this|them|do so|doing so)\b(?! (?:is|are|was|were) (?:a|an|the)\b)|"
+    r"Both|Neither|The (?:former|latter|above|same|following|other|others|second|third|rest)|"
+    r"Dies|Diese|Dieser|Dieses|Er|Sie|Es|Sein|Seine|Ihr|Ihre|Dabei|Dadurch|Daher|Deshalb|Damit|Danach|Dann|Jedoch|"
+    r"Außerdem|Zudem|Aber|Und|Oder|Hier|Dort)\b|(?:这|它|他们|她|其|此|因此|但|而且|これ|それ|この|その|しかし|また)"
+)
+_POINTING = re.compile(
+    r"\b(?:can|may|will) be found in\b|(?:^For (?:more|further|additional|details|information)\b)|described in (?:dedicated|the|section|detail)\b|"
+    r"(?:^(?:See|Refer|Compare|Consult|Click|Read more|Note:|Example|Siehe|Copyright|Retrieved|Changed in version|"
+    r"New in version|Added in version|Deprecated since)\b)"
+    r"|\b(?:as follows|the following|(?:see|described|listed|shown|discussed|mentioned) (?:above|below|later|earlier|in section)|"
+    r"(?:examples?|table|figure|code|list|sections?) (?:above|below)|following (?:example|code|table|sections?|methods?)|"
+    r"(?:next|previous) section|this (?:section|chapter|page|table|figure))\b"
+)
+_ALSO = re.compile(r"\b(?:as well|too)\.$")
+_THIS = re.compile(
+    r"\b[Tt]his (?:method|function|class|statement|fashion|way|manner|case|feature|option|module|value|dictionary|"
+    r"example|approach|process|effect|reason|list|table|article|document)\b"
+)
+_SUBJECTLESS = re.compile(
+    r"(?:Called|Returns?|Raised?|Raises|Implements?|Creates?|Defines?|Deletes?|Sets?|Gets?|Performs?|Customizes?|"
+    r"Enters?|Exits?|Executes?|Checks?|Converts?|Computes?|Used|Should|Must|Can|May|Is|Are|Invoked|Same|Like)\b"
+)
+_ENDS = re.compile(r"[.!?。！？…][\"'”’»)\]）」』*_]*(?:\s*\[\w{1,12}\])*$")
+_OPENS = re.compile(r"[\"'“„«(\[「『*_]*(?:[^\W_a-z]|[\u3040-\u9fff\uac00-\ud7af])|[\"'“„«(]+\w|__\w")
+_SYMBOLS = re.compile(r"[=<>{}|\\^~@#$*+/]|::|--|\)\.|\(\)\(")
+_EMPHASIS = re.compile(r"(\*{1,2})(\w[^*]*)\1")
+_TERM = re.compile(r"(?=\S*[._(])(?:(?:async|class|exception|property) )*[\w.]+(?:\(.{0,80}\))?\Z")
+_SHORT_REFERENCE = re.compile(r"(?:The|If the|When the|If no|If any) ")
+_LABEL = re.compile(r"(?:Note|Hint|Tip|Warning|Important|Caution|CPython implementation detail|Hinweis):\s+(?=\S)")
+_SHORT_WORDS = {"T": 14, "I": 26, "W": 26}  # by the first letter of the reference
+
+
+def units(text: str) -> list[Sentence]:
+    """Return the sentences of a text, those that lean on the one before joined with it, in the text's own characters.
+
+    A term on a line of its own, `object.__get__(self, instance)`, is joined with the first sentence on it.
+    """
+    joined: list[Sentence] = []
+    for sentence in map(_unlabelled, split_sentences(text)):
+        if joined and _belongs(joined[-1], sentence):
+            first = joined.pop()
+            whole = text[first.start : sentence.end]
+            sentence = Sentence(whole, first.start, sentence.end, "prose", sentence.paragraph)
+        joined.append(sentence)
+    sizes = Counter(unit.paragraph for unit in joined)
+    return [
+        unit._replace(kind="heading") if sizes[unit.paragraph] == 1 and _is_noun_phrase(unit.clean) else unit
+        for unit in joined
+    ]
+
+
+def reads_alone(unit: Sentence) -> bool:
+    """Whether a unit is a complete statement that can be understood without its surroundings."""
+    text = unit.clean
+    if unit.kind not in ("prose", "item") or not MIN_WORDS <= count_words(text) <= MAX_WORDS:
+        return False
+    if not _ENDS.search(text[-40:]) and not (unit.kind == "item" and text[-1].isalnum() and count_words(text) > 8):
+        return False
+    if text.endswith("?") or not (_OPENS.match(text) or _TERM.match(_first_line(unit))):
+        return False
+    if _ALSO.search(text) or _LEANING.match(text.lstrip('("“')) or _POINTING.search(text):
+        return False
+    if _SUBJECTLESS.match(text) or text[0] == "(" or _THIS.search(text.split(". ")[0]):
+        return False
+    if _TERM.match(_first_line(unit)) and _is_noun_phrase(text[len(_first_line(unit)) :].strip()):
+        return False
+    return len(_SYMBOLS.findall(_EMPHASIS.sub(r"\2", text))) * 30 <= len(text) and _balanced(text)
+
+
+def _belongs(first: Sentence, second: Sentence) -> bool:
+    """Whether a sentence only makes sense together with what comes before it."""
+    if second.kind not in ("prose", "item") or count_words(first.text) + count_words(second.text) > MAX_WORDS:
+        return False
+    if first.kind in ("code", "heading"):
+        return bool(_TERM.match(first.text)) and second.kind == "prose"
+    if first.paragraph != second.paragraph or first.kind not in ("prose", "item"):
+        return False
+    if not _ENDS.search(first.clean[-40:]):
+        return False
+    text = second.clean
+    return bool(_LEANING.match(text) or (_SHORT_REFERENCE.match(text) and count_words(text) <= _SHORT_WORDS[text[0]]))
+
+
+def _unlabelled(sentence: Sentence) -> Sentence:
+    """Return the sentence without a label such as "Note:" before it."""
+    label = _LABEL.match(sentence.text)
+    if not label:
+        return sentence
+    return sentence._replace(text=sentence.text[label.end() :], start=sentence.start + label.end())
+
+
+def _first_line(unit: Sentence) -> str:
+    return unit.text.split("\n", 1)[0].strip()
+
+
+def _is_noun_phrase(text: str) -> bool:
+    """Whether a short "The ... ." has no verb we know, as the entries of a glossary or of a list of links."""
+    words = text.lower().rstrip(".").split() or [""]
+    return words[0] in ("the", "a", "an") and len(words) <= 20 and not any(map(is_verb, words, ["", *words[:-1]]))
+
+
+def _balanced(text: str) -> bool:
+    return text.count("(") == text.count(")") and text.count("“") == text.count("”") and text.count('"') % 2 == 0

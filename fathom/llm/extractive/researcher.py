@@ -1,0 +1,46 @@
+"""Deciding without a model: the step's own queries first, one broader query if they brought nothing."""
+
+from __future__ import annotations
+
+from fathom.llm.extractive.wording import keywords
+from fathom.roles import ResearchAnswer, ResearchRequest
+from fathom.roles.researcher import ToolCallAnswer
+
+__all__ = ["decide"]
+
+SEARCH_TOOLS = ("documents", "web_search")
+"""Tools that take a query. The artifact tools read what was read before, which brings no new evidence."""
+
+
+def decide(request: ResearchRequest) -> ResearchAnswer:
+    """Return the next calls, or that the step is done."""
+    wanted = request.step.tools or SEARCH_TOOLS
+    tools = [name for name in SEARCH_TOOLS if name in request.tools and name in wanted]
+    tools = tools or [name for name in SEARCH_TOOLS if name in request.tools]
+    tried = {(call.tool, _folded(call.input)) for call in request.tried}
+    if not tried:
+        return _answer(request, tools, request.step.queries or [_broad(request)], tried)
+    if any(str(note.step_id) == str(request.step.step_id) for note in request.notes):
+        return ResearchAnswer(done=True)
+    return _answer(request, tools, [*request.step.queries, _broad(request)], tried)
+
+
+def _answer(
+    request: ResearchRequest, tools: list[str], queries: list[str], tried: set[tuple[str, str]]
+) -> ResearchAnswer:
+    calls = [(tool, query) for query in queries for tool in tools if (tool, _folded(query)) not in tried]
+    if not calls:
+        return ResearchAnswer(done=True)
+    return ResearchAnswer(calls=[ToolCallAnswer(tool=tool, input=query) for tool, query in calls[: request.breadth]])
+
+
+def _broad(request: ResearchRequest) -> str:
+    """Return a query of the step's own words, or of the question's where the step has too few."""
+    words = keywords(request.step.title)
+    if len(words) < 2:
+        words = list(dict.fromkeys([*words, *keywords(request.query)]))
+    return " ".join(words[:6]) or request.query
+
+
+def _folded(query: str) -> str:
+    return " ".join(query.lower().split())

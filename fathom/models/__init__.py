@@ -1,0 +1,53 @@
+"""The nouns of a research run, from the plan to the run's result.
+
+Plain data, no behaviour beyond what a noun can say of itself. What a model (LLM) fills lives with its role in
+`fathom.roles`; these are what the pipeline passes on, stores and reads back.
+"""
+
+from fathom.models.base import Model
+from fathom.models.evidence import (
+    Call,
+    Document,
+    Note,
+    NoteMessage,
+    Source,
+    SourceText,
+    StepOutcome,
+    ToolCall,
+    ToolFailure,
+    ToolOutput,
+    ToolResult,
+    Usage,
+)
+from fathom.models.plan import Contradiction, Gap, Plan, PlanStep, Priority, Reflection, StepStatus
+from fathom.models.run import Ending, Metrics, Report, ReportSection, RunManifest, RunResult, StepCoverage
+
+__all__ = [
+    "Call",
+    "Contradiction",
+    "Document",
+    "Ending",
+    "Gap",
+    "Metrics",
+    "Model",
+    "Note",
+    "NoteMessage",
+    "Plan",
+    "PlanStep",
+    "Priority",
+    "Reflection",
+    "Report",
+    "ReportSection",
+    "RunManifest",
+    "RunResult",
+    "Source",
+    "SourceText",
+    "StepCoverage",
+    "StepOutcome",
+    "StepStatus",
+    "ToolCall",
+    "ToolFailure",
+    "ToolOutput",
+    "ToolResult",
+    "Usage",
+]

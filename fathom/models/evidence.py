@@ -1,0 +1,168 @@
+"""Evidence: sources, tool calls, the notes made of them, and what that took."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+from fathom.models.base import Model
+
+__all__ = [
+    "Call",
+    "Document",
+    "Note",
+    "NoteMessage",
+    "Source",
+    "SourceText",
+    "StepOutcome",
+    "ToolCall",
+    "ToolFailure",
+    "ToolOutput",
+    "ToolResult",
+    "Usage",
+]
+
+
+class Source(Model):
+    """Where a text comes from. `source_id` is `S` and at least six hex digits of the canonical URL's SHA-256."""
+
+    source_id: str
+    url: str
+    title: str
+    kind: Literal["web", "document"]
+    location: str = ""  # a heading or page inside the document
+    published: str = ""  # as the vendor gives it
+    score: float = 0.0  # the vendor's relevance, comparable within one query only
+    full: bool = True  # False: only an excerpt was read so far
+    digest: str = ""  # first digits of the SHA-256 of the text that was read
+
+    @property
+    def key(self) -> str:
+        """What tells one text of a source from another: a document may be read in several parts."""
+        return f"{self.source_id}:{self.digest}"
+
+
+class SourceText(Source):
+    """A source with the text that a tool read from it. `snippet` is the vendor's excerpt, if it gave one."""
+
+    text: str
+    snippet: str = ""
+
+    def source(self) -> Source:
+        """Return the source without its text, which its digest stands for."""
+        digest = hashlib.sha256(self.text.encode()).hexdigest()[:12]
+        return Source(**{**self.model_dump(include=set(Source.model_fields)), "digest": digest})
+
+
+class Document(Model):
+    """A document of the local corpus as the planner sees it: its name, never its text."""
+
+    title: str
+    headings: list[str] = []
+
+
+class ToolCall(Model):
+    """One request to one tool. `input` is a query, a pattern or a file, as the tool's description says."""
+
+    tool: str
+    input: str
+
+
+class ToolFailure(Model):
+    """Why a tool call gave nothing: shown in the coverage table, never evidence."""
+
+    code: str
+    message: str
+
+
+class ToolOutput(Model):
+    """What a tool returns: the texts it read, whole. `structured` output is stored as JSON, other as plain text."""
+
+    results: list[SourceText]
+    failures: list[ToolFailure] = []  # parts of the call that failed while others succeeded
+    structured: bool = True
+
+
+class ToolResult(Model):
+    """A finished tool call: what was asked, where the raw output lies, and which sources are in it."""
+
+    call: ToolCall
+    artifact_file: str = ""
+    sha256: str = ""
+    raw_bytes: int = 0
+    raw_tokens: int = 0
+    sources: list[Source] = []
+    failures: list[ToolFailure] = []
+
+    @property
+    def found(self) -> bool:
+        """Whether the call brought any text."""
+        return bool(self.sources)
+
+
+class NoteMessage(Model):
+    """The assistant message that a useful note puts into the context: these four fields and no other."""
+
+    summary_title: str
+    summary: str
+    extraction: list[str]
+    artifact_file: str
+
+
+class Note(Model):
+    """One compressed tool result."""
+
+    step_id: str | int
+    summary_title: str
+    summary: str
+    extraction: list[str]
+    is_useful: bool
+    artifact_file: str
+    source_ids: list[str]
+    tokens: int = 0  # of the injected message
+
+    def message(self) -> NoteMessage:
+        """Return the note as it enters the context."""
+        return NoteMessage(
+            summary_title=self.summary_title,
+            summary=self.summary,
+            extraction=self.extraction,
+            artifact_file=self.artifact_file,
+        )
+
+
+class Usage(Model):
+    """What model calls took. `cost_usd` is None when a model without a known price was called."""
+
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+    fallbacks: list[str] = []  # roles that the extractive backend had to answer for, and why
+
+    def __add__(self, other: Usage) -> Usage:
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return Usage(
+            llm_calls=self.llm_calls + other.llm_calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cost_usd=(self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            fallbacks=[*self.fallbacks, *other.fallbacks],
+        )
+
+
+class Call(Model):
+    """A tool call of a step with what became of it."""
+
+    result: ToolResult
+    useful: bool
+    narrowed_tokens: int = 0  # raw tokens the compressor was not shown
+
+
+class StepOutcome(Model):
+    """What researching one step brought."""
+
+    step_id: str | int
+    notes: list[Note]  # the useful ones
+    calls: list[Call]
+    usage: Usage

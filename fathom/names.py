@@ -1,0 +1,69 @@
+"""Names of artifacts: pure functions of what the plan and the call say, so that the same run writes the same names.
+
+Names are lowercase snake_case ASCII. A single `_` joins the words of a part and `__` joins parts; a part never holds
+`__`, so the parts of a name can be told apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import Literal
+
+__all__ = ["artifact_name", "folder_name", "slug"]
+
+# Longest parts, in bytes. With the separators a name stays below 200 bytes, under every file system's 255.
+PLAN_BYTES = 60
+STEP_ID_BYTES = 16
+STEP_TITLE_BYTES = 60
+TOOL_BYTES = 32
+
+_APOSTROPHES = str.maketrans("", "", "'’`")
+
+
+def slug(text: str) -> str:
+    """Return a text as lowercase snake_case ASCII, accents folded.
+
+    A text without any ASCII letter or digit, such as Chinese, becomes `h` and 12 hex digits of its SHA-256.
+    """
+    folded = unicodedata.normalize("NFKD", text).casefold().translate(_APOSTROPHES)
+    letters = "".join(char for char in folded if not unicodedata.combining(char))
+    return re.sub(r"[^a-z0-9]+", "_", letters).strip("_") or f"h{_digest(text)[:12]}"
+
+
+def folder_name(plan_title: str) -> str:
+    """Return the name of the folder of the first run that uses a plan title; artifact names begin with it, too."""
+    return _part(plan_title, PLAN_BYTES)
+
+
+def artifact_name(  # noqa: PLR0917 - in the order in which they stand in the name
+    plan_title: str, step_id: str | int, step_title: str, tool_name: str, n: int, ext: Literal["json", "txt"]
+) -> str:
+    """Return the file name of a raw tool output, `{plan_title}__step{step_id}_{step_title}__{tool_name}.{ext}`.
+
+    Args:
+        plan_title, step_id, step_title: as the plan has them.
+        tool_name: of the tool called.
+        n: which call of that tool in that step this is, from 1; from 2 on the name ends in `__{n}`.
+        ext: `json` for structured output, `txt` for text.
+    """
+    step = f"step{_part(str(step_id), STEP_ID_BYTES)}_{_part(step_title, STEP_TITLE_BYTES)}"
+    parts = [folder_name(plan_title), step, _part(tool_name, TOOL_BYTES)]
+    if n >= 2:
+        parts.append(str(n))
+    return f"{'__'.join(parts)}.{ext}"
+
+
+def _part(text: str, limit: int) -> str:
+    """Return the slug of a text; one that is too long is cut and ends in a hash of the whole text instead."""
+    whole = slug(text)
+    if len(whole) <= limit:
+        return whole
+    ending = f"_{_digest(text)[:10]}"
+    return whole[: limit - len(ending)].rstrip("_") + ending
+
+
+def _digest(text: str) -> str:
+    # Text out of broken JSON may hold lone surrogates, which strict UTF-8 refuses.
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

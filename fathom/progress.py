@@ -1,0 +1,53 @@
+"""What a run is doing right now, for whoever watches it. Never an input to the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Event", "listen", "publish"]
+
+Kind = Literal["run", "plan", "round", "step", "tool", "note", "model", "reflection", "section", "warning", "end"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that just happened.
+
+    Attributes:
+        kind: what it is about: `tool` a tool call finished, `note` a compression finished, `model` a model call
+            finished, and so on; `step`, `round` and `section` are sent when they begin.
+        message: one line for a person.
+        done, total: steps of the plan finished and planned; 0 until the plan exists.
+        calls, tokens, cost_usd: what a `model` event took; cost None: price unknown.
+    """
+
+    kind: Kind
+    message: str
+    done: int = 0
+    total: int = 0
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float | None = 0.0
+
+
+_listener: ContextVar[Callable[[Event], None] | None] = ContextVar("fathom_listener", default=None)
+
+
+@contextmanager
+def listen(callback: Callable[[Event], None]) -> Iterator[None]:
+    """Send the events of runs started inside the block to a callback, in the thread of the run."""
+    token = _listener.set(callback)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def publish(event: Event) -> None:
+    """Send an event to the listener, if there is one."""
+    if callback := _listener.get():
+        callback(event)

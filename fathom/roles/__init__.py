@@ -1,0 +1,37 @@
+"""One file a role: what it is asked, what it answers, and the rules of a good answer."""
+
+from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
+from fathom.roles.compressor import COMPRESSOR, CompressAnswer, CompressRequest
+from fathom.roles.critic import CRITIC, ReflectAnswer, ReflectRequest
+from fathom.roles.planner import PLANNER, PlanAnswer, PlanRequest
+from fathom.roles.reporter import OUTLINE, SECTION, OutlineAnswer, OutlineRequest, SectionRequest
+from fathom.roles.researcher import RESEARCHER, ResearchAnswer, ResearchRequest
+
+__all__ = [
+    "COMPRESSOR",
+    "CRITIC",
+    "OUTLINE",
+    "PLANNER",
+    "RESEARCHER",
+    "SECTION",
+    "SPECS",
+    "Answer",
+    "Complaint",
+    "CompressAnswer",
+    "CompressRequest",
+    "OutlineAnswer",
+    "OutlineRequest",
+    "PlanAnswer",
+    "PlanRequest",
+    "ReflectAnswer",
+    "ReflectRequest",
+    "Request",
+    "ResearchAnswer",
+    "ResearchRequest",
+    "RoleSpec",
+    "SectionRequest",
+    "Text",
+]
+
+SPECS = {spec.name: spec for spec in (PLANNER, RESEARCHER, COMPRESSOR, CRITIC, OUTLINE, SECTION)}
+"""Every role by name; a role's name is also its prompt's."""

@@ -1,0 +1,104 @@
+"""The critic reads the notes of a round, scores them, updates the checklist and names what is missing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from fathom.models import Contradiction, Gap, Note, Plan, PlanStep, Reflection, StepStatus
+from fathom.roles.base import Answer, Complaint, Request, RoleSpec
+from fathom.roles.planner import PlannedStep, plan_complaints
+from fathom.settings import Role
+
+__all__ = ["CRITIC", "GapAnswer", "ReflectAnswer", "ReflectRequest", "StepVerdict"]
+
+
+class ReflectRequest(Request):
+    """The question, the plan and the working memory after a round."""
+
+    query: str
+    today: str
+    plan: Plan
+    round: int
+    max_follow_ups: int  # steps the next round may have; 0 when there is none
+    notes: list[Note]
+
+
+class StepVerdict(Answer):
+    """Where one step stands."""
+
+    step_id: Annotated[str | int, Field(description="Id of a step of the plan.")]
+    status: Annotated[StepStatus, Field(description="done: answered; in_progress: in part; blocked: nothing found.")]
+
+
+class GapAnswer(Answer):
+    """Something the question needs and the notes lack."""
+
+    description: Annotated[str, Field(description="What is missing.")]
+    severity: Annotated[str, Field(description="critical, important or minor", pattern="^(critical|important|minor)$")]
+    suggested_query: Annotated[str, Field(description="A specific search query that could fill it.")] = ""
+
+
+class ContradictionAnswer(Answer):
+    """Two statements of the notes that cannot both hold."""
+
+    claim_a: Annotated[str, Field(description="One statement.")]
+    claim_b: Annotated[str, Field(description="The other.")]
+    source_ids: Annotated[list[str], Field(description="Ids of the sources, without brackets.")] = []
+
+
+class ReflectAnswer(Answer):
+    """An assessment of the evidence."""
+
+    sufficiency_score: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=10,
+            description="1-3 major gaps; 4-5 significant gaps; 6-7 adequate; 8-9 comprehensive; 10 exhaustive.",
+        ),
+    ]
+    reasoning: Annotated[str, Field(description="Why this score, in one or two sentences.")]
+    step_statuses: Annotated[list[StepVerdict], Field(description="Where each step of the plan stands.")] = []
+    gaps: Annotated[list[GapAnswer], Field(description="What is missing, the worst first.")] = []
+    contradictions: Annotated[list[ContradictionAnswer], Field(description="Statements that exclude each other.")] = []
+    follow_up_steps: Annotated[
+        list[PlannedStep], Field(description="New steps that would fill the gaps; none when the evidence suffices.")
+    ] = []
+
+    def reflection(self, round_number: int) -> Reflection:
+        """Return the reflection as the pipeline keeps it; follow-up steps get ids `R2_1`, `R2_2`, ..."""
+        return Reflection(
+            sufficiency_score=self.sufficiency_score,
+            reasoning=self.reasoning,
+            statuses={str(verdict.step_id): verdict.status for verdict in self.step_statuses},
+            gaps=[Gap.model_validate(gap.model_dump()) for gap in self.gaps],
+            contradictions=[Contradiction(**found.model_dump()) for found in self.contradictions],
+            follow_up_steps=[
+                PlanStep(**{**step.model_dump(), "step_id": f"R{round_number + 1}_{n}", "depends_on": []})
+                for n, step in enumerate(self.follow_up_steps, 1)
+            ],
+        )
+
+
+def _mend(request: ReflectRequest, answer: ReflectAnswer) -> ReflectAnswer:
+    known = {str(step.step_id) for step in request.plan.steps}
+    return answer.model_copy(
+        update={
+            "step_statuses": [v for v in answer.step_statuses if str(v.step_id) in known],
+            "follow_up_steps": answer.follow_up_steps[: request.max_follow_ups],
+        }
+    )
+
+
+def _check(_request: ReflectRequest, answer: ReflectAnswer) -> list[Complaint]:
+    if not answer.follow_up_steps:
+        return []
+    numbered = [s.model_copy(update={"step_id": n, "depends_on": []}) for n, s in enumerate(answer.follow_up_steps)]
+    return plan_complaints(numbered)
+
+
+CRITIC = RoleSpec(
+    name="critic", role=Role.critic, request=ReflectRequest, answer=ReflectAnswer, mend=_mend, check=_check
+)

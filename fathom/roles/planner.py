@@ -1,0 +1,122 @@
+"""The planner turns the query into independently executable steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import Field
+
+from fathom.models import Document, Plan, PlanStep, Priority
+from fathom.roles.base import Answer, Complaint, Request, RoleSpec
+from fathom.settings import Role
+
+__all__ = ["PLANNER", "PlanAnswer", "PlanRequest", "PlannedStep", "plan_complaints"]
+
+
+class PlanRequest(Request):
+    """A query, and what there is to research it with."""
+
+    query: str
+    today: str  # ISO date
+    max_steps: int
+    tools: dict[str, str]  # name -> description
+    documents: list[Document] = []  # the local documents that look closest to the query, by name only
+
+
+class PlannedStep(Answer):
+    """One step of the plan."""
+
+    step_id: Annotated[str | int, Field(description="Unique within the plan; 1, 2, 3, ...")]
+    title: Annotated[str, Field(min_length=1, description="A few words that name what this step finds out.")]
+    description: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description="What to look for and where, concrete enough to act on without having seen the other steps.",
+        ),
+    ]
+    queries: Annotated[
+        list[str], Field(description="Search queries for this step, each of two words or more, each different.")
+    ] = []
+    priority: Annotated[Priority, Field(description="How much the answer depends on this step.")] = Priority.medium
+    depends_on: Annotated[list[str | int], Field(description="Ids of steps whose findings this one needs.")] = []
+
+
+class PlanAnswer(Answer):
+    """The research plan."""
+
+    plan_title: Annotated[str, Field(min_length=1, description="Three to eight words that name the research.")]
+    steps: Annotated[list[PlannedStep], Field(min_length=1, description="The steps, in the order to take them.")]
+
+    def plan(self) -> Plan:
+        """Return the plan as the pipeline keeps it."""
+        return Plan(plan_title=self.plan_title, steps=[PlanStep(**step.model_dump()) for step in self.steps])
+
+
+def _mend(request: PlanRequest, answer: PlanAnswer) -> PlanAnswer:
+    """Cut to the allowed number of steps; dependencies on steps that were cut or never existed go too."""
+    steps = answer.steps[: request.max_steps]
+    known = {str(step.step_id) for step in steps}
+    return answer.model_copy(
+        update={
+            "plan_title": answer.plan_title.strip(),
+            "steps": [
+                step.model_copy(update={"depends_on": [d for d in step.depends_on if str(d) in known]})
+                for step in steps
+            ],
+        }
+    )
+
+
+def plan_complaints(steps: Iterable[PlannedStep | PlanStep]) -> list[Complaint]:
+    """Name the rules that a list of steps breaks: duplicate ids, one-word queries, cycles."""
+    steps = list(steps)
+    complaints: list[Complaint] = []
+    ids = [str(step.step_id) for step in steps]
+    if not steps:
+        complaints.append(Complaint("The plan has no steps."))
+    if duplicates := sorted({i for i in ids if ids.count(i) > 1}):
+        complaints.append(Complaint(f"Step ids are used twice: {', '.join(duplicates)}."))
+    for step in steps:
+        if not step.title.strip() or not step.description.strip():
+            complaints.append(Complaint(f"Step {step.step_id} lacks a title or a description."))
+        for query in step.queries:
+            # Writing without spaces has no words to count; four characters say as much as two words.
+            if len(query.split()) < 2 and not (len(query) >= 4 and not query.isascii()):
+                complaints.append(Complaint(f"Step {step.step_id} has a one-word query: {query!r}."))
+    if cycle := _cycle({str(s.step_id): [str(d) for d in s.depends_on] for s in steps}):
+        complaints.append(Complaint(f"Steps depend on each other in a circle: {' -> '.join(cycle)}."))
+    return complaints
+
+
+def _cycle(edges: dict[str, list[str]]) -> list[str]:
+    """Return one cycle of a dependency graph, or nothing."""
+    done: set[str] = set()
+    for start in edges:
+        path: list[str] = []
+        stack = [(start, iter(edges[start]))]
+        path.append(start)
+        while stack:
+            node, following = stack[-1]
+            step = next((n for n in following if n in edges and n not in done), None)
+            if step is None:
+                done.add(node)
+                path.pop()
+                stack.pop()
+            elif step in path:
+                return [*path[path.index(step) :], step]
+            else:
+                path.append(step)
+                stack.append((step, iter(edges[step])))
+    return []
+
+
+PLANNER = RoleSpec(
+    name="planner",
+    role=Role.planner,
+    request=PlanRequest,
+    answer=PlanAnswer,
+    mend=_mend,
+    check=lambda _request, answer: plan_complaints(answer.steps),
+)

@@ -1,0 +1,88 @@
+"""The researcher decides which tool calls come next for a step, or that the step is done."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from fathom.models import Note, PlanStep, ToolCall
+from fathom.roles.base import Answer, Complaint, Request, RoleSpec
+from fathom.settings import Role
+
+__all__ = ["RESEARCHER", "ResearchAnswer", "ResearchRequest", "ToolCallAnswer"]
+
+
+class ResearchRequest(Request):
+    """A step, the working memory, and what was already tried."""
+
+    query: str
+    today: str
+    step: PlanStep
+    breadth: int  # most calls in one decision
+    tools: dict[str, str]  # name -> description of the tool and its input
+    notes: list[Note]  # working memory: useful notes only
+    tried: list[ToolCall]  # calls already made for this step
+
+
+class ToolCallAnswer(Answer):
+    """One tool call."""
+
+    tool: Annotated[str, Field(description="Name of the tool.")]
+    input: Annotated[str, Field(min_length=1, description="What the tool takes, as its description says.")]
+
+
+class ResearchAnswer(Answer):
+    """The next tool calls."""
+
+    done: Annotated[
+        bool, Field(description="True when the notes already answer this step; then there are no calls.")
+    ] = False
+    calls: Annotated[
+        list[ToolCallAnswer], Field(description="Calls to make now, the most promising first, none made before.")
+    ] = []
+
+
+def _key(call: ToolCall | ToolCallAnswer) -> tuple[str, str]:
+    return call.tool, " ".join(call.input.lower().split())
+
+
+def _mend(request: ResearchRequest, answer: ResearchAnswer) -> ResearchAnswer:
+    """Drop calls that were made before or are doubled, and those beyond the breadth."""
+    seen = {_key(call) for call in request.tried}
+    calls: list[ToolCallAnswer] = []
+    for call in answer.calls:
+        if call.input.strip() and _key(call) not in seen:
+            seen.add(_key(call))
+            calls.append(call)
+    calls = [] if answer.done and request.tried else calls[: request.breadth]
+    return ResearchAnswer(done=answer.done and not calls, calls=calls)
+
+
+def _check(request: ResearchRequest, answer: ResearchAnswer) -> list[Complaint]:
+    complaints = [
+        Complaint(f"There is no tool {call.tool!r}; the tools are {', '.join(request.tools)}.")
+        for call in answer.calls
+        if call.tool not in request.tools
+    ]
+    if not answer.calls and not request.tried:
+        complaints.append(Complaint("Nothing was researched yet: make at least one call."))
+    return complaints
+
+
+def _schema(request: ResearchRequest) -> dict[str, Any]:
+    """Return the schema with the tools' names as an enum."""
+    schema = ResearchAnswer.model_json_schema()
+    schema["$defs"]["ToolCallAnswer"]["properties"]["tool"]["enum"] = list(request.tools)
+    return schema
+
+
+RESEARCHER = RoleSpec(
+    name="researcher",
+    role=Role.researcher,
+    request=ResearchRequest,
+    answer=ResearchAnswer,
+    mend=_mend,
+    check=_check,
+    schema=_schema,
+)

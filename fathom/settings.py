@@ -1,0 +1,292 @@
+"""The knobs of a run and the one place where the environment is read.
+
+`ResearchSettings` is the flow's parameter: Prefect draws its form in the UI from the descriptions, enums, bounds and
+defaults below. `Environment` is what the process was started with. `resolve` brings both together once, at the start
+of a run; nothing later asks the environment again, so a replay sees the same values.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from fathom.errors import InvalidInput
+
+__all__ = [
+    "EXTRACTIVE",
+    "PROFILES",
+    "ROLES",
+    "CompressionSettings",
+    "Environment",
+    "Execution",
+    "Profile",
+    "ResearchSettings",
+    "ResolvedSettings",
+    "Role",
+    "RoleModel",
+    "StructuredOutput",
+    "check_query",
+    "parse_role_models",
+    "resolve",
+]
+
+EXTRACTIVE = "extractive"
+"""Name of the model-free backend, usable wherever a model name is."""
+
+MAX_QUERY_CHARS = 10_000
+
+
+class Role(StrEnum):
+    """The roles that a model can take."""
+
+    planner = "planner"
+    researcher = "researcher"
+    compressor = "compressor"
+    critic = "critic"
+    reporter = "reporter"
+
+
+ROLES = tuple(role.value for role in Role)
+
+
+class Profile(StrEnum):
+    """Named sets of values; see `PROFILES`."""
+
+    quick = "quick"
+    standard = "standard"
+    deep = "deep"
+
+
+class Execution(StrEnum):
+    """Whether the steps of a round run one after another or independent ones together."""
+
+    sequential = "sequential"
+    parallel = "parallel"
+
+
+PROFILES: Mapping[Profile, Mapping[str, Any]] = {
+    Profile.quick: {"depth": 1, "breadth": 2, "max_steps": 3, "turns": 1, "execution": Execution.sequential},
+    Profile.standard: {"depth": 2, "breadth": 3, "max_steps": 5, "turns": 2, "execution": Execution.sequential},
+    Profile.deep: {"depth": 3, "breadth": 4, "max_steps": 7, "turns": 3, "execution": Execution.parallel},
+}
+"""`quick` is the core specification to the letter: one round, no reflection. `deep` runs steps side by side."""
+
+
+class CompressionSettings(BaseModel):
+    """How a raw tool output becomes a note."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_input_tokens: int = Field(
+        10_000,
+        ge=500,
+        le=200_000,
+        description="Tokens of raw output shown to a model, shared out over `max_results` texts; beyond it the best "
+        "passages are chosen.",
+    )
+    max_note_tokens: int = Field(
+        600, ge=150, le=4_000, description="Tokens a note may take in the context, summary and bullets together."
+    )
+
+
+class StructuredOutput(StrEnum):
+    """How a model is made to answer in JSON."""
+
+    json_schema = "json_schema"  # the provider enforces the schema
+    json_object = "json_object"  # the provider promises JSON; the schema stands in the prompt
+    prompt = "prompt"  # only the prompt asks for it
+
+
+class RoleModel(BaseModel):
+    """The model of one role and how it is called."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(description="A litellm model name, such as `openai/gpt-5-mini`, or `extractive`.", min_length=1)
+    temperature: float | None = Field(None, ge=0, le=2, description="Sampling temperature; empty: the provider's.")
+    max_tokens: int = Field(4_096, ge=64, le=64_000, description="Tokens an answer may take.")
+    structured_output: StructuredOutput = Field(
+        StructuredOutput.json_schema, description="How JSON is asked for; older local models may need `prompt`."
+    )
+
+
+class ResearchSettings(BaseModel):
+    """Everything a run can be told. An empty field takes the value of the profile or of the environment."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    profile: Profile = Field(
+        Profile.standard, description="quick: one round, no reflection. standard: two rounds. deep: parallel and wider."
+    )
+    depth: int | None = Field(None, ge=1, le=5, description="Rounds of research, reflection between them.")
+    breadth: int | None = Field(None, ge=1, le=10, description="Tool calls a step may make in one decision.")
+    max_steps: int | None = Field(None, ge=1, le=10, description="Steps a plan may have.")
+    turns: int | None = Field(None, ge=1, le=10, description="Decisions a step may take, tool calls between them.")
+    execution: Execution | None = Field(None, description="Steps one after another, or independent ones together.")
+    concurrency: int = Field(4, ge=1, le=32, description="Steps that may run at once when execution is parallel.")
+    model: str | None = Field(
+        None,
+        description="litellm model for every role. Empty: FATHOM_MODEL, else `extractive`, which needs no model.",
+    )
+    role_models: dict[Role, RoleModel] = Field(
+        default_factory=dict, description="A model of its own for some roles: planner, researcher, compressor, ..."
+    )
+    docs: list[str] = Field(
+        default_factory=list,
+        description="Files or folders to research (txt, md, rst, html, pdf, docx). Empty and no TAVILY_API_KEY: "
+        "the Python language reference.",
+    )
+    tools: list[str] | None = Field(
+        None, description="Tools the researcher may use. Empty: all that are configured.", examples=[["documents"]]
+    )
+    max_results: int = Field(5, ge=1, le=20, description="Pages or documents read for one tool call.")
+    artifacts: str | None = Field(
+        None, description="Root of the artifact store, a folder or an fsspec address such as s3://bucket/prefix."
+    )
+    sufficiency: int = Field(8, ge=1, le=10, description="Score from which the critic's verdict ends the research.")
+    max_context_tokens: int = Field(
+        16_000, ge=1_000, le=500_000, description="Tokens of notes a role may see; the best are kept beyond it."
+    )
+    compression: CompressionSettings = Field(default_factory=lambda: CompressionSettings())
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What the process was started with. Secrets are kept out of its repr."""
+
+    model: str | None
+    artifacts: str
+    cache: Path
+    tavily_key: str | None
+    tavily_url: str | None
+    variables: Mapping[str, str]
+
+    @classmethod
+    def read(cls, variables: Mapping[str, str] | None = None) -> Environment:
+        """Read the environment, by default the process's."""
+        env = dict(os.environ if variables is None else variables)
+        home = Path(env.get("XDG_CACHE_HOME") or Path(env.get("HOME") or Path.home()) / ".cache")
+        return cls(
+            model=env.get("FATHOM_MODEL") or None,
+            artifacts=env.get("FATHOM_ARTIFACTS") or "artifacts",
+            cache=Path(env.get("FATHOM_CACHE") or home / "fathom"),
+            tavily_key=env.get("TAVILY_API_KEY") or None,
+            tavily_url=env.get("TAVILY_BASE_URL") or None,
+            variables=env,
+        )
+
+    def quieten_litellm(self) -> None:
+        """Keep litellm, when it is imported, from fetching tables, loading `.env` files and printing."""
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
+        os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+        os.environ.setdefault("LITELLM_LOG", "ERROR")
+
+    def __repr__(self) -> str:
+        return f"Environment(model={self.model!r}, artifacts={self.artifacts!r})"
+
+
+class ResolvedSettings(BaseModel):
+    """Settings with nothing left open: what a run works with and what its manifest records."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    profile: Profile
+    depth: int
+    breadth: int
+    max_steps: int
+    turns: int
+    execution: Execution
+    concurrency: int
+    models: dict[Role, RoleModel]
+    docs: list[str]
+    tools: list[str]
+    max_results: int
+    artifacts: str
+    sufficiency: int
+    max_context_tokens: int
+    compression: CompressionSettings
+
+    def fingerprint(self) -> dict[str, object]:
+        """Return the settings that the result of a call depends on.
+
+        How many rounds there are, how many steps run at once and where artifacts lie change no call: a run that is
+        continued with more depth keeps what it has.
+        """
+        return self.model_dump(mode="json", exclude={"profile", "depth", "execution", "concurrency", "artifacts"})
+
+    @property
+    def extractive(self) -> bool:
+        """Whether the report's sentences are quotations."""
+        return self.models[Role.reporter].model == EXTRACTIVE
+
+
+def resolve(settings: ResearchSettings, environment: Environment, tools: list[str]) -> ResolvedSettings:
+    """Fill what the settings leave open from the profile and the environment.
+
+    Args:
+        settings: what the user chose.
+        environment: what the process was started with.
+        tools: names of the tools that are configured and wanted.
+    """
+    profile = PROFILES[settings.profile]
+    chosen = {name: value for name in profile if (value := getattr(settings, name)) is not None}
+    model = RoleModel(model=settings.model or environment.model or EXTRACTIVE)
+    return ResolvedSettings(
+        profile=settings.profile,
+        **{**profile, **chosen},
+        concurrency=settings.concurrency,
+        models={role: settings.role_models.get(role, model) for role in Role},
+        docs=settings.docs,
+        tools=tools,
+        max_results=settings.max_results,
+        artifacts=settings.artifacts or environment.artifacts,
+        sufficiency=settings.sufficiency,
+        max_context_tokens=settings.max_context_tokens,
+        compression=settings.compression,
+    )
+
+
+def check_query(query: str) -> str:
+    """Return the query without surrounding space.
+
+    Raises:
+        InvalidInput: it is empty or longer than 10,000 characters.
+    """
+    query = query.strip()
+    if not query:
+        raise InvalidInput("The query is empty.", next_step='ask a question: fathom research "How does ...?"')
+    if len(query) > MAX_QUERY_CHARS:
+        raise InvalidInput(
+            f"The query has {len(query):,} characters; at most {MAX_QUERY_CHARS:,} are taken.",
+            next_step="shorten it, and give long material as --docs",
+        )
+    return query
+
+
+Query = Annotated[str, AfterValidator(check_query)]
+
+
+def parse_role_models(pairs: list[str]) -> dict[Role, RoleModel]:
+    """Parse `ROLE=MODEL` options.
+
+    Raises:
+        InvalidInput: a pair has another form or names no role.
+    """
+    parsed: dict[Role, RoleModel] = {}
+    for pair in pairs:
+        name, equals, model = pair.partition("=")
+        if not equals or not name.strip() or not model.strip():
+            raise InvalidInput(
+                f"{pair!r} is not ROLE=MODEL.", next_step="for example --role-model compressor=extractive"
+            )
+        if name.strip() not in ROLES:
+            raise InvalidInput(f"There is no role {name.strip()!r}.", next_step="roles: " + ", ".join(ROLES))
+        parsed[Role(name.strip())] = RoleModel(model=model.strip())
+    return parsed

@@ -1,0 +1,49 @@
+"""Source ids: the same in any order of execution, so that notes written side by side never clash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+__all__ = ["canonical_url", "source_ids"]
+
+ID_DIGITS = 6
+_TRACKING = ("utm_", "fbclid", "gclid", "mc_cid", "mc_eid", "ref_src")
+
+
+def canonical_url(url: str) -> str:
+    """Return the form of a URL under which two addresses of the same page agree.
+
+    Scheme and host are lowercased, `www.`, default ports, fragments, tracking parameters and a trailing slash go, and
+    http becomes https. Other schemes (`docs:`, `python:`) stay as they are.
+    """
+    parts = urlsplit(url.strip())
+    if parts.scheme.lower() not in ("http", "https"):
+        return url.strip()
+    host = (parts.hostname or "").removeprefix("www.")
+    try:
+        port = parts.port
+    except ValueError:  # a port that is no number: keep what the vendor wrote
+        return url.strip()
+    if port and port not in (80, 443):
+        host = f"{host}:{port}"
+    query = urlencode(
+        sorted((k, v) for k, v in parse_qsl(parts.query, keep_blank_values=True) if not k.lower().startswith(_TRACKING))
+    )
+    return urlunsplit(("https", host, parts.path.rstrip("/"), query, ""))
+
+
+def source_ids(urls: Iterable[str]) -> dict[str, str]:
+    """Return the id of each URL: `S` and the first hex digits of the SHA-256 of its canonical form.
+
+    Two different pages of one call whose ids would agree both get longer ones.
+    """
+    digests = {url: hashlib.sha256(canonical_url(url).encode()).hexdigest() for url in urls}
+    ids: dict[str, str] = {}
+    for url, digest in digests.items():
+        digits = ID_DIGITS
+        while any(other != digest and other[:digits] == digest[:digits] for other in digests.values()):
+            digits += 2
+        ids[url] = f"S{digest[:digits]}"
+    return ids

@@ -1,0 +1,264 @@
+"""The artifact store: every raw tool output, whole, on a local disk or an object store.
+
+`ArtifactStore` is bytes below a root. `RunFolder` is the part of it that belongs to one run; no two runs share one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic_core import to_jsonable_python
+
+from fathom.atomic import AtomicFiles
+from fathom.errors import InvalidInput, StoreError
+from fathom.models import Source, SourceText, ToolOutput
+from fathom.names import folder_name
+from fathom.sources import source_ids
+
+__all__ = ["ArtifactStore", "RunFolder", "runs"]
+
+RUNS = "research_artifacts"
+MANIFEST = "run.json"
+
+T = TypeVar("T")
+
+
+class ArtifactStore:
+    """Files below a root, a folder or an fsspec address such as `s3://bucket/prefix`; paths are relative to it.
+
+    Its methods raise StoreError when the store fails.
+
+    Raises:
+        InvalidInput: the root is no address that fsspec can open.
+    """
+
+    def __init__(self, root: str) -> None:
+        try:
+            self._files = AtomicFiles(root)
+        except (ImportError, ValueError) as error:
+            raise InvalidInput(
+                f"The artifact store {root!r} cannot be opened: {error}.",
+                next_step="choose a folder or an address such as s3://bucket/prefix",
+            ) from error
+
+    def address(self, path: str = "") -> str:
+        """Return where a file lies, for people: an absolute path or a URL. Without a path, of the root."""
+        return self._files.address(path)
+
+    async def read(self, path: str) -> bytes:
+        """Return the bytes of a file.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+        """
+        return await self._run("read", path, self._files.read)
+
+    async def write(self, path: str, data: bytes) -> None:
+        """Write a file, or replace it, in one move: a reader sees the old bytes or the new ones."""
+        await self._run("write", path, lambda path: self._files.write(path, data))
+
+    async def create(self, path: str, data: bytes) -> bool:
+        """Write a file that must not exist yet. Returns False, and writes nothing, when it does."""
+        return await self._run("write", path, lambda path: self._files.create(path, data))
+
+    async def exists(self, path: str) -> bool:
+        """Return whether there is a file or folder of that path."""
+        return await self._run("read", path, self._files.exists)
+
+    async def list(self, folder: str) -> list[str]:
+        """Return the sorted names of the files and folders in a folder; none when there is no such folder."""
+        try:
+            return await self._run("read", folder, self._files.list)
+        except FileNotFoundError:
+            return []
+
+    async def exclusive(self) -> bool:
+        """Return whether `create` has one winner among racers, which some S3 servers do not give."""
+        return await self._run("write", "", lambda _root: self._files.exclusive())
+
+    async def check_writable(self) -> None:
+        """Create and remove a probe file.
+
+        Raises:
+            InvalidInput: the root cannot be written.
+        """
+        try:
+            await self.exclusive()
+        except StoreError as error:
+            raise InvalidInput(error.message, next_step=error.next_step) from error
+
+    async def _run(self, action: str, path: str, blocking: Callable[[str], T]) -> T:
+        if path and any(part in ("", ".", "..") for part in path.split("/")):
+            raise InvalidInput(f"{path!r} is not a path in the artifact store.", next_step="name a file of the run")
+        try:
+            return await asyncio.to_thread(blocking, path)
+        except self._files.failures as error:
+            if action == "read" and isinstance(error, (FileNotFoundError, NotADirectoryError)):
+                raise FileNotFoundError(self.address(path)) from error
+            raise StoreError(
+                f"The artifact store cannot {action} {self.address(path)}: {error}.",
+                next_step="check that the folder can be written and the disk has room, or choose another --artifacts"
+                if self._files.local
+                else "check bucket, credentials (AWS_*) and endpoint, or choose another --artifacts",
+            ) from error
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one run, where its files are known by their bare names.
+
+    Attributes:
+        store: where it lies.
+        folder: its path in the store, `research_artifacts/{plan title}`.
+    """
+
+    store: ArtifactStore
+    folder: str
+
+    @classmethod
+    async def claim(
+        cls, store: ArtifactStore, plan_title: str, run_id: str, run_key: str, manifest: Mapping[str, object]
+    ) -> RunFolder:
+        """Return the folder of a run; a run that resumes, which has the same run key, gets the one it had.
+
+        Whoever creates `run.json` owns its folder. The first run of a plan title owns `{plan_title}`, later ones
+        `{plan_title}__{first 8 of the run id}`, or more digits where ids begin alike.
+
+        Raises:
+            StoreError: the store failed, or every folder the run could use belongs to another.
+        """
+        title = folder_name(plan_title)
+        record = _json({**manifest, "run_id": run_id, "run_key": run_key})
+        first = cls(store, f"{RUNS}/{title}")
+        # Where creation has no single winner, runs must not compete for one name: each uses its own id.
+        if await store.exclusive() and await first._take(record, run_key):
+            return first
+        for name in await store.list(RUNS):  # resumed under another run id
+            run = cls(store, f"{RUNS}/{name}")
+            if name.startswith(f"{title}__") and await run._owner() == run_key:
+                return run
+        for digits in _id_prefixes(run_id):
+            run = cls(store, f"{RUNS}/{title}__{digits}")
+            if await run._take(record, run_key):
+                return run
+        raise StoreError(f"{first.url} and its variants belong to other runs.", next_step="choose another --artifacts")
+
+    async def _take(self, record: bytes, run_key: str) -> bool:
+        return await self.store.create(self._path(MANIFEST), record) or await self._owner() == run_key
+
+    async def _owner(self) -> str | None:
+        """Return the run key of the run whose folder this is; None when that cannot be told."""
+        try:
+            manifest = await self.load_json(MANIFEST)
+        except (FileNotFoundError, StoreError):
+            return None
+        return manifest.get("run_key") if isinstance(manifest, dict) else None
+
+    @property
+    def url(self) -> str:
+        """Where the folder lies, for people: an absolute path or a URL."""
+        return self.store.address(self.folder)
+
+    def path_of(self, name: str) -> str:
+        """Return where a file of the run lies, for people: an absolute path or a URL."""
+        return self.store.address(self._path(name))
+
+    async def save_raw(self, name: str, output: ToolOutput) -> tuple[str, int]:
+        """Store a whole tool output: as JSON when it is structured, else its text. Returns SHA-256 and bytes."""
+        if output.structured:
+            data = _json({"results": output.results, "failures": output.failures}, indent=1)
+        else:
+            data = "\n\n".join(result.text for result in output.results).encode()
+        await self.store.write(self._path(name), data)
+        return hashlib.sha256(data).hexdigest(), len(data)
+
+    async def load_raw(self, name: str, sources: Sequence[Source] = ()) -> ToolOutput:
+        """Return a stored tool output.
+
+        Args:
+            name: file name in the run's folder.
+            sources: of a text, which cannot carry them; without any, the file itself is named as the source.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            StoreError: it cannot be read, or is no tool output.
+        """
+        data = await self.store.read(self._path(name))
+        try:
+            if name.endswith(".json"):
+                return ToolOutput.model_validate_json(data)
+            text = data.decode()
+        except ValueError as error:
+            raise self._damaged(name, error) from error
+        url = f"artifact:{name}"
+        stand_in = Source(source_id=source_ids([url])[url], url=url, title=name, kind="document")
+        results = [SourceText(**source.model_dump(), text=text) for source in sources or [stand_in]]
+        return ToolOutput(results=results, structured=False)
+
+    async def list(self) -> list[str]:
+        """Return the sorted file names of the run's raw tool outputs."""
+        return [name for name in await self.store.list(self.folder) if "__step" in name]
+
+    async def read(self, name: str) -> ToolOutput:
+        """Return a stored tool output by its file name; see `load_raw`."""
+        return await self.load_raw(name)
+
+    async def save_text(self, name: str, text: str) -> None:
+        """Store a text, such as `report.md`."""
+        await self.store.write(self._path(name), text.encode())
+
+    async def save_json(self, name: str, data: object) -> None:
+        """Store models or plain data as indented JSON, such as `plan.json`."""
+        await self.store.write(self._path(name), _json(data))
+
+    async def load_json(self, name: str) -> Any:
+        """Return the plain data of a JSON file.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            StoreError: it cannot be read, or is no JSON.
+        """
+        data = await self.store.read(self._path(name))
+        try:
+            return json.loads(data)
+        except ValueError as error:
+            raise self._damaged(name, error) from error
+
+    def _path(self, name: str) -> str:
+        return f"{self.folder}/{name}"
+
+    def _damaged(self, name: str, error: ValueError) -> StoreError:
+        return StoreError(f"{self.path_of(name)} is damaged: {error}.", next_step="restore the file, or run again")
+
+
+async def runs(store: ArtifactStore) -> list[dict[str, Any]]:
+    """Return the manifest of every run in a store with its `folder`; for an unreadable one `folder` and `warning`."""
+    found: list[dict[str, Any]] = []
+    for name in await store.list(RUNS):
+        run = RunFolder(store, f"{RUNS}/{name}")
+        try:
+            manifest = await run.load_json(MANIFEST)
+        except FileNotFoundError:
+            continue  # a folder or file of somebody else
+        except StoreError as error:
+            manifest = {"warning": str(error)}
+        if not isinstance(manifest, dict):
+            manifest = {"warning": f"{run.path_of(MANIFEST)} is no manifest"}
+        found.append({**manifest, "folder": run.folder})
+    return found
+
+
+def _json(data: object, indent: int = 2) -> bytes:
+    return (json.dumps(to_jsonable_python(data), indent=indent, ensure_ascii=False) + "\n").encode()
+
+
+def _id_prefixes(run_id: str) -> Iterator[str]:
+    """Yield beginnings of a run id, longer each time; short ids are filled up with their hash."""
+    digits = re.sub(r"[^0-9a-z]", "", run_id.lower()) + hashlib.sha256(run_id.encode()).hexdigest()
+    return (digits[:length] for length in (8, 16, 32, 64))

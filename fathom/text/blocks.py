@@ -1,0 +1,162 @@
+"""Layout before language: a text's lines become headings, list items, table rows, code and paragraphs.
+
+Sentences can only be found inside a paragraph, and a plain text says where one ends in several ways: a blank line, a
+marker at the line's start, or a line that is shorter than it would be if the paragraph went on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+__all__ = ["Block", "Kind", "split_blocks"]
+
+Kind = Literal["prose", "item", "heading", "table", "code", "rule"]
+
+WRAP_WIDTH = 160  # lines longer than this are paragraphs of their own, not the lines of a wrapped one
+HEADING_CHARS = 90
+
+
+class Block(NamedTuple):
+    """A stretch of text, as character offsets, that no sentence crosses."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
+class _Line(NamedTuple):
+    start: int
+    end: int  # without trailing whitespace
+    indent: int
+    text: str  # without surrounding whitespace
+
+
+_FENCE = re.compile(r"(```|~~~)")
+_ITEM = re.compile(r"(?:[-*+•‣▪◦–]|\(?\d{1,3}[.)]|\(?[a-z][.)]|\[\d{1,3}\]|\.\. \[\w+\])\s+\S")
+_HEADING = re.compile(r"#{1,6}\s+\S")
+_RULE = re.compile(r"[\W_]*\Z")
+_UNDERLINE = re.compile(r"([=\-~^*#\"+'`.])\1{2,}\Z")
+_SENTENCE_END = re.compile(r"[.!?。！？…][\"'”’»)\]]*(?:\s*\[\w+\])*\Z")
+_OPEN_END = re.compile(r"(?:[,;:(\[/–—-]|\b(?:and|or|the|a|an|of|in|to|for|with|by|und|oder|der|die|das|von|mit))\Z")
+_SIGNATURE = re.compile(
+    r"(?:(?:async|class|def|exception|classmethod|staticmethod|property)\s+)*[\w.]+\(.*\)(?:\s*(?:->|→).*)?\Z"
+)
+_CODE = re.compile(
+    r">>>|\.\.\.\s|\$\s|@\w|#!|//|/\*|<\?|</?\w+[^>]*>\Z|.*::=|[|&]\s"
+    r"|(?:def|class|for|while|if|elif|with|try|except|finally|else|async|lambda)\b.*:\Z"
+    r"|(?:return|import|from|raise|yield|assert|del|pass|break|continue|global|nonlocal)(?:\s+[\w.*()\"', ]+)?\Z"
+    r"|(?:const|let|var|public|private|static|function|fn|func)\s"
+    r"|[\w.\[\]\"', ]{1,60}\s?(?:[-+*/%|&^@:]|//|\*\*|<<|>>)?=\s*\S"
+    r"|[\w.]+\(.*\)(?:\s*#.*)?\Z|.*[{};]\Z|[)\]}]+[,;]?\Z"
+)
+
+
+def split_blocks(text: str) -> Iterator[Block]:
+    """Yield the blocks of a text in order; together they hold every character that is not whitespace."""
+    run: list[_Line] = []
+    fence = ""
+    before = ""  # the last line of the run before: code often follows a colon
+    for line in _lines(text):
+        marker = _FENCE.match(line.text)
+        if fence or marker:
+            yield from _blocks_of(run, before)
+            run = []
+            if line.text:
+                yield Block(line.start, line.end, "code")
+            if marker and (not fence or marker[1] == fence):
+                fence = "" if fence else marker[1]
+        elif line.text:
+            run.append(line)
+        elif run:
+            yield from _blocks_of(run, before)
+            before, run = run[-1].text[-3:], []
+    yield from _blocks_of(run, before)
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    position = 0
+    for raw in text.split("\n"):
+        stripped = raw.strip()
+        indent = len(raw) - len(raw.lstrip())
+        yield _Line(position + indent, position + indent + len(stripped), indent, stripped)
+        position += len(raw) + 1
+
+
+def _blocks_of(run: list[_Line], before: str) -> Iterator[Block]:
+    """Yield the blocks of a run of lines without a blank one between them."""
+    if not run:
+        return
+    if _is_code(run, after_colon=before.endswith(":")):
+        yield from (Block(line.start, line.end, "code") for line in run)
+        return
+    width = max(line.indent + len(line.text) for line in run)
+    first = 0
+    while first < len(run):
+        last, kind = _extent(run, first, width)
+        yield Block(run[first].start, run[last].end, kind)
+        first = last + 1
+
+
+def _extent(run: list[_Line], first: int, width: int) -> tuple[int, Kind]:
+    """Return the index of the last line of the block that begins at `first`, and the block's kind."""
+    line = run[first]
+    following = run[first + 1].text if first + 1 < len(run) else ""
+    if _UNDERLINE.match(following) and len(line.text) <= HEADING_CHARS and not _RULE.match(line.text):
+        return first + 1, "heading"
+    if (kind := _single(line.text)) is not None:
+        return first, kind
+    item = bool(_ITEM.match(line.text))
+    last = first
+    while last + 1 < len(run) and _goes_on(run[last], run[last + 1], width, line if item else None):
+        last += 1
+    if item:
+        return last, "item"
+    alone = last == first
+    return last, "heading" if alone and _reads_as_heading(line.text) else "prose"
+
+
+def _single(text: str) -> Kind | None:
+    """Return the kind of a line that is a block of its own, or None."""
+    if _HEADING.match(text):
+        return "heading"
+    if _RULE.match(text):
+        return "rule"
+    if text.count("|") >= 2 or "\t" in text:
+        return "table"
+    return None
+
+
+def _goes_on(line: _Line, after: _Line, width: int, item: _Line | None) -> bool:
+    """Whether the paragraph goes on after a line: wrapped text breaks where the next word would not have fitted."""
+    if _single(after.text) is not None or _ITEM.match(after.text):
+        return False
+    if after.text[0].islower() or _OPEN_END.search(line.text[-12:]):
+        return True
+    if item is not None and after.indent > item.indent:
+        return True
+    next_word = after.text.split(maxsplit=1)[0] if after.text.isascii() else after.text[:4]
+    return width <= WRAP_WIDTH and line.indent + len(line.text) + 1 + len(next_word) > width
+
+
+def _reads_as_heading(text: str) -> bool:
+    return (
+        len(text) <= HEADING_CHARS
+        and not _SENTENCE_END.search(text[-12:])
+        and text[-1] not in ",;:、，：；"
+        and len(text.split()) <= 12
+    )
+
+
+def _is_code(run: list[_Line], after_colon: bool) -> bool:
+    """Whether a run is code: indented lines most of which read as statements; a lone signature; a doctest."""
+    if len(run) == 1 and _SIGNATURE.match(run[0].text[:300]):
+        return True
+    if run[0].text.startswith(">>>"):
+        return True
+    if min(line.indent for line in run) < 2:
+        return False
+    hits = sum(bool(_CODE.match(line.text[:300])) for line in run)
+    ends = sum(bool(_SENTENCE_END.search(line.text[-12:])) for line in run)
+    return hits * 2 >= len(run) > ends * 2 or (after_colon and hits > ends)

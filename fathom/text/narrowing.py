@@ -1,0 +1,120 @@
+"""Fitting long texts into a window: the best passages in reading order, never a text cut off at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fathom.models import SourceText
+from fathom.text.ranking import Passage, rank_passages
+from fathom.text.sentences import Sentence, split_sentences
+from fathom.text.tokens import count_tokens
+
+__all__ = ["OMISSION", "Narrowed", "narrow"]
+
+OMISSION = "[...]"
+PASSAGE_TOKENS = 150
+MAX_INDENT = 40
+SHARE = 0.85  # a text's next passage counts for so much less with each one taken, so that others get their turn
+_GAP = f"\n\n{OMISSION}\n\n"
+_GAP_TOKENS = count_tokens(_GAP)
+
+
+class Narrowed(NamedTuple):
+    """Texts that fit, and how much was left out of them."""
+
+    texts: list[SourceText]
+    left_out_tokens: int
+
+
+class _Piece(NamedTuple):
+    text: int
+    start: int
+    end: int
+    tokens: int
+
+
+def narrow(texts: Sequence[SourceText], query: str, max_tokens: int) -> Narrowed:
+    """Return the texts as they are when they fit together, else their passages that answer the query best.
+
+    Passages keep their order, sentences are whole, and every text with a relevant passage gets a share as far as the
+    room goes. `[...]` on a line of its own marks what was left out of a text; a text without any passage is left out.
+    """
+    total = sum(count_tokens(text.text) for text in texts)
+    if total <= max_tokens:
+        return Narrowed(list(texts), 0)
+    pieces = [piece for i, text in enumerate(texts) for piece in _pieces(i, text.text)]
+    scores = rank_passages(
+        query,
+        [
+            Passage(texts[p.text].text[p.start : p.end], f"{texts[p.text].title} {texts[p.text].location}")
+            for p in pieces
+        ],
+    )
+    kept = _choose(pieces, scores, max_tokens)
+    narrowed = [
+        text.model_copy(update={"text": body, "full": False})
+        for i, text in enumerate(texts)
+        if (body := _assemble(text.text, [p for p in kept if p.text == i]))
+    ]
+    return Narrowed(narrowed, max(0, total - sum(count_tokens(text.text) for text in narrowed)))
+
+
+def _pieces(number: int, text: str) -> list[_Piece]:
+    """Cut a text into passages of whole sentences; a heading begins one."""
+    pieces: list[_Piece] = []
+    held: list[Sentence] = []
+    tokens = 0
+    for sentence in split_sentences(text):
+        cost = count_tokens(sentence.text) + 1
+        heading = sentence.kind == "heading" and any(s.kind != "heading" for s in held)
+        if held and (tokens + cost > PASSAGE_TOKENS or heading):
+            pieces.append(_Piece(number, _line_start(text, held[0].start), held[-1].end, tokens))
+            held, tokens = [], 0
+        held.append(sentence)
+        tokens += cost
+    if held:
+        pieces.append(_Piece(number, _line_start(text, held[0].start), held[-1].end, tokens))
+    return pieces
+
+
+def _line_start(text: str, start: int) -> int:
+    """Return where the line's indentation begins, if there is nothing else before the sentence: code needs it."""
+    line = text.rfind("\n", max(0, start - MAX_INDENT), start) + 1
+    return line if line and not text[line:start].strip() else start
+
+
+def _choose(pieces: list[_Piece], scores: list[float], room: int) -> list[_Piece]:
+    """Take the best passage of each text first, then the best of the rest; return them in reading order."""
+    order = sorted(range(len(pieces)), key=lambda i: (-scores[i], i))
+    relevant = [i for i in order if scores[i] > 0] or list(range(len(pieces)))
+    first: dict[int, int] = {}
+    for i in relevant:
+        first.setdefault(pieces[i].text, i)
+    rank: dict[int, int] = {}
+    later = []
+    for i in relevant:
+        turn = rank[pieces[i].text] = rank.get(pieces[i].text, -1) + 1
+        later.append((-scores[i] * SHARE**turn, i))
+    kept: list[int] = []
+    for i in dict.fromkeys([*first.values(), *(i for _, i in sorted(later))]):
+        cost = pieces[i].tokens + _GAP_TOKENS
+        if cost <= room:
+            room -= cost
+            kept.append(i)
+    return [pieces[i] for i in sorted(kept)]
+
+
+def _assemble(text: str, kept: list[_Piece]) -> str:
+    """Join passages of one text: as they stand where they touch, with a mark where something is missing."""
+    if not kept:
+        return ""
+    parts = [] if not text[: kept[0].start].strip() else [OMISSION + "\n\n"]
+    position = kept[0].start
+    for piece in kept:
+        between = text[position : piece.start]
+        parts += [_GAP if between.strip() else between, text[piece.start : piece.end]]
+        position = piece.end
+    if text[position:].strip():
+        parts.append("\n\n" + OMISSION)
+    return "".join(parts)

@@ -1,0 +1,377 @@
+"""Sentences with their place in the text, in linear time on any input.
+
+Rules and an abbreviation list rather than a trained model: they run anywhere, on any length of text, and when they
+are wrong one can see why.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from fathom.text.blocks import Block, Kind, split_blocks
+
+__all__ = ["Sentence", "split_sentences"]
+
+MAX_CHARS = 2_000  # a run without any sentence end (transcripts, dumps) is broken at a space before this
+
+_CITATIONS = r"(?:\s{0,2}\[(?:S[0-9a-f]{6,64}|\d{1,3})(?:[,;]\s?(?:S[0-9a-f]{6,64}|\d{1,3}))*\])*"
+_END = re.compile(
+    rf"(?<![.!?…])(?P<stop>[.!?…]+)[\"'”’»«“)\]*_]*{_CITATIONS}(?=\s|\Z|[\u2e80-\u9fff])|[。！？｡]+(?P<close>[」』”’）】\"]*){_CITATIONS}"
+)
+_OPENING = "\"'([{“„‚‘«»*_"
+_MARKER = re.compile(r"(?:#{1,6}|[-*+•‣▪◦–>]|\(?\d{1,3}[.)]|\(?[a-z]\)|\[\d{1,3}\])\s+")
+_UNDERLINE = re.compile(r"\s*\n[^\w\n]+\Z")
+
+# Never the end of a sentence, whatever follows.
+_ABBREVIATIONS = frozenset(
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "mx",
+        "dr",
+        "prof",
+        "st",
+        "ste",
+        "gen",
+        "col",
+        "sgt",
+        "capt",
+        "lt",
+        "gov",
+        "sen",
+        "rep",
+        "rev",
+        "hon",
+        "messrs",
+        "mme",
+        "mlle",
+        "jr",
+        "sr",
+        "vs",
+        "v",
+        "cf",
+        "viz",
+        "approx",
+        "ca",
+        "e.g",
+        "i.e",
+        "eg",
+        "ie",
+        "fig",
+        "figs",
+        "eq",
+        "eqs",
+        "sec",
+        "ch",
+        "chap",
+        "vol",
+        "vols",
+        "pp",
+        "nos",
+        "ed",
+        "eds",
+        "trans",
+        "repr",
+        "op",
+        "cit",
+        "ibid",
+        "resp",
+        "incl",
+        "excl",
+        "ref",
+        "refs",
+        "z.b",
+        "d.h",
+        "u.a",
+        "o.ä",
+        "s.o",
+        "s.u",
+        "i.d.r",
+        "v.a",
+        "bzw",
+        "vgl",
+        "ggf",
+        "evtl",
+        "inkl",
+        "exkl",
+        "sog",
+        "nr",
+        "str",
+        "abs",
+        "art",
+        "bsp",
+        "tel",
+        "hr",
+        "fr",
+        "dipl",
+        "ing",
+        "geb",
+        "gest",
+        "univ",
+        "dept",
+        "est",
+        "max",
+        "min",
+        "avg",
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "okt",
+        "nov",
+        "dec",
+        "dez",
+        "inc",
+        "ltd",
+        "corp",
+        "bros",
+        "mio",
+        "mrd",
+        "tsd",
+    ]
+)
+# The end of a sentence only when what follows cannot belong to it.
+_BEFORE_NUMBER = frozenset(["no", "p", "art", "nr", "abs", "kap", "bd"])
+_STARTERS = frozenset(
+    [
+        "the",
+        "this",
+        "that",
+        "these",
+        "those",
+        "it",
+        "its",
+        "he",
+        "she",
+        "they",
+        "we",
+        "you",
+        "i",
+        "in",
+        "on",
+        "at",
+        "for",
+        "from",
+        "if",
+        "when",
+        "while",
+        "where",
+        "what",
+        "who",
+        "why",
+        "how",
+        "a",
+        "an",
+        "as",
+        "but",
+        "and",
+        "or",
+        "so",
+        "however",
+        "there",
+        "here",
+        "then",
+        "thus",
+        "therefore",
+        "because",
+        "although",
+        "since",
+        "after",
+        "before",
+        "during",
+        "such",
+        "some",
+        "many",
+        "most",
+        "all",
+        "each",
+        "every",
+        "no",
+        "not",
+        "one",
+        "two",
+        "other",
+        "another",
+        "our",
+        "my",
+        "his",
+        "her",
+        "their",
+        "der",
+        "die",
+        "das",
+        "dies",
+        "diese",
+        "dieser",
+        "ein",
+        "eine",
+        "er",
+        "sie",
+        "es",
+        "wir",
+        "ich",
+        "im",
+        "in",
+        "am",
+        "auf",
+        "für",
+        "von",
+        "wenn",
+        "als",
+        "aber",
+        "und",
+        "oder",
+        "doch",
+    ]
+)
+_AFTER_ORDINAL = frozenset(
+    [
+        "januar",
+        "jänner",
+        "februar",
+        "märz",
+        "april",
+        "mai",
+        "juni",
+        "juli",
+        "august",
+        "september",
+        "oktober",
+        "november",
+        "dezember",
+        "jahrhundert",
+        "jahrhunderts",
+        "jahrtausend",
+        "klasse",
+        "auflage",
+        "platz",
+        "stock",
+        "jh",
+        "geburtstag",
+        "weltkrieg",
+    ]
+)
+
+
+class Sentence(NamedTuple):
+    """A sentence and where it stands: `text == source[start:end]`.
+
+    A heading, a table row and a line of code count as one sentence each; `kind` tells them from prose.
+    """
+
+    text: str
+    start: int
+    end: int
+    kind: Kind = "prose"
+    paragraph: int = 0  # index of its block
+
+    @property
+    def clean(self) -> str:
+        """The sentence on one line, without a list or heading marker."""
+        text = _UNDERLINE.sub("", self.text) if self.kind == "heading" else self.text
+        if self.kind in ("item", "heading"):
+            text = _MARKER.sub("", text, count=1) if _MARKER.match(text) else text
+        return " ".join(text.split())
+
+
+def split_sentences(text: str) -> list[Sentence]:
+    """Split a text into sentences; every character that is not whitespace is in exactly one of them.
+
+    Knows abbreviations, initials, decimals, German ordinals, CJK punctuation, Markdown, and hard-wrapped plain text.
+    A citation behind the full stop, `[S1a2b3c]` or `[1]`, belongs to the sentence before it.
+    """
+    sentences: list[Sentence] = []
+    for number, block in enumerate(split_blocks(text)):
+        start = block.start
+        for end in _ends(text, block):
+            while end - start > MAX_CHARS:
+                cut = _break(text, start)
+                sentences.append(
+                    Sentence(text[start:cut].rstrip(), start, _rstrip(text, start, cut), block.kind, number)
+                )
+                start = _lstrip(text, cut, end)
+            sentences.append(Sentence(text[start:end], start, end, block.kind, number))
+            start = _lstrip(text, end, block.end)
+    return sentences
+
+
+def _ends(text: str, block: Block) -> list[int]:
+    """Return where the sentences of a block end, its own end last."""
+    ends: list[int] = []
+    if block.kind in ("prose", "item"):
+        marker = _MARKER.match(text, block.start, min(block.start + 12, block.end)) if block.kind == "item" else None
+        first = marker.end() if marker else block.start
+        ends = [m.end() for m in _END.finditer(text, first, block.end) if _is_end(text, m, block)]
+    if not ends or ends[-1] < block.end:
+        ends.append(block.end)
+    return ends
+
+
+def _is_end(text: str, found: re.Match[str], block: Block) -> bool:
+    """Whether a stop mark ends the sentence."""
+    following = text[found.end() : min(found.end() + 40, block.end)].lstrip()
+    if not following:
+        return True
+    if "[S" in found[0]:
+        return True  # a citation of ours closes its sentence, whatever the next one opens with
+    stop = found["stop"]
+    if stop is None:  # CJK; a quotation may go on: 「…。」と
+        return not (found["close"] and following[0] in "とっなのと、，")
+    head = following.lstrip(_OPENING)
+    if following.lstrip("([")[:1].islower():
+        return False
+    if stop != ".":
+        return True
+    before = text[max(block.start, found.start() - 24) : found.start()].split()
+    word = before[-1].lstrip(_OPENING) if before else ""
+    next_word = re.match(r"\w*", head)
+    return not _goes_on(word, next_word[0] if next_word else "", following[0])
+
+
+def _goes_on(word: str, next_word: str, next_char: str) -> bool:
+    """Whether a full stop after `word` belongs to it instead of ending the sentence."""
+    lower = word.lower()
+    if lower in _ABBREVIATIONS:
+        return True
+    if lower in _BEFORE_NUMBER and next_word[:1].isdigit():
+        return True
+    if lower == "al":
+        return next_char in "(["
+    if word.isdigit():
+        return len(word) <= 2 and next_word.lower() in _AFTER_ORDINAL
+    initial = (len(word) == 1 and word.isupper()) or (
+        "." in word and word.replace(".", "").isalpha() and len(word) <= 8
+    )
+    return initial and next_word.lower() not in _STARTERS
+
+
+def _break(text: str, start: int) -> int:
+    """Return where to break a run without a sentence end: at its last space, or anywhere if it has none."""
+    limit = start + MAX_CHARS
+    return (
+        max(text.rfind(" ", start + 1, limit), text.rfind("\n", start + 1, limit)) if _has_space(text, start) else limit
+    )
+
+
+def _has_space(text: str, start: int) -> bool:
+    limit = start + MAX_CHARS
+    return text.rfind(" ", start + 1, limit) > start or text.rfind("\n", start + 1, limit) > start
+
+
+def _lstrip(text: str, start: int, end: int) -> int:
+    while start < end and text[start].isspace():
+        start += 1
+    return start
+
+
+def _rstrip(text: str, start: int, end: int) -> int:
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return end

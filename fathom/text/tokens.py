@@ -1,0 +1,65 @@
+"""Tokens without a tokenizer: a linear estimate from byte statistics that are counted at memory speed.
+
+The estimate is what budgets and the reported context reduction are made of, so it must be the same on every machine
+and cost nothing beside the work it measures.
+"""
+
+from __future__ import annotations
+
+__all__ = ["count_tokens"]
+
+
+def _class(byte: int) -> str:  # noqa: PLR0911 - a table, written as a ladder
+    """Return the class of a UTF-8 byte: its kind in ASCII, the script that a lead byte begins elsewhere."""
+    if byte < 0x80:
+        character = chr(byte)
+        if character.isalpha():
+            return "A" if character.isupper() else "a"
+        if character.isdigit():
+            return "0"
+        return "n" if character == "\n" else " " if character.isspace() else "."
+    if byte < 0xC0:
+        return "_"  # continuation bytes say nothing more
+    if byte < 0xCA:
+        return "l"  # Latin with accents
+    if byte < 0xE0:
+        return "g"  # Greek, Cyrillic, Hebrew, Arabic
+    return {0xE2: "t", 0xE3: "j"}.get(byte, "h" if byte < 0xF0 else "e")  # quotes and dashes, kana, Han, emoji
+
+
+_CLASSES = "".join(_class(byte) for byte in range(256)).encode()
+
+# Tokens a pattern of classes adds, capitals counted as small letters. Fitted by least squares to cl100k counts, each
+# kind of text weighted alike; the marks and the accented letters, too rare to fit, are set by hand.
+_FOLDED = {b"a": 0.21, b" a": 0.29, b"na": 0.29, b".a": 0.29, b"0a": 0.29, b"a" * 7: -0.80, b"a" * 11: 0.34}
+_EXACT = {
+    b"AA": 0.20,
+    b"0": 1.17,
+    b"000": -2.10,
+    b".": 0.75,
+    b"..": -1.26,
+    b" .": 0.87,
+    b"n": 0.52,
+    b"l": 1.8,
+    b"g": 0.44,
+    b"h": 1.2,
+    b"j": 0.95,
+    b"t": 1.0,
+    b"e": 2.5,
+}
+
+
+def count_tokens(text: str) -> int:
+    """Estimate how many cl100k tokens a text has.
+
+    Measured on chunks of 1,500 characters of articles, papers, meetings and reference pages in English: mean absolute
+    error 3.7-7.1 %, bias at most 3 %; Python, JavaScript and JSON: 3.6-5.0 %; German 8 % (7.9 % too low), French and
+    Spanish 6 %, Chinese 12 % (4 % too low), Japanese 3 %, Russian 4 %.
+    """
+    if not text:
+        return 0
+    classes = text.encode("utf-8", errors="replace").translate(_CLASSES)
+    folded = classes.lower()
+    estimate = sum(weight * folded.count(pattern) for pattern, weight in _FOLDED.items())
+    estimate += sum(weight * classes.count(pattern) for pattern, weight in _EXACT.items())
+    return max(1, round(estimate))

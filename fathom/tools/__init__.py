@@ -1,0 +1,1 @@
+"""What the researcher can call: one file a tool, and a registry."""

@@ -1,0 +1,195 @@
+"""Going back to what this run has already read: searching the stored raw outputs, and reading one whole."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from fathom.errors import ToolRejected
+from fathom.models import SourceText, ToolCall, ToolOutput, ToolResult
+from fathom.text import OMISSION
+
+if TYPE_CHECKING:
+    import regex
+
+__all__ = ["ArtifactGrepTool", "ArtifactReadTool", "ArtifactReader"]
+
+MAX_PATTERN_CHARS = 500
+MAX_REPEATS = 10_000  # a{99}{99}{99} is compiled to a million nodes
+MAX_PASSAGES = 20
+AROUND = 400  # characters of context on each side of a match
+LONGEST_PASSAGE = 2_000
+MAX_MATCHES = 10_000  # in one text
+SEARCH_SECONDS = 5.0  # of processor time for each text at most, of wall-clock time for beginning another
+_OWN_OUTPUT = re.compile(r"__artifact_(grep|read)(__\d+)?\.\w+\Z")
+_RECURSION = re.compile(r"\(\?(?:R|[-+]?\d|&|P>)")  # no time limit holds its memory
+_META = re.compile(r"[\\^$.|?*+()\[\]{}]")
+
+
+class ArtifactReader(Protocol):
+    """The raw outputs of one run."""
+
+    async def list(self) -> list[str]:
+        """Return the file names of the run's raw outputs, sorted."""
+        ...
+
+    async def read(self, name: str) -> ToolOutput:
+        """Return a stored output."""
+        ...
+
+
+class ArtifactGrepTool:
+    """Searches the texts of this run's stored raw outputs."""
+
+    name = "artifact_grep"
+    description = (
+        "Searches everything this run has already read, word for word. Input: a regular expression, or plain words. "
+        "Use it only when a note lacks a detail that its source may hold."
+    )
+
+    def __init__(self, artifacts: ArtifactReader) -> None:
+        self._artifacts = artifacts
+
+    async def run(self, tool_input: str) -> ToolOutput:
+        """Return the passages around the matches, at most 20, as one text for each source."""
+        pattern = tool_input.strip()
+        if not pattern or len(pattern) > MAX_PATTERN_CHARS:
+            raise ToolRejected(f"A pattern has 1 to {MAX_PATTERN_CHARS} characters; this one has {len(pattern)}.")
+        if _RECURSION.search(pattern) or _repeats(pattern) > MAX_REPEATS:
+            raise ToolRejected("The regular expression recurs or repeats too much.", next_step="use a simpler one")
+        names = [name for name in await self._artifacts.list() if not _OWN_OUTPUT.search(name)]
+        texts = [text for name in names for text in (await self._artifacts.read(name)).results]
+        return ToolOutput(results=await asyncio.to_thread(_grep, pattern, texts))
+
+    def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
+        """Return None: nothing was left out."""
+        return None
+
+
+class ArtifactReadTool:
+    """Reads one stored raw output, or one source of it."""
+
+    name = "artifact_read"
+    description = (
+        "Reads again in full what a note was made from. Input: the note's artifact_file, or artifact_file#SOURCE_ID "
+        "for one of its sources. Use it only when the note lacks a detail."
+    )
+
+    def __init__(self, artifacts: ArtifactReader) -> None:
+        self._artifacts = artifacts
+
+    async def run(self, tool_input: str) -> ToolOutput:
+        """Return the texts of the file; a single one is stored as plain text."""
+        name, _, source_id = tool_input.strip().partition("#")
+        # Only a name that the run itself lists is ever opened, so none can lead out of its folder.
+        if name not in await self._artifacts.list():
+            raise ToolRejected(f"This run has no artifact {name[:200]!r}.", next_step="use a note's artifact_file")
+        texts = (await self._artifacts.read(name)).results
+        chosen = [text for text in texts if not source_id or text.source_id == source_id]
+        if not chosen:
+            known = ", ".join(text.source_id for text in texts) or "none"
+            raise ToolRejected(f"{name} has no source {source_id[:80]!r}.", next_step=f"its sources: {known}")
+        return ToolOutput(results=chosen, structured=len(chosen) > 1)
+
+    def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
+        """Return None: the whole text was read."""
+        return None
+
+
+class _Passage(NamedTuple):
+    source: SourceText
+    start: int
+    end: int
+    found: frozenset[str]  # what matched, lowercase
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end].strip()
+
+
+def _repeats(pattern: str) -> int:
+    """Return how often the counted repeats of a pattern make it repeat, were they all inside each other."""
+    counts = ([int(n) for n in re.findall(r"\d+", braces)] for braces in re.findall(r"\{[^{}]*\}", pattern))
+    return math.prod(max(1, *numbers) for numbers in counts if numbers)
+
+
+def _grep(pattern: str, texts: Sequence[SourceText]) -> list[SourceText]:
+    expression, by_words = _expression(pattern)
+    once = {(text.source_id, text.text): text for text in texts}  # a page is often read by several calls
+    deadline = time.monotonic() + SEARCH_SECONDS
+    passages: dict[tuple[str, str], _Passage] = {}
+    for text in once.values():
+        for passage in _passages(expression, text, deadline):
+            passages.setdefault((text.source_id, passage.text), passage)
+    ranked = sorted(passages.values(), key=lambda p: -len(p.found)) if by_words else list(passages.values())
+    return _by_source(ranked[:MAX_PASSAGES])
+
+
+def _expression(pattern: str) -> tuple[regex.Pattern[str], bool]:
+    """Compile a pattern; plain words, and what is no regular expression, match any of their words.
+
+    The `regex` module is used because its searches, unlike those of `re`, can be stopped when a pattern runs away.
+    """
+    import regex
+
+    if _META.search(pattern):
+        try:
+            return regex.compile(pattern, regex.IGNORECASE), False
+        except regex.error:
+            pass
+    words = dict.fromkeys(re.findall(r"\w+", pattern)) or [pattern]
+    return regex.compile("|".join(regex.escape(word) for word in words), regex.IGNORECASE), True
+
+
+def _passages(expression: regex.Pattern[str], source: SourceText, deadline: float) -> Iterator[_Passage]:
+    """Yield the stretches of a text around its matches; those that touch are one, up to a length."""
+    text, seconds = source.text, deadline - time.monotonic()
+    try:
+        if seconds <= 0:
+            raise TimeoutError
+        found_any = expression.finditer(text, timeout=seconds, concurrent=True)
+        matches = [match for match in islice(found_any, MAX_MATCHES) if match[0]]
+    except TimeoutError as error:
+        raise ToolRejected("The regular expression takes too long.", next_step="use a simpler one") from error
+    last: _Passage | None = None
+    for match in matches:
+        start = _back(text, match.start() - AROUND)
+        end = _on(text, min(match.end(), match.start() + AROUND) + AROUND)
+        found = frozenset({match[0][:AROUND].lower()})
+        if last and start <= last.end and end - last.start <= LONGEST_PASSAGE:
+            last = last._replace(end=max(end, last.end), found=last.found | found)
+        elif not last or end > last.end:
+            if last:
+                yield last
+            last = _Passage(source, max(start, last.end) if last else start, end, found)
+    if last:
+        yield last
+
+
+def _back(text: str, position: int) -> int:
+    """Return the start of the word at a position, within reason: a text may have no spaces."""
+    space = re.search(r"\s\S*\Z", text[max(0, position - 40) : max(0, position)])
+    return max(0, position - 40) + space.start() if space else max(0, position)
+
+
+def _on(text: str, position: int) -> int:
+    """Return the end of the word at a position, within reason."""
+    space = re.compile(r"\s").search(text, position, position + 40)
+    return space.start() if space else min(len(text), position)
+
+
+def _by_source(passages: Sequence[_Passage]) -> list[SourceText]:
+    chosen: dict[str, list[_Passage]] = {}
+    for passage in passages:
+        chosen.setdefault(passage.source.source_id, []).append(passage)
+    return [
+        found[0].source.model_copy(
+            update={"text": f"\n\n{OMISSION}\n\n".join(p.text for p in found), "snippet": "", "score": 0.0}
+        )
+        for found in chosen.values()
+    ]

@@ -1,0 +1,175 @@
+"""Reading a file: txt, md, rst, html, pdf and docx become a title and sections.
+
+The bytes decide where the ending lies: a PDF that is called `.txt` is read as one.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from fathom.tools.clean import clean_line, clean_text
+from fathom.tools.documents.sections import ReadDocument, Section, markdown_sections, underlined_sections
+
+if TYPE_CHECKING:
+    from docx.document import Document as DocxDocument
+    from docx.table import Table
+
+__all__ = ["ENDINGS", "Unreadable", "read_document"]
+
+ENDINGS = frozenset({".txt", ".text", ".md", ".markdown", ".rst", ".html", ".htm", ".xhtml", ".pdf", ".docx"})
+_HTML_START = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
+)
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.S)
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # what Office wraps around encrypted files, and its formats before 2007
+# What a parser stumbles over in a damaged file; lxml's error is a SyntaxError.
+_TRIPS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError,
+    ValueError, struct.error, zlib.error,
+)  # fmt: skip
+
+
+class Unreadable(Exception):
+    """A file from which no text can be had; the message says why."""
+
+
+def read_document(name: str, data: bytes) -> ReadDocument:
+    """Read a file's bytes.
+
+    Args:
+        name: the file's name; its ending tells plain-text formats apart.
+        data: the whole file.
+
+    Raises:
+        Unreadable: empty, without text, damaged, password-protected, or none of the known formats.
+    """
+    if not data.strip():
+        raise Unreadable("it is empty")
+    document = _read(PurePath(name).suffix.lower(), data)
+    if not any(c.isalnum() for section in document.sections for c in section.text + section.heading):
+        raise Unreadable("it holds no text")
+    return document
+
+
+def _read(ending: str, data: bytes) -> ReadDocument:
+    if data.lstrip()[:5] == b"%PDF-":
+        return _read_pdf(data)
+    if data.startswith(_OLE):
+        raise Unreadable("it is password-protected, or in a format older than docx")
+    if data.startswith(b"PK\x03\x04"):
+        return _read_docx(data)
+    if ending in (".html", ".htm", ".xhtml") or _HTML_START.match(data[:2000]):
+        return _read_html(data)
+    if ending in (".pdf", ".docx"):
+        raise Unreadable(f"it is no {ending[1:]} file, or a damaged one")
+    text = clean_text(_decode(data))
+    if ending in (".md", ".markdown"):
+        return _read_markdown(text)
+    sections = underlined_sections(text)
+    return ReadDocument(_first_heading(sections), sections)
+
+
+def _read_markdown(text: str) -> ReadDocument:
+    title = ""
+    if matter := _FRONT_MATTER.match(text):
+        text = text[matter.end() :]
+        named = re.search(r"^title:[ \t]*(.+)$", matter[1], re.M)
+        title = clean_line(named[1]).strip("\"'") if named else ""
+    sections = markdown_sections(text)
+    return ReadDocument(title or _first_heading(sections), sections)
+
+
+def _decode(data: bytes) -> str:
+    for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+        if data.startswith(mark):
+            return data.decode(encoding, "replace")
+    if b"\0" in data:
+        raise Unreadable("it is not text")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+def _first_heading(sections: list[Section]) -> str:
+    """Return the first heading of the highest level, or the one the document begins with."""
+    return next((s.heading for s in sections if s.level == 1), sections[0].heading if sections else "")
+
+
+def _read_html(data: bytes) -> ReadDocument:
+    import trafilatura
+
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    text = trafilatura.extract(data, output_format="markdown", include_comments=False, favor_recall=True)
+    metadata = trafilatura.extract_metadata(data)
+    # A page of a few lines has no main part that stands out; then all of its text counts. Some are mere fragments.
+    text = text or trafilatura.html2txt(data) or trafilatura.html2txt(b"<html><body>" + data)
+    sections = markdown_sections(clean_text(text))
+    return ReadDocument(clean_line((metadata and metadata.title) or "") or _first_heading(sections), sections)
+
+
+def _read_pdf(data: bytes) -> ReadDocument:
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError, PyPdfError
+
+    # It reports every oddity of a file as a warning; what matters arrives as an exception.
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise Unreadable("it is password-protected")
+        pages = [Section(clean_text(page.extract_text()), page=n) for n, page in enumerate(reader.pages, 1)]
+        title = clean_line((reader.metadata and reader.metadata.title) or "")
+    except DependencyError as error:
+        raise Unreadable("it is encrypted in a way that cannot be read here") from error
+    except (PyPdfError, *_TRIPS) as error:
+        raise Unreadable(f"it is a damaged pdf ({type(error).__name__})") from error
+    # Many a title in the metadata is the name of the file it was made from.
+    title = "" if re.search(r"\.\w{2,5}\Z", title) or title.lower() in ("untitled", "anonymous") else title
+    pages = [page for page in pages if page.text.strip()]
+    if not pages:
+        raise Unreadable("it holds no text: scanned pages need text recognition first")
+    return ReadDocument(title, pages)
+
+
+def _read_docx(data: bytes) -> ReadDocument:
+    from docx import Document
+    from docx.opc.exceptions import OpcError
+
+    try:
+        sections, title = _docx_sections(Document(io.BytesIO(data)))
+    except (OpcError, zipfile.BadZipFile, *_TRIPS) as error:
+        raise Unreadable(f"it is a damaged docx, or no docx ({type(error).__name__})") from error
+    return ReadDocument(title or _first_heading(sections), sections)
+
+
+def _docx_sections(document: DocxDocument) -> tuple[list[Section], str]:
+    from docx.table import Table
+
+    parts: list[tuple[str, int, list[str]]] = [("", 0, [])]  # heading, level, paragraphs
+    title = ""
+    for block in document.iter_inner_content():
+        if isinstance(block, Table):
+            parts[-1][2].append("\n".join(_rows(block)))
+            continue
+        text, style = clean_text(block.text), (block.style.name if block.style else "") or ""
+        if style == "Title" and not title:
+            title = clean_line(text)
+        elif (level := re.fullmatch(r"Heading (\d)", style)) and text.strip():
+            parts.append((clean_line(text), int(level[1]), []))
+        elif text.strip():
+            parts[-1][2].append(text)
+    return [Section("\n\n".join(lines), heading, depth) for heading, depth, lines in parts if heading or lines], title
+
+
+def _rows(table: Table) -> Iterator[str]:
+    for row in table.rows:
+        yield " | ".join(clean_line(cell.text) for cell in row.cells)

@@ -1,0 +1,111 @@
+"""What a document is once it is read: a title and sections. And how plain text shows where its sections begin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+__all__ = ["ReadDocument", "Section", "markdown_sections", "underlined_sections"]
+
+MAX_HEADING_CHARS = 160
+_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t#]*\Z")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+_UNDERLINE = re.compile(r"([=\-~^*#\"'`+.:_])\1{2,}\s*\Z")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A stretch of a document under one heading, or one page of it.
+
+    Attributes:
+        text: without the heading.
+        heading: empty before the first heading and on pages.
+        level: depth of the heading, from 1.
+        page: counted from 1; 0 where there are no pages.
+    """
+
+    text: str
+    heading: str = ""
+    level: int = 0
+    page: int = 0
+
+
+@dataclass(frozen=True)
+class ReadDocument:
+    """A document's title, empty where it names none, and its sections in reading order."""
+
+    title: str
+    sections: list[Section]
+
+
+_Heading = tuple[int, str, int]  # level, heading, lines it takes
+
+
+def markdown_sections(text: str) -> list[Section]:
+    """Split Markdown at its headings, `# ...` and underlined ones; code blocks have none."""
+    lines = text.split("\n")
+    return _split(lines, _markdown_headings(lines))
+
+
+def underlined_sections(text: str) -> list[Section]:
+    """Split reST and plain text at lines that are underlined in full, with or without a line above.
+
+    As in reST, a level is a kind of line, numbered as they first appear.
+    """
+    lines = text.split("\n")
+    return _split(lines, _underlined_headings(lines))
+
+
+def _split(lines: list[str], headings: Iterable[tuple[int, _Heading]]) -> list[Section]:
+    sections: list[Section] = []
+    start, heading, level = 0, "", 0
+    for at, (next_level, next_heading, taken) in headings:
+        sections.append(Section(_joined(lines[start:at]), heading, level))
+        start, heading, level = at + taken, next_heading, next_level
+    sections.append(Section(_joined(lines[start:]), heading, level))
+    return [section for section in sections if section.text or section.heading]
+
+
+def _joined(lines: list[str]) -> str:
+    text = "\n".join(lines).rstrip()
+    return re.sub(r"\A(?:[^\S\n]*\n)+", "", text)
+
+
+def _markdown_headings(lines: list[str]) -> Iterator[tuple[int, _Heading]]:
+    fence = ""
+    for at, line in enumerate(lines):
+        if marker := _FENCE.match(line):
+            fence = "" if fence == marker[1] else fence or marker[1]
+        elif fence:
+            continue
+        elif atx := _ATX.match(line):
+            yield at, (len(atx[1]), atx[2], 1)
+        elif _is_heading(lines, at) and lines[at + 1].rstrip().strip("=") == "":
+            yield at, (1, line.strip(), 2)
+        elif _is_heading(lines, at) and lines[at + 1].rstrip().strip("-") == "" and "|" not in line:
+            yield at, (2, line.strip(), 2)
+
+
+def _underlined_headings(lines: list[str]) -> Iterator[tuple[int, _Heading]]:
+    levels: dict[str, int] = {}
+    for at in range(len(lines) - 1):
+        if not _is_heading(lines, at):
+            continue
+        under = lines[at + 1].rstrip()
+        over = at > 0 and lines[at - 1].rstrip() == under
+        level = levels.setdefault(under[0] + ("=" if over else ""), len(levels) + 1)
+        heading = (level, lines[at].strip(), 3 if over else 2)
+        yield (at - 1 if over else at), heading
+
+
+def _is_heading(lines: list[str], at: int) -> bool:
+    """Return whether a line stands alone over an underline of at least its own length."""
+    title = lines[at].strip()
+    if not title or len(title) > MAX_HEADING_CHARS or at + 1 >= len(lines) or not any(c.isalnum() for c in title):
+        return False
+    under = lines[at + 1].rstrip()
+    if not _UNDERLINE.match(under) or len(under) < min(len(title), 8):
+        return False
+    above = lines[at - 1].rstrip() if at else ""
+    return not above or above == under

@@ -1,0 +1,105 @@
+"""Searching the local documents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from fathom.models import Document, SourceText, ToolCall, ToolOutput, ToolResult
+from fathom.sources import source_ids
+from fathom.text import OMISSION
+from fathom.tools.documents.corpus import open_corpus
+from fathom.tools.documents.index import Index, Match, Passage, StoredDocument
+
+__all__ = ["DocumentsTool"]
+
+WHOLE_WORDS = 2_500  # a document of at most so many words is returned whole, of a longer one as much
+RELEVANT = 0.5  # share of the best passage's score from which another one is worth reading
+HEADINGS = 3
+
+
+class DocumentsTool:
+    """Searches the user's documents, or the Python reference when there are none."""
+
+    name = "documents"
+
+    def __init__(self, paths: Sequence[str], cache: Path, max_results: int) -> None:
+        self._paths = tuple(paths)
+        self._cache = cache
+        self._max_results = max_results
+        self.description = (
+            f"Searches {self._what()} and reads what is closest. Input: one search query of a few specific words."
+        )
+
+    async def run(self, tool_input: str) -> ToolOutput:
+        """Return the best documents, small ones whole, of long ones the matching sections and their neighbours."""
+        return await asyncio.to_thread(self._search, tool_input)
+
+    def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
+        """Return None: what matters was read."""
+        return None
+
+    async def survey(self, query: str, limit: int = 8) -> list[Document]:
+        """Return the names and best headings of the documents closest to a query."""
+        return await asyncio.to_thread(self._survey, query, limit)
+
+    def _what(self) -> str:
+        if not self._paths:
+            return "the Python language reference"
+        return "the user's documents in " + ", ".join(Path(path).expanduser().resolve().name for path in self._paths)
+
+    def _search(self, query: str) -> ToolOutput:
+        index = open_corpus(self._paths, self._cache)
+        found = [(match, index.document(match.document)) for match in index.search(query, self._max_results)]
+        ids = source_ids(document.url for _, document in found)
+        return ToolOutput(results=[_source_text(index, match, document, ids) for match, document in found])
+
+    def _survey(self, query: str, limit: int) -> list[Document]:
+        index = open_corpus(self._paths, self._cache)
+        documents: list[Document] = []
+        for match in index.search(query, limit):
+            title = index.document(match.document).title
+            headings = {p.id: p.heading for p in index.passages(match.document)}
+            best = dict.fromkeys(headings[hit.passage] for hit in match.hits)
+            documents.append(Document(title=title, headings=[h for h in best if h and h != title][:HEADINGS]))
+        return documents
+
+
+def _source_text(index: Index, match: Match, document: StoredDocument, ids: dict[str, str]) -> SourceText:
+    passages = index.passages(match.document)
+    best = next(passage for passage in passages if passage.id == match.hits[0].passage)
+    whole = document.words <= WHOLE_WORDS
+    return SourceText(
+        source_id=ids[document.url],
+        url=document.url,
+        title=document.title,
+        kind="document",
+        location=f"page {best.page}" if best.page else best.heading,
+        score=round(match.hits[0].score, 3),
+        full=whole,
+        text=document.text if whole else _excerpt(document.text, passages, match),
+    )
+
+
+def _excerpt(text: str, passages: Sequence[Passage], match: Match) -> str:
+    """Return the matching passages with their neighbours, in reading order, as far as 2,500 words go."""
+    first = passages[0].id
+    enough = RELEVANT * match.hits[0].score
+    chosen: set[int] = set()
+    words = 0
+    for hit in match.hits:
+        if hit.score < enough:
+            break
+        at = hit.passage - first
+        for n in (at, at + 1, at - 1):
+            if 0 <= n < len(passages) and n not in chosen and words + passages[n].words <= WHOLE_WORDS:
+                chosen.add(n)
+                words += passages[n].words
+    runs: list[tuple[int, int]] = []
+    for n in sorted(chosen):
+        if runs and n - 1 in chosen:
+            runs[-1] = (runs[-1][0], passages[n].stop)
+        else:
+            runs.append((passages[n].start, passages[n].stop))
+    return f"\n\n{OMISSION}\n\n".join(text[start:stop] for start, stop in runs)

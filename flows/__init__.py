@@ -1,0 +1,22 @@
+"""What runs: the pipeline, and the ways to start it.
+
+`research` takes and returns chat messages, `research_simple` a string. They are imported when first asked for, because
+Prefect takes more than a second to load and the command line answers `--help` without it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flows.api import research, research_simple
+
+__all__ = ["research", "research_simple"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from flows import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

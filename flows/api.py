@@ -1,0 +1,69 @@
+"""Research from Python: chat messages in and out, or a string in and a string out.
+
+Both functions are for synchronous code. Inside an event loop, call `flows.server.ensure_api` before Prefect is
+imported, then await `flows.local.run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from fathom.errors import InvalidInput
+from fathom.settings import ResearchSettings
+from fathom.store import ArtifactStore
+from flows.preflight import Checked, check_request
+from flows.runs import read_report
+from flows.server import ensure_api
+
+__all__ = ["research", "research_simple"]
+
+Message = dict[str, str]
+
+
+def research(
+    messages: Sequence[Message], settings: ResearchSettings | None = None, run_key: str | None = None
+) -> list[Message]:
+    """Research what the last user message asks.
+
+    Args:
+        messages: `{"role": "user" | "assistant", "content": text}`; turns before the last question are its context.
+        settings: how to research it.
+        run_key: runs with the same key share finished calls.
+
+    Returns:
+        The messages and one more of the assistant: the report in Markdown, or why there is none.
+
+    Raises:
+        UserError: the request cannot be run.
+        FathomError: the run failed; it can be resumed.
+    """
+    answer = research_simple(_question(messages), settings, run_key)
+    return [*messages, {"role": "assistant", "content": answer}]
+
+
+def research_simple(query: str, settings: ResearchSettings | None = None, run_key: str | None = None) -> str:
+    """Research a question and return the report in Markdown, or why there is none; see `research`."""
+    checked = check_request(query, settings or ResearchSettings())
+    ensure_api()
+    return asyncio.run(_answer(checked, run_key))
+
+
+async def _answer(checked: Checked, run_key: str | None) -> str:
+    from flows import local
+
+    result = await local.run(checked.query, checked.settings, run_key)
+    report = await read_report(ArtifactStore(checked.settings.artifacts or ""), result.artifacts)
+    return report or f"There is no report: {result.reason or result.status.value}."
+
+
+def _question(messages: Sequence[Message]) -> str:
+    """Return the last user message, after the turns before it if there are any."""
+    asked = [position for position, message in enumerate(messages) if message["role"] == "user"]
+    if not asked:
+        raise InvalidInput("There is no user message.", next_step='add {"role": "user", "content": "..."}')
+    question = messages[asked[-1]]["content"]
+    earlier = [f"{m['role']}: {m['content']}" for m in messages[: asked[-1]] if m["role"] in ("user", "assistant")]
+    return (
+        "\n\n".join([question, "Earlier in the conversation:", *earlier]) if earlier and question.strip() else question
+    )

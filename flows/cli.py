@@ -1,0 +1,252 @@
+"""The `fathom` command.
+
+Nothing heavy is imported before a command needs it: `--help` answers at once, and bad input is found without Prefect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import asdict
+from importlib.metadata import version
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.errors import FathomError
+from flows.attended import follow
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import FlowRun
+
+    from fathom.models import RunResult
+    from flows.console import Watch
+    from flows.runs import StoredRun
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Turn a question into a cited, checkable report.\n\n"
+    'Start with: fathom research "How does Python look up an attribute on an instance?"',
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notices.")]
+Root = Annotated[
+    str | None,
+    typer.Option("--artifacts", metavar="URL", help="Folder or s3:// address of the artifacts. [FATHOM_ARTIFACTS]"),
+]
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 failed, 2 bad input, 3 no evidence, 130 interrupted."""
+    sys.excepthook = _unexpected
+    # Not by calling `app`, which would put its own hook in the place of the one above.
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("fathom", sys.argv[1:] or ["--help"]) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+    except typer.Exit as done:
+        sys.exit(done.exit_code)
+    except BrokenPipeError:  # whoever read it has read enough, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except FathomError as error:
+        _explain(str(error), error)
+        sys.exit(error.exit_code)
+    except typer.TyperException as error:
+        _explain(error.format_message(), error)
+        sys.exit(2)
+    except KeyboardInterrupt as error:
+        _explain("interrupted", error)
+        sys.exit(130)
+
+
+def _unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    where = " (not expected; `fathom --debug ...` shows where)" if issubclass(kind, Exception) else ""
+    _explain(f"{kind.__name__}: {error}{where}", error)
+
+
+def _explain(message: str, error: BaseException) -> None:
+    """Write a line to stderr on what happened, and one for each note on how to go on."""
+    for line in (message, *getattr(error, "__notes__", ())):
+        sys.stderr.write(f"fathom: {' '.join(line.split())}\n")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fathom {version('fathom-research')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an unexpected error comes from.")] = False,
+) -> None:
+    if debug:
+        sys.excepthook = sys.__excepthook__
+
+
+@app.command()
+def research(
+    query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
+    *,
+    docs: Annotated[
+        list[str] | None,
+        typer.Option("--docs", metavar="PATH", help="File or folder (txt md rst html pdf docx); repeatable."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Model of all roles, such as openai/gpt-5-mini. [FATHOM_MODEL]")
+    ] = None,
+    role_model: Annotated[
+        list[str] | None,
+        typer.Option("--role-model", metavar="ROLE=MODEL", help="Model for one role, e.g. reporter=...; repeatable."),
+    ] = None,
+    profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
+    depth: Annotated[int | None, typer.Option(metavar="N", help="Rounds of research, 1 to 5.")] = None,
+    breadth: Annotated[int | None, typer.Option(metavar="N", help="Tool calls in one decision, 1 to 10.")] = None,
+    tools: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Use these tools only, such as documents,web_search.")
+    ] = None,
+    artifacts: Root = None,
+    run_key: Annotated[
+        str | None, typer.Option("--run-key", metavar="KEY", help="Runs with the same key share finished calls.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Research a question and write a cited report.
+
+    Without a model the report is made of quotations; without --docs and TAVILY_API_KEY it is about Python.
+
+    Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
+    """
+    from fathom.settings import parse_role_models
+    from flows.preflight import check_request, settings_from
+
+    options = {"docs": docs, "model": model, "profile": profile, "depth": depth, "breadth": breadth}
+    roles = parse_role_models(role_model or [])
+    names = [name.strip() for name in tools.split(",") if name.strip()] if tools else None
+    settings = settings_from({**options, "role_models": roles, "tools": names, "artifacts": artifacts})
+    checked = check_request(query, settings)
+
+    async def start() -> FlowRun:
+        from flows import local
+
+        return await local.create(checked.query, checked.settings, run_key)
+
+    async def finish(flow_run: FlowRun, watch: Watch) -> RunResult | None:
+        from flows import local
+
+        return await local.execute(flow_run)
+
+    follow(start, finish, checked.notices, quiet=quiet, as_json=as_json)
+
+
+@app.command()
+def resume(
+    run: Annotated[str, typer.Argument(help="A run's id, its first digits, its name, folder or plan title.")],
+    wait: Annotated[bool, typer.Option(" /--no-wait", help="Leave a deployment's run to its worker.")] = True,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Finish a run that was interrupted or failed; no call that had finished is repeated.
+
+    A run of a deployment is scheduled again for a worker.
+
+    Example: fathom resume 1a2b3c4d
+    """
+
+    async def find() -> FlowRun:
+        from flows import local
+
+        return await local.find(run)
+
+    async def finish(flow_run: FlowRun, watch: Watch) -> RunResult | None:
+        from flows import local
+
+        return await local.finish(flow_run, watch.say, wait=wait)
+
+    follow(find, finish, [], quiet=quiet, as_json=as_json)
+
+
+@app.command()
+def runs(
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="At most so many.")] = 20,
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """List the latest runs: those Prefect knows and those that have a folder.
+
+    Example: fathom runs --limit 5
+    """
+    from fathom.store import ArtifactStore
+    from flows.console import show_rows
+    from flows.preflight import artifact_root
+    from flows.runs import latest
+
+    rows = asyncio.run(latest(ArtifactStore(artifact_root(artifacts)), limit))
+    if as_json:
+        typer.echo(json.dumps([asdict(row) for row in rows], indent=2, ensure_ascii=False))
+    else:
+        show_rows(rows)
+
+
+@app.command()
+def show(
+    run: Annotated[str, typer.Argument(help="A run's id, its first digits, its folder or plan title.")],
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Show a run's plan and report; without a terminal, the report's Markdown alone. Needs no server.
+
+    Example: fathom show 1a2b3c4d > report.md
+    """
+    from fathom.store import ArtifactStore
+    from flows.console import show_run
+    from flows.preflight import artifact_root
+    from flows.runs import find, load, locate
+
+    root, name = locate(run, artifact_root(artifacts))
+
+    async def stored() -> StoredRun:
+        store = ArtifactStore(root)
+        return await load(store, await find(store, name))
+
+    found = asyncio.run(stored())
+    if as_json:
+        typer.echo(found.model_dump_json(indent=2))
+    else:
+        show_run(found)
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Say what is configured, what can be reached, and how to set what is missing.
+
+    Exits with 1 when something is broken that a run without options needs.
+
+    Example: fathom doctor
+    """
+    from flows.console import show_findings
+    from flows.doctor import examine
+
+    findings = list(examine())
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2, ensure_ascii=False))
+    else:
+        show_findings(findings)
+    raise typer.Exit(1 if any(finding.state == "broken" for finding in findings) else 0)
+
+
+if __name__ == "__main__":
+    main()

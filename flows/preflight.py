@@ -1,0 +1,82 @@
+"""Everything that can be wrong with a request, found before Prefect is loaded and before anything is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from fathom.errors import InvalidInput
+from fathom.llm.client import check_models
+from fathom.settings import Environment, ResearchSettings, check_query, resolve
+from fathom.store import ArtifactStore
+from fathom.tools.documents import check_documents
+from fathom.tools.registry import configured_tools
+from flows.server import find_api
+
+__all__ = ["Checked", "artifact_root", "check_request", "settings_from"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A request that can be run from any folder on this machine. `notices` are worth one line each."""
+
+    query: str
+    settings: ResearchSettings
+    notices: list[str]
+
+
+def settings_from(options: Mapping[str, object]) -> ResearchSettings:
+    """Return settings from options by field name; those that are None are left to profile and environment.
+
+    Raises:
+        InvalidInput: an option cannot be used; the message names the first.
+    """
+    try:
+        return ResearchSettings.model_validate({name: value for name, value in options.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise InvalidInput(
+            f"--{field.replace('_', '-')} {first['input']!r}: {first['msg']}.", next_step="fathom research --help"
+        ) from None
+
+
+def check_request(query: str, settings: ResearchSettings) -> Checked:
+    """Check a request; its paths become absolute, because a worker or a resume may work in another folder.
+
+    Raises:
+        UserError: it cannot be run; nothing was written.
+    """
+    query = check_query(query)
+    environment = Environment.read()
+    settings = settings.model_copy(
+        update={
+            "docs": [str(Path(path).expanduser().resolve()) for path in settings.docs],
+            "artifacts": artifact_root(settings.artifacts),
+        }
+    )
+    tools = configured_tools(settings, environment)
+    check_documents(settings.docs)
+    check_models(resolve(settings, environment, tools), environment)
+    find_api()  # a configured one that is not there; none is started yet
+    # Last, because it makes the root's folder when there is none.
+    asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
+    return Checked(query, settings, _notices(settings, environment))
+
+
+def artifact_root(root: str | None = None) -> str:
+    """Return where artifacts lie, by default where the environment says: an absolute path or an fsspec address."""
+    chosen = root or Environment.read().artifacts
+    return chosen if "://" in chosen else str(Path(chosen).expanduser().resolve())
+
+
+def _notices(settings: ResearchSettings, environment: Environment) -> list[str]:
+    if environment.tavily_key or settings.tools:
+        return []
+    if settings.docs:
+        return ["No TAVILY_API_KEY: only your documents are searched, not the web."]
+    return ["No TAVILY_API_KEY and no --docs: the built-in Python language reference is researched, not the web."]

@@ -1,0 +1,158 @@
+"""Runs as the artifact store knows them: found and shown without any server; the list asks Prefect, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fathom.errors import InvalidInput, RunNotFound, StoreError
+from fathom.models import Plan, RunResult
+from fathom.store import ArtifactStore, RunFolder, runs
+from flows.server import find_api
+
+__all__ = [
+    "RunRow",
+    "StoredRun",
+    "find",
+    "is_prefix",
+    "latest",
+    "load",
+    "locate",
+    "matching",
+    "read_report",
+    "reference",
+]
+
+ID_DIGITS = 4  # shorter beginnings of an id are taken for a name
+
+
+class StoredRun(BaseModel):
+    """What the artifact store holds of a run. `result` is None until the run has finished."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run_id: str
+    query: str
+    started: str
+    artifacts: str
+    plan: Plan | None
+    result: RunResult | None
+    report: str | None  # its Markdown
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A line of the list of runs. `started` is an ISO 8601 time in UTC, `folder` is empty when there is none here."""
+
+    run_id: str
+    started: str
+    state: str
+    query: str
+    folder: str
+
+
+def matching(name: str, manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the manifests that a run's id, beginning of an id, folder, plan title or run key stands for."""
+    exact = [found for found in manifests if name in _names(found)]
+    return exact or [found for found in manifests if is_prefix(name, str(found.get("run_id", "")))]
+
+
+def is_prefix(name: str, run_id: str) -> bool:
+    """Whether a name is the beginning of a run's id, with or without its hyphens."""
+    plain = name.replace("-", "").lower()
+    return len(plain) >= ID_DIGITS and run_id.replace("-", "").startswith(plain)
+
+
+def locate(name: str, root: str) -> tuple[str, str]:
+    """Return the root and the name to look for: a run's folder, given with its path, knows its own root."""
+    address = name if "://" in name else str(Path(name).resolve())
+    own_root, marker, folder = address.rstrip("/").rpartition("/research_artifacts/")
+    return (own_root, folder) if marker and "/" in name else (root, name)
+
+
+def reference(result: RunResult, root: str) -> str:
+    """Return what `fathom show` takes for a run: the beginning of its id, or its folder outside the usual root."""
+    return result.run_id[:8] if result.artifacts.startswith(f"{root}/") else result.artifacts
+
+
+async def find(store: ArtifactStore, name: str) -> dict[str, Any]:
+    """Return the manifest of the one run that a name stands for.
+
+    Raises:
+        RunNotFound: there is none.
+        InvalidInput: there are several.
+    """
+    found = matching(name.strip(), await runs(store))
+    if not found:
+        raise RunNotFound(f"No run {name!r} is known in {store.address()}.", next_step="fathom runs lists them")
+    if len(found) > 1:
+        ids = ", ".join(str(run.get("run_id", ""))[:8] for run in found)
+        raise InvalidInput(f"{name!r} stands for {len(found)} runs.", next_step=f"choose one by its id: {ids}")
+    return found[0]
+
+
+async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
+    """Return the latest runs of the store and, if a Prefect API answers, of Prefect; the newest first."""
+    rows: dict[str, RunRow] = {}
+    for manifest in await runs(store):
+        folder = RunFolder(store, manifest["folder"])
+        result = await _json(folder, "result.json")
+        run_id, state = str(manifest.get("run_id", "")), result["status"] if result else "unfinished"
+        rows[run_id or folder.url] = RunRow(
+            run_id, str(manifest.get("started", "")), state, str(manifest.get("query", "")), folder.url
+        )
+    if find_api():
+        from flows import local
+
+        for flow_run in await local.recent(limit):
+            run_id, state = str(flow_run.id), (flow_run.state_name or "").lower()
+            started = flow_run.start_time or flow_run.expected_start_time or flow_run.created
+            at = started.astimezone(UTC).isoformat(timespec="seconds") if started else ""
+            known = rows[run_id].folder if run_id in rows else ""
+            rows[run_id] = RunRow(run_id, at, state, str(flow_run.parameters.get("query", "")), known)
+    return sorted(rows.values(), key=lambda row: row.started, reverse=True)[:limit]
+
+
+async def load(store: ArtifactStore, manifest: dict[str, Any]) -> StoredRun:
+    """Return what the store holds of a run."""
+    folder = RunFolder(store, manifest["folder"])
+    plan, result = await _json(folder, "plan.json"), await _json(folder, "result.json")
+    try:
+        return StoredRun(
+            run_id=manifest.get("run_id", ""),
+            query=manifest.get("query", ""),
+            started=manifest.get("started", ""),
+            artifacts=folder.url,
+            plan=plan and Plan.model_validate(plan),
+            result=result and RunResult.model_validate(result),
+            report=await read_report(store, folder.url),
+        )
+    except ValidationError as error:
+        raise StoreError(f"{folder.url} holds no run of this version: {error.errors()[0]['msg']}.") from None
+
+
+async def read_report(store: ArtifactStore, artifacts: str) -> str | None:
+    """Return the report in a run's folder, given as `RunResult.artifacts` has it; None when there is none."""
+    folder = artifacts.removeprefix(store.address()).strip("/")
+    try:
+        return (await store.read(f"{folder}/report.md")).decode()
+    except FileNotFoundError:
+        return None
+
+
+async def _json(folder: RunFolder, name: str) -> Any:
+    try:
+        return await folder.load_json(name)
+    except FileNotFoundError:
+        return None
+
+
+def _names(manifest: dict[str, Any]) -> set[str]:
+    folder = str(manifest["folder"])
+    keys = ("run_id", "run_key", "plan_title")
+    return {folder, folder.rpartition("/")[2], *(str(manifest[key]) for key in keys if manifest.get(key))}

@@ -1,0 +1,226 @@
+"""The Prefect API that a command talks to: the configured one, one that already runs here, or one started once.
+
+Called before Prefect is imported, because that is when Prefect reads its settings. Besides `fathom.settings` this is
+the only module that touches the environment, and it touches Prefect's part of it only.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, build_opener
+
+from fathom.errors import UserError
+
+__all__ = ["ServerInfo", "ensure_api", "find_api"]
+
+DEFAULT_PORT = 4200
+START_SECONDS = 120  # the first start makes the database: half a minute on a busy machine
+PROBE_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class ServerInfo:
+    """A Prefect API that answers. `started`: by this call."""
+
+    api_url: str
+    started: bool = False
+
+    @property
+    def ui_url(self) -> str:
+        """Where its user interface is."""
+        return _setting("PREFECT_UI_URL") or self.api_url.removesuffix("/api")
+
+
+def ensure_api(say: Callable[[str], object] | None = None) -> ServerInfo:
+    """Return a Prefect API that answers, and make it the one that Prefect will use in this process.
+
+    Without a configured one, a local server is started in the background and left running for the next command.
+
+    Args:
+        say: shown one line when a server is being started; by default it is written to stderr.
+
+    Raises:
+        UserError: the configured API does not answer, or no server could be started.
+    """
+    return find_api() or _use(_start_once(say or (lambda line: sys.stderr.write(f"{line}\n"))))
+
+
+def find_api() -> ServerInfo | None:
+    """Return the configured Prefect API or a local one that runs, and use it; None when there is neither.
+
+    Raises:
+        UserError: the configured API does not answer.
+    """
+    _quieten()
+    if url := _setting("PREFECT_API_URL"):
+        url = url.rstrip("/")
+        if not _answers(url):
+            raise UserError(
+                f"The Prefect API {url} does not answer.",
+                next_step="start it, or unset PREFECT_API_URL in the environment or Prefect profile for a local one",
+            )
+        return _use(ServerInfo(url))
+    running = next((url for url in map(_local_url, _ports()) if _answers(url)), None)
+    return _use(ServerInfo(running)) if running else None
+
+
+def _use(server: ServerInfo) -> ServerInfo:
+    os.environ["PREFECT_API_URL"] = server.api_url
+    return server
+
+
+def _quieten() -> None:
+    """Keep Prefect's own log lines from the screen; they still go to the API, where the run's page shows them."""
+    if not _setting("PREFECT_LOGGING_LEVEL"):  # whoever sets a level wants to see lines
+        os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+        os.environ.setdefault("PREFECT_INTERNAL_LOGGING_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+
+
+def _home() -> Path:
+    return Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect").expanduser().absolute()
+
+
+def _setting(name: str) -> str:
+    """Return a Prefect setting from the environment, else from the active profile, else an empty string."""
+    if value := os.environ.get(name):
+        return value
+    path = Path(os.environ.get("PREFECT_PROFILES_PATH") or _home() / "profiles.toml").expanduser()
+    try:
+        profiles = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # none, or one that Prefect itself will complain about
+        return ""
+    active = os.environ.get("PREFECT_PROFILE") or profiles.get("active")
+    return str(profiles.get("profiles", {}).get(active, {}).get(name) or "")
+
+
+# -- a server of this machine -------------------------------------------------------------------------------------
+
+
+def _local_url(port: int) -> str:
+    return f"http://127.0.0.1:{port}/api"
+
+
+def _ports() -> list[int]:
+    """Return the port a local server has, and the one chosen last time if that was taken by something else."""
+    port = _setting("PREFECT_SERVER_API_PORT") or str(DEFAULT_PORT)
+    try:
+        chosen = [(_home() / "fathom-server.port").read_text(encoding="ascii").strip()]
+    except (OSError, ValueError):
+        chosen = []
+    if not port.isdecimal():
+        raise UserError(f"PREFECT_SERVER_API_PORT is {port!r}.", next_step="set it to a port number, such as 4200")
+    return [int(port), *(int(text) for text in chosen if text.isdecimal() and text != port)]
+
+
+def _start_once(say: Callable[[str], object]) -> ServerInfo:
+    """Start a server unless another process does so at this moment; then wait for that one."""
+    home = _home()
+    home.mkdir(parents=True, exist_ok=True)
+    with _locked(home / "fathom-server.lock"):
+        if started := next((url for url in map(_local_url, _ports()) if _answers(url)), None):
+            return ServerInfo(started)
+        preferred = _ports()[0]
+        port = next(port for port in range(preferred, preferred + 1000) if _is_free(port))
+        say(f"Starting a Prefect server on http://127.0.0.1:{port}, once; the first time takes half a minute ...")
+        _start(home, port)
+        if port != preferred:
+            (home / "fathom-server.port").write_text(str(port), encoding="ascii")
+    return ServerInfo(_local_url(port), started=True)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a file's lock, which goes with the process that holds it, however that ends."""
+    import fcntl
+
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _start(home: Path, port: int) -> None:
+    pid_file = home / "server.pid"
+    if pid_file.exists() and not _is_server(_pid(pid_file)):
+        pid_file.unlink()  # left by a server that was killed; Prefect would refuse to start another
+    command = [sys.executable, "-m", "prefect", "server", "start", "--background", "--host", "127.0.0.1"]
+    # In a session of its own: Ctrl-C at the terminal must not reach a server that others will use. In Prefect's own
+    # folder: the user's may be removed while the server runs.
+    done = subprocess.run(  # noqa: S603 - nothing in the command is anybody's input
+        [*command, "--port", str(port)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PREFECT_HOME": str(home)},
+        cwd=home,
+        start_new_session=True,
+        check=False,
+    )
+    deadline = time.monotonic() + START_SECONDS
+    while done.returncode == 0 and time.monotonic() < deadline and _is_server(_pid(pid_file)):
+        if _answers(_local_url(port)):
+            return
+        time.sleep(0.25)
+    said = " ".join((done.stderr or done.stdout).split())[-300:] if done.returncode else ""
+    raise UserError(
+        f"No Prefect server could be started on port {port}. {said}".strip(),
+        next_step="start one with `prefect server start`, and set PREFECT_API_URL if it is not on port 4200",
+    )
+
+
+def _pid(path: Path) -> int:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0
+
+
+def _is_server(pid: int) -> bool:
+    """Whether a process is a Prefect server; after a restart of the machine its number may be another's."""
+    if not pid:
+        return False
+    try:
+        os.kill(pid, 0)
+        return b"prefect" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (ProcessLookupError, PermissionError):
+        return False
+    except FileNotFoundError:  # no /proc on this system
+        return True
+
+
+def _is_free(port: int) -> bool:
+    import socket
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _answers(api_url: str) -> bool:
+    """Whether a Prefect API answers at an address; one that wants credentials does, and says so itself later."""
+    host = urlsplit(api_url).hostname or ""
+    # A proxy of the environment is for the world outside.
+    opener = build_opener(ProxyHandler({})) if host in ("127.0.0.1", "localhost", "::1") else build_opener()
+    try:
+        with opener.open(f"{api_url}/health", timeout=PROBE_SECONDS) as response:
+            return bool(response.read(100).strip() == b"true") or host.endswith("prefect.cloud")
+    except HTTPError as error:
+        with error:
+            return error.code in (401, 403) or host.endswith("prefect.cloud")
+    except (OSError, HTTPException, ValueError):
+        return False

@@ -1,0 +1,35 @@
+"""The critic's look at a finished round."""
+
+from __future__ import annotations
+
+from prefect.logging import get_run_logger
+
+from fathom.context import within_budget
+from fathom.engine import Engine
+from fathom.models import Note, Plan
+from fathom.progress import Event, publish
+from fathom.roles import CRITIC, ReflectRequest
+from tasks.asking import ask
+from tasks.durable import durable_task
+from tasks.results import Reflected
+
+__all__ = ["reflect"]
+
+
+@durable_task(name="reflect", run_name="reflect on round {round_number}")
+async def reflect(plan: Plan, notes: list[Note], round_number: int, max_follow_ups: int, _engine: Engine) -> Reflected:
+    """Score the evidence, update the checklist and propose what the next round should find."""
+    request = ReflectRequest(
+        query=_engine.start.query,
+        today=_engine.start.today,
+        plan=plan,
+        round=round_number,
+        max_follow_ups=max_follow_ups,
+        notes=within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens),
+    )
+    answer, usage = await ask(CRITIC, request, _engine)
+    reflection = answer.reflection(round_number)
+    message = f"sufficiency {reflection.sufficiency_score}/10, {len(reflection.gaps)} gaps"
+    get_run_logger().info("%s. %s", message, reflection.reasoning)
+    publish(Event("reflection", message))
+    return Reflected(reflection=reflection, usage=usage)

@@ -1,0 +1,56 @@
+"""The first and the last of a run: the clock, the settings, the folder."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from fathom.engine import Engine, RunStart
+from fathom.llm.client import check_models
+from fathom.llm.prompts import prompt_hashes
+from fathom.models import RunManifest
+from fathom.settings import Environment, ResearchSettings, resolve
+from fathom.store import RunFolder
+from fathom.tools.registry import configured_tools
+from tasks.durable import current_run_id, current_run_key, durable_task
+
+__all__ = ["begin", "claim"]
+
+
+@durable_task(name="begin", run_name="begin")
+async def begin(query: str, settings: ResearchSettings, _environment: Environment) -> RunStart:
+    """Read the clock and settle the settings, once for the whole run.
+
+    Raises:
+        UserError: a tool, a model or a key that was chosen is not there.
+    """
+    resolved = resolve(settings, _environment, configured_tools(settings, _environment))
+    check_models(resolved, _environment)
+    return RunStart(
+        run_id=current_run_id(),
+        run_key=current_run_key(),
+        query=query,
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        settings=resolved,
+    )
+
+
+@durable_task(name="claim folder", run_name="claim folder")
+async def claim(plan_title: str, _engine: Engine) -> str:
+    """Claim the folder of a plan title, writing the run's manifest, and return the folder's name."""
+    start = _engine.start
+    manifest = RunManifest(
+        run_id=start.run_id,
+        run_key=start.run_key,
+        query=start.query,
+        plan_title=plan_title,
+        started=start.started,
+        settings=start.settings.model_dump(mode="json", exclude={"models"}),
+        models={role.value: model.model for role, model in start.settings.models.items()},
+        prompts=prompt_hashes(),
+        versions={name: version(name) for name in ("fathom-research", "prefect", "litellm", "pydantic")},
+    )
+    folder = await RunFolder.claim(
+        _engine.store, plan_title, start.run_id, start.run_key, manifest.model_dump(mode="json")
+    )
+    return folder.folder

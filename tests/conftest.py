@@ -1,0 +1,229 @@
+"""What the tests share: scripted providers, a Prefect server, an S3 server, an empty home and the command line.
+
+The developer's environment is removed and Prefect is pointed at a server and a folder of this session before any test
+module, and with it Prefect, is imported: it reads its settings at import. Nothing here leaves the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import httpx
+import pytest
+
+from tests.stubs import Stubs, serving
+
+ROOT = Path(__file__).parent.parent
+
+_FOREIGN = re.compile(
+    r"(FATHOM|PREFECT|AWS|OPENAI|ANTHROPIC|AZURE|GEMINI|GOOGLE|LITELLM|TAVILY|OLLAMA)_.*|.*_API_(KEY|BASE)|.*_PROXY",
+    re.IGNORECASE,
+)
+_THIRD_PARTY_WARNINGS = (
+    # litellm's types, which pydantic reads when a model is first called.
+    "ignore:Item .* on TypedDict class .* is using the `ReadOnly` qualifier:UserWarning",
+    # Prefect's client that asks for the server's default result storage is never closed.
+    r"ignore:unclosed <socket.*raddr=\('127\.0\.0\.1', 2\d{4}\)>:ResourceWarning",
+)
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "PYTHONDONTWRITEBYTECODE")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Replace the developer's settings by those of this session."""
+    for name in [name for name in os.environ if _FOREIGN.fullmatch(name)]:
+        del os.environ[name]
+    session = tempfile.mkdtemp(prefix="fathom-tests-")
+    config.add_cleanup(lambda: shutil.rmtree(session, ignore_errors=True))
+    os.environ.update(
+        XDG_CACHE_HOME=f"{session}/cache",
+        PREFECT_HOME=f"{session}/prefect",
+        PREFECT_API_URL=f"http://127.0.0.1:{_quiet_port()}/api",
+        PREFECT_SERVER_ANALYTICS_ENABLED="false",
+        DO_NOT_TRACK="1",
+        # litellm loads tables from the network at import otherwise.
+        LITELLM_LOCAL_MODEL_COST_MAP="True",
+        LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS="True",
+        LITELLM_MODE="PRODUCTION",
+        LITELLM_LOG="ERROR",
+        AWS_EC2_METADATA_DISABLED="true",
+        AWS_CONFIG_FILE=os.devnull,
+        AWS_SHARED_CREDENTIALS_FILE=os.devnull,
+    )
+    for line in _THIRD_PARTY_WARNINGS:
+        config.addinivalue_line("filterwarnings", line)
+
+
+def _quiet_port() -> int:
+    """Return a free port that no outgoing connection takes meanwhile: it lies below the ephemeral ones."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)):
+                return port
+    raise RuntimeError("no free port")
+
+
+@pytest.fixture
+def stubs() -> Iterator[Stubs]:
+    """A scripted model and search, empty of requests; `stubs.settings` may be changed at any time."""
+    with serving() as running:
+        yield running
+
+
+@dataclass(frozen=True)
+class PrefectServer:
+    """A running Prefect server. `env` is what a process needs to use it."""
+
+    api_url: str
+    env: dict[str, str]
+    log: Path
+
+
+@pytest.fixture(scope="session")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
+    """A real Prefect server on SQLite; this process already points at it."""
+    env = {name: value for name, value in os.environ.items() if name.startswith("PREFECT_")}
+    api_url = env["PREFECT_API_URL"]
+    log = tmp_path_factory.mktemp("prefect") / "server.log"
+    url = httpx.URL(api_url)
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", url.host, "--port", str(url.port)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=base_env() | env, start_new_session=True)
+    try:
+        _wait_until_healthy(f"{api_url}/health", process, log)
+        yield PrefectServer(api_url, env, log)
+        _drain_prefect()
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _drain_prefect() -> None:
+    """Let this process send the logs and events of its flow runs while there is a server to take them."""
+    from prefect.events.worker import EventsWorker
+    from prefect.logging.handlers import APILogWorker
+
+    APILogWorker.drain_all(timeout=10)
+    EventsWorker.drain_all(timeout=10)
+
+
+def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 120  # the first start migrates the database: half a minute on a busy machine
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if httpx.get(url, timeout=2).is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.2)
+    raise RuntimeError(f"the Prefect server did not start:\n{log.read_text()[-4_000:]}")
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """An empty bucket. `env` is what a process needs to use it; this process has it set."""
+
+    url: str  # s3://name
+    env: dict[str, str]
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint() -> Iterator[str]:
+    """Address of an S3 server for the session."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def moto_s3(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    """A fresh bucket on the session's S3 server."""
+    import boto3
+
+    env = {
+        "AWS_ACCESS_KEY_ID": "stub",
+        "AWS_SECRET_ACCESS_KEY": "stub",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": s3_endpoint,
+    }
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    name = f"fathom-{uuid.uuid4().hex[:12]}"
+    client = boto3.client("s3")
+    client.create_bucket(Bucket=name)
+    client.close()
+    return Bucket(f"s3://{name}", env)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home directory, XDG folders included, for this process and for `fathom_cli`."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for name, value in _home_env(folder).items():
+        monkeypatch.setenv(name, value)
+    return folder
+
+
+def _home_env(folder: Path) -> dict[str, str]:
+    return {
+        "HOME": str(folder),
+        "XDG_CACHE_HOME": str(folder / ".cache"),
+        "XDG_CONFIG_HOME": str(folder / ".config"),
+        "XDG_DATA_HOME": str(folder / ".local/share"),
+    }
+
+
+def base_env() -> dict[str, str]:
+    """What a child process needs of this one's environment, and nothing else of it."""
+    paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return {**env, "PYTHONPATH": os.pathsep.join(paths), "HOME": os.environ.get("HOME", "/")}
+
+
+class FathomCLI(Protocol):
+    """Runs `fathom` with the arguments; `env` comes on top of a clean environment."""
+
+    def __call__(
+        self, args: Sequence[str], env: Mapping[str, str] | None = None, *, timeout: float = 120.0
+    ) -> subprocess.CompletedProcess[str]: ...
+
+
+@pytest.fixture
+def fathom_cli(home: Path, tmp_path: Path) -> FathomCLI:
+    """The command line in a process of its own, with an empty home, in the test's temporary folder."""
+
+    def run(
+        args: Sequence[str], env: Mapping[str, str] | None = None, *, timeout: float = 120.0
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "flows.cli", *args],
+            env={**base_env(), **_home_env(home), **(env or {})},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    return run

@@ -1,0 +1,16 @@
+"""Scripted providers: an OpenAI-compatible model and a Tavily-compatible search, over real HTTP.
+
+    with serving(Settings(page_bytes=2_000)) as stubs:      # in a thread, for sync and async tests alike
+        ...                                                 # point the client at stubs.llm_url and stubs.url
+        assert len(stubs.calls("llm")) == 12
+
+    python -m tests.stubs --port-file PORT --log LOG.jsonl --llm-delay 0.5     # a process of its own
+
+Every answer follows from the request and the settings alone, so a repeated run sees the same bytes.
+"""
+
+from tests.stubs.pages import FACT, SENTINEL
+from tests.stubs.server import Record, Stubs, serving
+from tests.stubs.settings import Settings
+
+__all__ = ["FACT", "SENTINEL", "Record", "Settings", "Stubs", "serving"]

@@ -1,0 +1,91 @@
+"""The OpenAI chat-completions protocol, and the ways in which a model fails.
+
+Behaviours with an answer: ok, `untidy_json` (a fence and a trailing comma: can be mended), `broken_json` (cannot),
+truncated, refusal, empty, `no_choices`. Errors: see `_ERRORS`. The server knows two more, hang and drop.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from tests.stubs.reading import Prompt
+from tests.stubs.replies import Reply
+from tests.stubs.roles import answer
+from tests.stubs.settings import Settings
+
+__all__ = ["complete"]
+
+CREATED = 1_700_000_000
+
+_ERRORS = {
+    "401": (401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
+    "404": (404, "invalid_request_error", "model_not_found", "The model does not exist."),
+    "429": (429, "requests", "rate_limit_exceeded", "Rate limit reached for requests."),
+    "quota": (429, "insufficient_quota", "insufficient_quota", "You exceeded your current quota: insufficient_quota."),
+    "500": (500, "server_error", None, "The server had an error while processing your request."),
+    "context_limit": (
+        400,
+        "invalid_request_error",
+        "context_length_exceeded",
+        "This model's maximum context length is 8192 tokens. Please reduce the length of the messages.",
+    ),
+    "content_policy": (
+        400,
+        "invalid_request_error",
+        "content_policy_violation",
+        "Your request was rejected as a result of our safety system.",
+    ),
+}
+
+
+def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: Settings) -> Reply:
+    """Answer one request; `behaviour` "ok" or a scripted failure.
+
+    Raises:
+        ValueError: the behaviour is unknown.
+    """
+    prompt_tokens = len(json.dumps(body.get("messages", [])).encode()) // 4
+    if not authorized:
+        behaviour = "401"
+    elif settings.context_window and prompt_tokens > settings.context_window:
+        behaviour = "context_limit"
+    if behaviour in _ERRORS:
+        return _error(behaviour, settings)
+    text = answer(Prompt(body), settings)
+    refusal, finish = None, "stop"
+    match behaviour:
+        case "ok" | "no_choices":
+            pass
+        case "broken_json":
+            text = "My answer is " + re.sub(r'[":,\[\]{}]', "", text)
+        case "untidy_json":
+            text = f"```json\n{text[:-1]},}}\n```"
+        case "truncated":
+            text, finish = text[: len(text) // 2], "length"
+        case "refusal":
+            text, refusal = "", "I'm sorry, but I can't help with that."
+        case "empty":
+            text = ""
+        case _:
+            raise ValueError(f"unknown behaviour {behaviour!r}")
+    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": len(text.encode()) // 4}
+    usage["total_tokens"] = sum(usage.values())
+    message = {"role": "assistant", "content": None if refusal else text, "refusal": refusal}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+    payload = {
+        "id": "chatcmpl-stub",
+        "object": "chat.completion",
+        "created": CREATED,
+        "model": body.get("model", "stub"),
+        "choices": [] if behaviour == "no_choices" else [choice],
+        "usage": usage,
+    }
+    return Reply(200, payload, usage=usage)
+
+
+def _error(behaviour: str, settings: Settings) -> Reply:
+    status, kind, code, message = _ERRORS[behaviour]
+    headers = {"Retry-After": str(settings.retry_after)} if status == 429 else {}
+    return Reply(status, {"error": {"message": message, "type": kind, "param": None, "code": code}}, headers)

@@ -1,0 +1,127 @@
+"""What a scripted role reads out of its prompt: the question, the step, the ids, the facts."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tests.stubs.pages import FACT, NOISE
+
+__all__ = ["Prompt"]
+
+_SOURCE_ID = re.compile(r"\bS[0-9a-f]{6,64}\b")
+_CITED_FACT = re.compile(rf"({FACT.pattern})\s*\[(S[0-9a-f]{{6,64}})\]")
+_STEP = re.compile(r"^- ((?:R\d+_)?\d+)(?: \(\w+\))?: ", re.MULTILINE)
+_FILLER = re.compile(
+    r"what|when|where|which|with|that|this|does|have|from|about|into|than|their|there|would|could|should|will|between"
+    r"|over|under|more|most|some|your|and|the|how|why|who|are|was|were|did|can|for"
+)
+_MARKS = {
+    "plan_title": "planner",
+    "calls": "researcher",
+    "is_useful": "compressor",
+    "sufficiency_score": "critic",
+    "sections": "outline",
+}
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A chat-completions request."""
+
+    body: dict[str, Any]
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema asked for: in the request, or in the last line of the system message."""
+        wanted = self.body.get("response_format") or {}
+        if found := wanted.get("json_schema", {}).get("schema"):
+            return dict(found)
+        last = self._said("system").strip().rpartition("\n")[2]
+        try:
+            schema = json.loads(last)
+        except ValueError:
+            return {}
+        return schema if isinstance(schema, dict) else {}
+
+    @cached_property
+    def role(self) -> str:
+        """The role whose answer is asked for; `section` for prose, the schema's title for a role without a script."""
+        if not self.schema:
+            return "section"
+        known = (role for mark, role in _MARKS.items() if mark in self.schema.get("properties", {}))
+        return next(known, str(self.schema.get("title", "unknown")).removesuffix("Answer").lower())
+
+    @cached_property
+    def user(self) -> str:
+        """What the user messages say."""
+        return self._said("user")
+
+    @cached_property
+    def topic(self) -> str:
+        """The question's telling words, four at most."""
+        words = re.findall(r"[^\W_]+", self.after("Question", "The question behind the research").lower())
+        telling = list(dict.fromkeys(w for w in words if len(w) > 2 and not _FILLER.fullmatch(w)))
+        return " ".join(telling[:4]) or "the subject"
+
+    def after(self, *labels: str) -> str:
+        """Return what follows the first of the labels that occurs, on its line or the next; else the first line."""
+        for label in labels:
+            if found := re.search(rf"^{re.escape(label)}:[ \t]*\n?(.+)$", self.user, re.MULTILINE):
+                return found[1]
+        return self.user.strip().partition("\n")[0]
+
+    def bullets(self, label: str) -> list[str]:
+        """Return the list that follows a label."""
+        found = re.search(rf"^{re.escape(label)}:\n((?:- .+(?:\n|\Z))+)", self.user, re.MULTILINE)
+        return [line.removeprefix("- ") for line in found[1].splitlines()] if found else []
+
+    @cached_property
+    def round(self) -> int:
+        """The round that is over, 1 when the prompt does not say."""
+        found = re.search(r"\bround (\d+)", self.user)
+        return int(found[1]) if found else 1
+
+    @cached_property
+    def step_ids(self) -> list[str]:
+        """Ids of the steps of the plan."""
+        return list(dict.fromkeys(_STEP.findall(self.user)))
+
+    @cached_property
+    def tools(self) -> list[str]:
+        """The tools that the schema allows."""
+        found = re.search(r'"tool": \{[^{}]*"enum": (\[[^\]]*\])', json.dumps(self.schema))
+        return list(json.loads(found[1])) if found else ["web_search"]
+
+    @cached_property
+    def sources(self) -> dict[str, list[str]]:
+        """The facts of each source in the user messages, in the order of the prompt."""
+        found: dict[str, list[str]] = {}
+        marks = list(_SOURCE_ID.finditer(self.user))
+        for mark, following in zip(marks, [*marks[1:], None], strict=True):
+            text = self.user[mark.end() : following.start() if following else None]
+            found.setdefault(mark[0], []).extend(FACT.findall(text))
+        return found
+
+    @property
+    def noise(self) -> bool:
+        """Whether the prompt shows a page of noise."""
+        return NOISE in self.user
+
+    @cached_property
+    def cited_facts(self) -> list[tuple[str, str]]:
+        """Facts with the id behind them: those of the notes first that no user message repeats."""
+        facts = dict.fromkeys(_CITED_FACT.findall(self._said("assistant") or self.user))
+        return sorted(facts, key=lambda fact: fact[0] in self.user)
+
+    @cached_property
+    def cited_ids(self) -> list[str]:
+        """Every source id of the messages after the instructions."""
+        return list(dict.fromkeys(_SOURCE_ID.findall(self._said("assistant") + self.user)))
+
+    def _said(self, role: str) -> str:
+        texts = (m.get("content") or "" for m in self.body.get("messages", []) if m.get("role") == role)
+        return "\n".join(text if isinstance(text, str) else json.dumps(text) for text in texts)

@@ -1,0 +1,143 @@
+"""What the scripted model answers: sensible, the same every time, and from the request alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.stubs.reading import Prompt
+from tests.stubs.settings import Settings
+
+__all__ = ["answer"]
+
+ASPECTS = ("causes", "effects", "history", "costs", "limits", "methods", "risks", "examples", "measures", "outlook")
+KINDS = ("figures", "evidence", "review", "survey", "data", "reports", "findings", "trials", "records", "analysis")
+
+
+def answer(prompt: Prompt, settings: Settings) -> str:
+    """Answer a prompt: JSON where a schema is given, else prose."""
+    if prompt.role == "section":
+        return _section(prompt)
+    script = _SCRIPTS.get(prompt.role)
+    content = script(prompt, settings) if script else _instance(prompt.schema, prompt.schema.get("$defs", {}))
+    return json.dumps(content)
+
+
+def _step(number: int, title: str, base: str, settings: Settings) -> dict[str, Any]:
+    return {
+        "step_id": number,
+        "title": title,
+        "description": f"Find published numbers on {base}, and who counted them in which year.",
+        "queries": [f"{base} {kind}" for kind in KINDS[: settings.breadth]],
+        "priority": "medium",
+        "depends_on": [],
+    }
+
+
+def _plan(prompt: Prompt, settings: Settings) -> dict[str, Any]:
+    aspects = ASPECTS[: settings.steps]
+    return {
+        "plan_title": f"{prompt.topic.capitalize()} in numbers",
+        "steps": [
+            _step(n, f"{aspect.capitalize()} of {prompt.topic}", f"{prompt.topic} {aspect}", settings)
+            for n, aspect in enumerate(aspects, 1)
+        ],
+    }
+
+
+def _research(prompt: Prompt, settings: Settings) -> dict[str, Any]:
+    if prompt.bullets("Calls already made for this step"):
+        return {"done": True, "calls": []}
+    tool = "web_search" if "web_search" in prompt.tools else prompt.tools[0]
+    title = prompt.after("Your step")
+    queries = [*prompt.bullets("Suggested queries"), *(f"{title} {kind}" for kind in KINDS)]
+    return {"done": False, "calls": [{"tool": tool, "input": query} for query in queries[: settings.breadth]]}
+
+
+def _compress(prompt: Prompt, _settings: Settings) -> dict[str, Any]:
+    bullets = [f"{fact} [{source}]" for source, facts in prompt.sources.items() for fact in dict.fromkeys(facts)]
+    if not bullets and (prompt.noise or not prompt.sources):
+        return {"summary_title": "", "summary": "", "extraction": [], "is_useful": False}
+    return {
+        "summary_title": f"Cases counted across the sources read: {len(prompt.sources)}",
+        "summary": f"The number of sources read is {len(prompt.sources)}. Statements that give a count and a year: "
+        f"{len(bullets)}. Each stands below with its source.",
+        "extraction": bullets or [f"The source treats the matter of the step [{next(iter(prompt.sources))}]"],
+        "is_useful": True,
+    }
+
+
+def _criticise(prompt: Prompt, settings: Settings) -> dict[str, Any]:
+    first = prompt.round == 1
+    aspects = ("critics", "alternatives", "regions", "periods", "populations")[: settings.follow_ups if first else 0]
+    return {
+        "sufficiency_score": settings.score if first else 9,
+        "reasoning": "Some aspects lack numbers." if aspects else "Every step is answered with numbers.",
+        "step_statuses": [{"step_id": step_id, "status": "done"} for step_id in prompt.step_ids],
+        "gaps": [
+            {
+                "description": f"Nothing was found on {aspect}.",
+                "severity": "important",
+                "suggested_query": f"{prompt.topic} {aspect} figures",
+            }
+            for aspect in aspects
+        ],
+        "contradictions": [],
+        "follow_up_steps": [
+            _step(n, f"{aspect.capitalize()} of {prompt.topic}", f"{prompt.topic} {aspect}", settings)
+            for n, aspect in enumerate(aspects, 1)
+        ],
+    }
+
+
+def _outline(prompt: Prompt, _settings: Settings) -> dict[str, Any]:
+    steps = prompt.step_ids
+    groups = [steps, *(steps[n::3] for n in range(3))]
+    headings = ("In short", "What was counted", "Where counts differ", "What the years show")
+    return {
+        "title": f"{prompt.topic.capitalize()}: what the counts say",
+        "sections": [
+            {"heading": heading, "focus": f"Say what is known on {prompt.topic}.", "step_ids": group}
+            for heading, group in zip(headings, groups, strict=True)
+        ],
+    }
+
+
+def _section(prompt: Prompt) -> str:
+    """Repeat facts of the notes with their ids, fresh ones before those that earlier sections have."""
+    if prompt.cited_facts:
+        return " ".join(f"{fact} [{source}]" for fact, source in prompt.cited_facts[:4])
+    cited = [f"One source treats the question [{source}]." for source in prompt.cited_ids[:2]]
+    return " ".join(cited) or "The notes hold nothing on this."
+
+
+def _instance(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
+    """Return the smallest value of a schema, for a role without a script."""
+    if reference := schema.get("$ref"):
+        return _instance(definitions[reference.rpartition("/")[2]], definitions)
+    if choices := schema.get("anyOf"):
+        return _instance(choices[0], definitions)
+    if values := schema.get("enum"):
+        return values[0]
+    match schema.get("type"):
+        case "object":
+            parts = schema.get("properties", {})
+            return {name: _instance(parts[name], definitions) for name in schema.get("required", parts)}
+        case "array":
+            return [_instance(schema["items"], definitions)] * schema.get("minItems", 0)
+        case "integer" | "number":
+            return schema.get("minimum", 1)
+        case "boolean":
+            return False
+        case _:
+            return "a scripted answer of several words"
+
+
+_SCRIPTS: dict[str, Callable[[Prompt, Settings], dict[str, Any]]] = {
+    "planner": _plan,
+    "researcher": _research,
+    "compressor": _compress,
+    "critic": _criticise,
+    "outline": _outline,
+}

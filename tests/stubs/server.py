@@ -1,0 +1,187 @@
+"""Both protocols on one port, and the record of every request."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from tests.stubs import openai, tavily
+from tests.stubs.reading import Prompt
+from tests.stubs.settings import Settings
+
+__all__ = ["Record", "Stubs", "serving"]
+
+
+@dataclass
+class Record:
+    """A request: when it came in, and when its answer was fully written (never, if the client went away before).
+
+    Times are `time.monotonic()`, which all processes of this machine share. `fingerprint` is the SHA-256 of the
+    request body with its keys sorted: two requests that agree in it are a repetition.
+    """
+
+    n: int
+    kind: str  # llm, search or extract
+    role: str  # of an llm request; else the kind
+    fingerprint: str
+    body: dict[str, Any]
+    started: float
+    behaviour: str = "ok"
+    ended: float | None = None
+    status: int | None = None
+    usage: dict[str, int] = field(default_factory=dict)
+
+    def event(self, name: str) -> dict[str, Any]:
+        """Return the record as a line of the log; `name` is start or end."""
+        line = asdict(self)
+        started, ended = line.pop("started"), line.pop("ended")
+        return {"event": name, "time": started if name == "start" else ended, **line}
+
+
+class Stubs:
+    """The server, an async context manager; `serving` runs it in a thread.
+
+    Attributes:
+        settings: may be changed at any time.
+        requests: all so far, in order of arrival.
+        url: address of the Tavily stub; the model's is `llm_url`.
+    """
+
+    def __init__(self, settings: Settings | None = None, log: Path | None = None, port: int = 0) -> None:
+        self.settings = settings or Settings()
+        self.requests: list[Record] = []
+        self.url = ""
+        self._log = log
+        self._port = port
+        app = web.Application(client_max_size=64 * 2**20)
+        app.router.add_post("/v1/chat/completions", self._llm)
+        app.router.add_post("/search", self._search)
+        app.router.add_post("/extract", self._extract)
+        # Without cancellation the answer to a killed client would count as written.
+        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
+
+    @property
+    def llm_url(self) -> str:
+        """Base address of the model, as OPENAI_BASE_URL takes it."""
+        return f"{self.url}/v1"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What a process needs in its environment to use the stubs and nothing else."""
+        return {
+            "OPENAI_API_KEY": "stub-key",
+            "OPENAI_BASE_URL": self.llm_url,
+            "TAVILY_API_KEY": "tvly-stub",
+            "TAVILY_BASE_URL": self.url,
+        }
+
+    def calls(self, kind: str) -> list[Record]:
+        """Return the requests of a kind (`llm`, `search`, `extract`) or of a role (`planner`, ...)."""
+        return [record for record in self.requests if kind in (record.kind, record.role)]
+
+    def wait_for(self, count: int, kind: str, *, ended: bool = True, timeout: float = 60.0) -> list[Record]:
+        """Block until that many requests of a kind were answered (or came in), and return them.
+
+        For tests that kill the client at a certain moment; not inside the server's own event loop.
+        """
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            found = [record for record in self.calls(kind) if record.ended is not None or not ended]
+            if len(found) >= count:
+                return found
+            time.sleep(0.005)
+        raise TimeoutError(f"{len(self.calls(kind))} {kind} requests after {timeout} s, {count} expected")
+
+    async def __aenter__(self) -> Self:
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._runner.cleanup()
+
+    async def _llm(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "llm")
+
+    async def _search(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "search")
+
+    async def _extract(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "extract")
+
+    async def _serve(self, request: web.Request, kind: str) -> web.StreamResponse:
+        record = self._begin(kind, await request.json())
+        await asyncio.sleep(self.settings.llm_delay if kind == "llm" else self.settings.search_delay)
+        if record.behaviour == "hang":
+            await asyncio.sleep(3_600)
+        if record.behaviour == "drop" and request.transport:
+            request.transport.abort()
+            return web.Response()
+        authorized = bool(request.headers.get("Authorization", "").removeprefix("Bearer ").strip())
+        try:
+            if kind == "llm":
+                reply = openai.complete(record.body, authorized, record.behaviour, self.settings)
+            else:
+                reply = tavily.serve(kind, record.body, authorized, record.behaviour, self.settings)
+        except ValueError as error:  # a mistake in the test's script
+            return web.Response(status=501, text=str(error))
+        response = web.Response(
+            status=reply.status, body=reply.body, content_type="application/json", headers=reply.headers
+        )
+        await response.prepare(request)
+        # Before the last byte: whoever has read the answer finds it recorded.
+        record.status, record.usage, record.ended = reply.status, reply.usage, time.monotonic()
+        self._write(record.event("end"))
+        await response.write_eof()
+        return response
+
+    def _begin(self, kind: str, body: dict[str, Any]) -> Record:
+        role = Prompt(body).role if kind == "llm" else kind
+        record = Record(
+            n=len(self.requests) + 1,
+            kind=kind,
+            role=role,
+            fingerprint=hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
+            body=body,
+            started=time.monotonic(),
+            behaviour=self.settings.next_behaviour(role),
+        )
+        self.requests.append(record)
+        self._write(record.event("start"))
+        return record
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self._log:
+            with self._log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+@contextmanager
+def serving(settings: Settings | None = None, log: Path | None = None) -> Iterator[Stubs]:
+    """Run the stubs in a thread with an event loop of its own."""
+    stubs = Stubs(settings, log)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="stubs", daemon=True)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(stubs.__aenter__(), loop).result()
+        yield stubs
+        asyncio.run_coroutine_threadsafe(stubs.__aexit__(None, None, None), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -1,0 +1,49 @@
+"""The knobs of the stubs, and the script of their faults. All may be changed while the server runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["Settings"]
+
+
+@dataclass
+class Settings:
+    """How the stubs answer.
+
+    Attributes:
+        llm_delay, search_delay: seconds before an answer; extract takes as long as search.
+        page_bytes: size of a page's raw text.
+        results: most results of a search; 0: as many as asked for.
+        without_raw: share of search results, chosen by URL, whose `raw_content` is null.
+        noise: regular expression; matching queries find pages without a fact, which the compressor calls useless.
+        fail_extract: regular expression; matching URLs land in `failed_results`.
+        steps, breadth: steps of a plan; queries of a step and calls of a first decision.
+        score, follow_ups: the critic's verdict of round 1; later rounds score 9 and want nothing more.
+        context_window: tokens; a longer prompt is refused as too long. 0: no limit.
+        retry_after: seconds, sent with every 429.
+        faults: scripted behaviours by role (`planner`, ..., `section`, `search`, `extract`, or `*` for all), used up
+            in order, then "ok". The last may end in `*` and then never runs out.
+    """
+
+    llm_delay: float = 0.0
+    search_delay: float = 0.0
+    page_bytes: int = 4_000
+    results: int = 0
+    without_raw: float = 0.2
+    noise: str = ""
+    fail_extract: str = ""
+    steps: int = 3
+    breadth: int = 2
+    score: int = 5
+    follow_ups: int = 2
+    context_window: int = 0
+    retry_after: int = 1
+    faults: dict[str, list[str]] = field(default_factory=dict)
+
+    def next_behaviour(self, role: str) -> str:
+        """Take the next behaviour of a role's script."""
+        for script in (self.faults.get(role), self.faults.get("*")):
+            if script:
+                return script[0].removesuffix("*") if script[0].endswith("*") else script.pop(0)
+        return "ok"

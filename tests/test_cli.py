@@ -1,0 +1,268 @@
+"""The `fathom` command in processes of its own: what it refuses and prints, and how a run goes on when interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from fathom.models import RunResult
+from fathom.settings import Profile, ResearchSettings
+from tests.conftest import ROOT, FathomCLI, PrefectServer
+from tests.stubs import Stubs
+
+QUERY = "How does Python look up an attribute on an instance?"
+HEAVY = {"prefect", "litellm", "s3fs", "fsspec", "pypdf", "trafilatura", "httpx"}
+HELP = """
+import contextlib, io, json, sys
+from flows.cli import main
+texts = []
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["fathom", *arguments]
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
+        main()
+    texts.append(out.getvalue())
+print(json.dumps({"texts": texts, "modules": sorted(sys.modules)}))
+"""
+ENSURE = "from flows.server import ensure_api; server = ensure_api(); print(server.api_url, server.started)"
+
+
+def test_help_teaches_by_example_and_imports_nothing_heavy() -> None:
+    commands = ["research", "resume", "runs", "show", "doctor"]
+    arguments = json.dumps([["--help"], ["--version"], *([command, "--help"] for command in commands)])
+    done = subprocess.run(
+        [sys.executable, "-c", HELP, arguments], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    answer = json.loads(done.stdout)
+    assert HEAVY.isdisjoint(answer["modules"])
+    overview, version, *helps = answer["texts"]
+    assert all(command in overview for command in commands)
+    assert version.startswith("fathom ")
+    assert all(f"Example: fathom {command}" in text for command, text in zip(commands, helps, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["research", "  "], "E4001 The query is empty"),
+        (["research", "x" * 10_001], "E4001 The query has 10,001 characters"),
+        (["research", "q", "--profile", "fast"], "'quick', 'standard' or 'deep'"),
+        (["research", "q", "--depth", "9"], "--depth 9"),
+        (["research", "q", "--breadth", "none"], "--breadth"),
+        (["research", "q", "--role-model", "reporter"], "'reporter' is not ROLE=MODEL"),
+        (["research", "q", "--role-model", "boss=extractive"], "no role 'boss'"),
+        (["research", "q", "--tools", "documents,google"], "no tool 'google'"),
+        (["research", "q", "--tools", "web_search"], "TAVILY_API_KEY"),
+        (["research", "q", "--docs", "nowhere"], "nowhere"),
+        (["research", "q", "--docs", "empty"], "Nothing to read"),
+        (["research", "q", "--model", "openai/gpt-5-mini"], "OPENAI_API_KEY"),
+        (["research", "q", "--model", "nonsense"], "no model 'nonsense'"),
+        (["research", "q", "--artifacts", "file.txt/below"], "file.txt/below"),
+        (["research", "q", "--artifacts", "nosuch://bucket"], "nosuch"),
+        (["research", "q", "--dpeth", "1"], "--dpeth"),
+        (["research"], "query"),
+        (["show", "nothing"], "E5001 No run 'nothing'"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
+)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    fathom_cli: FathomCLI, home: Path, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file.txt").write_text("a file, not a folder")
+    before = set(tmp_path.rglob("*"))
+    done = fathom_cli(arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("fathom: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_a_configured_api_that_does_not_answer_is_named(fathom_cli: FathomCLI, home: Path, tmp_path: Path) -> None:
+    (home / ".prefect").mkdir()
+    profile = 'active = "away"\n[profiles.away]\nPREFECT_API_URL = "http://127.0.0.1:9/api"\n'
+    (home / ".prefect/profiles.toml").write_text(profile)
+    done = fathom_cli(["research", QUERY])
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "http://127.0.0.1:9/api does not answer" in done.stderr
+    assert not (tmp_path / "artifacts").exists()
+
+
+def test_a_question_without_any_key(fathom_cli: FathomCLI, prefect_server: PrefectServer, tmp_path: Path) -> None:
+    done = fathom_cli(["research", QUERY, "--json"], prefect_server.env)
+    assert done.returncode == 0, done.stderr
+    result = RunResult.model_validate_json(done.stdout)
+    assert done.stderr.count("TAVILY_API_KEY") == 1
+    assert result.report
+    report = Path(result.report).read_text()
+    assert Path(result.artifacts).is_relative_to(tmp_path / "artifacts")
+    assert not list(home_of(tmp_path).rglob("server.pid"))  # it attached to the session's server
+
+    # Without a server, from the store alone: by the beginning of the id, and by the folder's path from anywhere.
+    assert fathom_cli(["show", result.run_id[:8]]).stdout == report
+    assert fathom_cli(["show", result.artifacts, "--artifacts", "elsewhere"]).stdout == report
+    shown = json.loads(fathom_cli(["show", Path(result.artifacts).name, "--json"]).stdout)
+    assert shown["result"] == json.loads(done.stdout)
+    assert {step["status"] for step in shown["plan"]["steps"]} <= {"done", "blocked"}
+
+    rows = json.loads(fathom_cli(["runs", "--json"], prefect_server.env).stdout)
+    row = next(row for row in rows if row["run_id"] == result.run_id)
+    assert (row["state"], row["query"], row["folder"]) == ("complete", QUERY, result.artifacts)
+    assert [row["run_id"] for row in json.loads(fathom_cli(["runs", "--json"]).stdout)] == [result.run_id]
+
+    again = fathom_cli(["resume", result.run_id[:8], "--quiet"], prefect_server.env)
+    assert (again.returncode, again.stdout.strip()) == (0, result.report)
+    unknown = fathom_cli(["resume", "0000-0000"], prefect_server.env)
+    assert unknown.returncode == 2
+    assert "E5001" in unknown.stderr
+
+
+def home_of(folder: Path) -> Path:
+    return folder / "home"
+
+
+def test_own_documents_from_another_folder(
+    fathom_cli: FathomCLI, prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/retries.md").write_text(
+        "# Retries\n\nThe payment service retries a failed request three times, with a pause of two seconds.\n"
+        "\nRetries stop after the third failure, and the request goes to the dead letter queue.\n"
+    )
+    done = fathom_cli(["research", "How often are requests retried?", "--docs", "notes"], prefect_server.env)
+    assert done.returncode == 0, done.stderr
+    assert "only your documents are searched" in done.stderr
+    assert "warning" not in done.stderr
+    (report,) = (tmp_path / "artifacts").rglob("report.md")
+    assert str(report) in done.stdout
+    assert f"{prefect_server.api_url.removesuffix('/api')}/runs/flow-run/" in done.stdout
+    assert "three times" in report.read_text()
+    manifest = json.loads((report.parent / "run.json").read_text())
+    assert manifest["settings"]["docs"] == [str(tmp_path / "notes")]
+
+
+def test_ctrl_c_leaves_a_run_that_resume_finishes(
+    fathom_cli: FathomCLI, prefect_server: PrefectServer, home: Path, stubs: Stubs, tmp_path: Path
+) -> None:
+    stubs.settings.llm_delay = 0.4
+    env = {**os.environ, **prefect_server.env, **stubs.env, "PYTHONPATH": str(ROOT)}
+    options = ["--model", "openai/stub", "--profile", "quick"]
+    command = [sys.executable, "-m", "flows.cli", "research", "How do tides form?", *options]
+    process = subprocess.Popen(
+        command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while len([call for call in stubs.calls("llm") if call.ended]) < 5 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.2)  # halfway to the next answers: what has arrived is stored
+    interrupted = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert "Traceback" not in err
+    said = err.splitlines()[-1]
+    assert said.startswith("fathom: the run can be continued: fathom resume ")
+    run_id = said.split()[-1]
+
+    finished = {call.fingerprint for call in stubs.requests if call.ended and call.ended < interrupted}
+    before = len(stubs.requests)
+    resumed = fathom_cli(["resume", run_id, "--json"], {**prefect_server.env, **stubs.env})
+    assert resumed.returncode == 0, resumed.stderr
+    result = json.loads(resumed.stdout)
+    assert (result["run_id"], result["status"]) == (run_id, "complete")
+    assert not [call.role for call in stubs.requests[before:] if call.fingerprint in finished]
+
+
+def test_a_rejected_key_ends_the_run_with_what_to_mend(
+    fathom_cli: FathomCLI, prefect_server: PrefectServer, stubs: Stubs
+) -> None:
+    stubs.settings.faults = {"*": ["401*"]}
+    done = fathom_cli(
+        ["research", "How do tides form?", "-q", "--model", "openai/stub"], prefect_server.env | stubs.env
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    why, resume = done.stderr.splitlines()
+    assert "fathom resume" in resume
+    assert why.startswith("fathom: E2005 ")
+    assert "key" in why
+
+
+def test_a_deployments_run_is_left_to_a_worker(fathom_cli: FathomCLI, prefect_server: PrefectServer) -> None:
+    with httpx.Client(base_url=prefect_server.api_url) as api:
+
+        def post(path: str, body: dict[str, Any]) -> Any:
+            return api.post(path, json=body).raise_for_status().json()
+
+        flow = post("/flows/", {"name": "deep-research"})
+        deployment = post(
+            "/deployments/", {"name": "cli-test", "flow_id": flow["id"], "enforce_parameter_schema": False}
+        )
+        run = post(f"/deployments/{deployment['id']}/create_flow_run", {"parameters": {"query": "q"}})
+        post(f"/flow_runs/{run['id']}/set_state", {"state": {"type": "CRASHED"}, "force": True})
+        done = fathom_cli(["resume", run["id"], "--no-wait", "--json"], prefect_server.env)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == {"run_id": run["id"], "status": "scheduled"}
+        assert api.get(f"/flow_runs/{run['id']}").json()["state_type"] == "SCHEDULED"
+        api.delete(f"/flow_runs/{run['id']}").raise_for_status()
+
+
+def test_doctor_names_what_is_missing_and_no_secret(fathom_cli: FathomCLI, home: Path, tmp_path: Path) -> None:
+    done = fathom_cli(["doctor", "--json"], {"FATHOM_MODEL": "openai/gpt-5-mini", "TAVILY_API_KEY": "tvly-secret"})
+    found = {finding["name"]: finding for finding in json.loads(done.stdout)}
+    assert done.returncode == 1
+    assert [name for name, finding in found.items() if finding["state"] == "broken"] == ["model"]
+    assert "OPENAI_API_KEY" in found["model"]["detail"] + found["model"]["how"]
+    assert found["web search"]["state"] == "ok"
+    assert "secret" not in done.stdout
+    assert fathom_cli(["doctor"]).returncode == 0
+    assert [*home.iterdir()] == []
+    assert [*tmp_path.iterdir()] == [home]
+
+
+def test_two_first_runs_start_one_server_beside_what_has_its_port(home: Path) -> None:
+    """The port is taken by something else, the pid file is left over, and two processes start at once."""
+    prefect_home = home / ".prefect"
+    prefect_home.mkdir()
+    (prefect_home / "server.pid").write_text("999999999")
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        port = other.server_port
+        env = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+        env |= {"PREFECT_SERVER_API_PORT": str(port), "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-c", ENSURE]
+        processes = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        try:
+            said = [process.communicate(timeout=200)[0].split() for process in processes]
+        finally:
+            os.kill(int((prefect_home / "server.pid").read_text()), signal.SIGKILL)
+            other.shutdown()
+    (url, first), (other_url, second) = said
+    assert url == other_url
+    assert url != f"http://127.0.0.1:{port}/api"
+    assert {first, second} == {"True", "False"}
+
+
+def test_chat_messages_in_and_out(prefect_server: PrefectServer, home: Path, tmp_path: Path) -> None:
+    from flows import research
+
+    settings = ResearchSettings(artifacts=str(tmp_path / "chat"), profile=Profile.quick)
+    messages = [{"role": "user", "content": "What is a descriptor in Python?"}]
+    answered = research(messages, settings)
+    assert answered[:1] == messages
+    assert answered[1]["role"] == "assistant"
+    assert answered[1]["content"].startswith("# ")
+    assert "## Sources" in answered[1]["content"]

@@ -1,0 +1,56 @@
+"""The pure parts of the loop: when it stops, how a run ends, how citations are numbered."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.citations import cited_ids, number_citations, with_known_ids
+from fathom.convergence import Reason, decide
+from fathom.models import PlanStep, Reflection
+from fathom.sources import canonical_url, source_ids
+
+FOLLOW_UP = [PlanStep(step_id="R2_1", title="More", description="Look for more.")]
+
+
+@pytest.mark.parametrize(
+    ("score", "steps", "round_number", "new", "notes", "reason"),
+    [
+        (9, FOLLOW_UP, 1, 3, 3, Reason.sufficient),
+        (9, FOLLOW_UP, 1, 0, 0, Reason.gaps),  # a score over nothing is no evidence
+        (4, FOLLOW_UP, 1, 3, 3, Reason.gaps),
+        (4, FOLLOW_UP, 3, 1, 9, Reason.depth),
+        (4, [], 1, 3, 3, Reason.no_follow_up),
+        (4, FOLLOW_UP, 2, 0, 3, Reason.nothing_new),
+        (4, FOLLOW_UP, 2, 0, 0, Reason.no_evidence),
+    ],
+)
+def test_each_stop_has_its_reason(
+    score: int, steps: list[PlanStep], round_number: int, new: int, notes: int, reason: Reason
+) -> None:
+    reflection = Reflection(sufficiency_score=score, follow_up_steps=steps)
+    decision = decide(
+        round_number=round_number, depth=3, reflection=reflection, new_notes=new, notes=notes, sufficiency=8
+    )
+    assert decision.reason is reason
+    assert decision.go_on is (reason is Reason.gaps)
+
+
+@given(st.lists(st.sampled_from(["S0a0a0a", "S0b0b0b", "S0c0c0c0c", "Sffffff"]), max_size=12))
+def test_no_citation_points_at_what_was_not_retrieved(ids: list[str]) -> None:
+    known = {"S0a0a0a", "S0b0b0b", "S0c0c0c0c"}
+    text = " ".join(f"Fact {n} [{i}]." for n, i in enumerate(ids)) + " See [S0a0a0a, Sffffff; S0b0b0b]."
+    kept = with_known_ids(text, known)
+    assert set(cited_ids(kept)) <= known
+    numbered, order = number_citations([kept])
+    assert order == cited_ids(kept)
+    assert all(f"[{n}]" in numbered[0] for n in range(1, len(order) + 1))
+    assert "S0" not in numbered[0]
+
+
+def test_the_same_page_has_the_same_id_however_it_is_addressed() -> None:
+    same = ["http://www.Example.org/a/?utm_source=x&b=2&a=1#top", "https://example.org/a?a=1&b=2"]
+    assert len({canonical_url(url) for url in same}) == 1
+    assert len(set(source_ids(same).values())) == 1
+    assert len(set(source_ids(["https://example.org/a", "https://example.org/b"]).values())) == 2

@@ -1,0 +1,353 @@
+"""The model-free backend: every role's answer keeps the role's rules, says the same each time, and reads well."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from pydoc_data.topics import topics
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fathom.citations import cited_ids, without_citations
+from fathom.llm.base import ModelCall
+from fathom.llm.extractive import ExtractiveBackend
+from fathom.models import Document, Note, Plan, PlanStep, SourceText, StepStatus, ToolCall
+from fathom.roles import (
+    COMPRESSOR,
+    CRITIC,
+    OUTLINE,
+    PLANNER,
+    RESEARCHER,
+    SECTION,
+    CompressAnswer,
+    CompressRequest,
+    OutlineAnswer,
+    OutlineRequest,
+    PlanAnswer,
+    PlanRequest,
+    ReflectAnswer,
+    ReflectRequest,
+    Request,
+    ResearchAnswer,
+    ResearchRequest,
+    RoleSpec,
+    SectionRequest,
+    Text,
+)
+from fathom.settings import EXTRACTIVE, RoleModel
+from fathom.text import count_tokens, count_words, split_sentences
+
+QUERY = "How does Python look up an attribute on an instance?"
+TODAY = "2026-11-22"
+TOOLS = {"documents": "Searches the local documents.", "web_search": "Searches the web.", "artifact_grep": "Greps."}
+MODEL = RoleModel(model=EXTRACTIVE)
+
+
+async def ask(spec: RoleSpec[Any, Any], request: Request) -> Any:
+    """Return the mended answer; it must leave nothing to complain about and be the same when asked again."""
+    call = ModelCall(spec=spec, request=request, model=MODEL)
+    completion = await ExtractiveBackend().complete(call)
+    assert (await ExtractiveBackend().complete(call)).text == completion.text
+    assert completion.usage.llm_calls == 0
+    prose = spec.answer is Text
+    answer = Text(text=completion.text) if prose else spec.answer.model_validate_json(completion.text)
+    mended = spec.mend(request, answer)
+    assert mended == answer, "nothing needed mending"
+    assert spec.check(request, mended) == []
+    return mended
+
+
+def source(name: str, number: int) -> SourceText:
+    title = topics[name].strip().split("\n")[0]
+    return SourceText(source_id=f"S{number:06x}", url=f"python:{name}", title=title, kind="document", text=topics[name])
+
+
+def compress_request(
+    texts: list[SourceText], step: str = "How Python looks up an attribute", room: int = 600
+) -> CompressRequest:
+    return CompressRequest(
+        plan_title="Python attribute lookup on an instance",
+        step_title=step,
+        step_description=f"Find the passages that answer: {QUERY}",
+        tool_name="documents",
+        texts=texts,
+        max_note_tokens=room,
+    )
+
+
+async def note(step_id: int, texts: list[SourceText], step: str) -> Note:
+    answer: CompressAnswer = await ask(COMPRESSOR, compress_request(texts, step))
+    assert answer.is_useful
+    return Note(step_id=step_id, artifact_file="a.json", source_ids=[t.source_id for t in texts], **answer.model_dump())
+
+
+ATTRIBUTES = [source("attribute-access", 1), source("attribute-references", 2)]
+STEPS = [
+    PlanStep(step_id=1, title="How Python looks up an attribute", description="Find how attributes are looked up."),
+    PlanStep(step_id=2, title="Implementing descriptors", description="Find how descriptors are implemented."),
+]
+PLAN = Plan(plan_title="Python attribute lookup on an instance", steps=STEPS)
+
+
+# -- planner ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "title", "steps"),
+    [
+        (QUERY, "Python attribute lookup on an instance", ["How Python looks up an attribute on an instance"]),
+        (
+            "What is the difference between a list and a tuple?",
+            "Difference between a list and a tuple",
+            ["How a list and a tuple differ", "What defines a list", "What defines a tuple"],
+        ),
+        (
+            "How do with statements and exceptions interact?",
+            "Interaction of with statements and exceptions",
+            ["How with statements and exceptions interact", "What with statements do", "What exceptions do"],
+        ),
+        (
+            "What are the causes and effects of soil erosion?",
+            "Causes and effects of soil erosion",
+            ["Causes of soil erosion", "Effects of soil erosion"],
+        ),
+        ("Who wrote Faust and when was it published?", "Who wrote Faust", ["Who wrote Faust", "When Faust was published"]),
+        (
+            "Please write a report on the impact of tariffs on car makers, including exports, jobs, and prices.",
+            "The impact of tariffs on car makers",
+            ["The impact of tariffs on car makers", "Exports", "Jobs", "Prices"],
+        ),
+        ("Is nuclear power safe?", "Is nuclear power safe", ["Is nuclear power safe?"]),
+        ("量子计算如何影响密码学？", "量子计算如何影响密码学", ["量子计算如何影响密码学?"]),
+    ],
+)  # fmt: skip
+async def test_planner_finds_the_parts_of_a_question(query: str, title: str, steps: list[str]) -> None:
+    plan: PlanAnswer = await ask(PLANNER, PlanRequest(query=query, today=TODAY, max_steps=5, tools=TOOLS))
+    assert plan.plan_title == title
+    assert [step.title for step in plan.steps][: len(steps)] == steps
+    for step in plan.steps:
+        assert step.queries
+        assert len({q.lower() for q in step.queries}) == len(step.queries) <= 3
+
+
+async def test_planner_follows_the_documents_headings() -> None:
+    documents = [
+        Document(title="Customizing attribute access", headings=["Implementing Descriptors", "Invoking Descriptors"]),
+        Document(title="The pdb debugger for Python", headings=["Debugger Commands"]),
+    ]
+    request = PlanRequest(query=QUERY, today=TODAY, max_steps=4, tools=TOOLS, documents=documents)
+    plan: PlanAnswer = await ask(PLANNER, request)
+    titles = [step.title for step in plan.steps]
+    assert "Customizing attribute access" in titles
+    assert not any("debugger" in title.lower() for title in titles)
+    assert len(plan.steps) <= 4
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.text(min_size=1, max_size=60).filter(str.strip)
+    | st.lists(
+        st.sampled_from(
+            "how does why what is the compare A and B vs of in, : ? . lookup 3 (x y) with list it Wie 你好".split()
+        ),
+        min_size=1,
+        max_size=14,
+    ).map(" ".join),
+    st.integers(1, 10),
+)
+async def test_planner_makes_a_valid_plan_of_anything(query: str, max_steps: int) -> None:
+    await ask(PLANNER, PlanRequest(query=query, today=TODAY, max_steps=max_steps, tools=TOOLS))
+
+
+# -- researcher ---------------------------------------------------------------------------------------------------
+
+
+async def test_researcher_searches_then_widens_then_stops() -> None:
+    step = STEPS[0].model_copy(update={"queries": ["attribute lookup", "instance attribute order"]})
+
+    def request(tried: list[ToolCall], notes: list[Note]) -> ResearchRequest:
+        return ResearchRequest(query=QUERY, today=TODAY, step=step, breadth=3, tools=TOOLS, notes=notes, tried=tried)
+
+    first: ResearchAnswer = await ask(RESEARCHER, request([], []))
+    assert len(first.calls) == 3
+    assert {call.tool for call in first.calls} == {"documents", "web_search"}
+    tried = [ToolCall(tool=call.tool, input=call.input) for call in first.calls]
+    found = await note(1, ATTRIBUTES, step.title)
+    assert (await ask(RESEARCHER, request(tried, [found]))).done
+    while not (answer := await ask(RESEARCHER, request(tried, []))).done:
+        tried += [ToolCall(tool=call.tool, input=call.input) for call in answer.calls]
+    assert len(tried) == len(set(tried)) <= 6
+
+
+# -- compressor ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("room", [150, 300, 600, 2_000])
+async def test_compressor_quotes_whole_sentences_within_its_room(room: int) -> None:
+    answer: CompressAnswer = await ask(COMPRESSOR, compress_request(ATTRIBUTES, room=room))
+    assert answer.is_useful
+    assert 5 <= count_words(answer.summary_title)
+    assert len(answer.summary_title.split()) <= 12
+    assert 3 <= len(split_sentences(answer.summary)) <= 10
+    raw = {text.source_id: " ".join(text.text.split()) for text in ATTRIBUTES}
+    for bullet in answer.extraction:
+        (cited,) = cited_ids(bullet)
+        assert without_citations(bullet) in raw[cited]
+    assert count_tokens(answer.model_dump_json()) <= room * 1.1
+
+
+async def test_compressor_leaves_code_tables_and_loose_sentences_out() -> None:
+    text = """# Attribute lookup
+
+This is done first. An attribute lookup on an instance begins with the type of the instance. It then turns to the
+instance's own dictionary.
+
+The attribute lookup proceeds as follows:
+
+    value = instance.attribute  # attribute lookup on an instance
+    other = lookup(instance, attribute)
+
+| attribute | lookup | instance |
+|---|---|---|
+| name | yes | no |
+
+These attributes are looked up later. See the section on attribute lookup for more on instance attributes.
+"""
+    given_text = SourceText(source_id="Sabcdef", url="docs:a", title="Attributes", kind="document", text=text)
+    answer: CompressAnswer = await ask(COMPRESSOR, compress_request([given_text]))
+    assert answer.extraction == [
+        "An attribute lookup on an instance begins with the type of the instance. It then turns to the instance's own "
+        "dictionary. [Sabcdef]"
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "Bananas are rich in potassium. They grow in warm places.", "x" * 5_000])
+async def test_compressor_says_when_nothing_is_relevant(text: str) -> None:
+    given_text = SourceText(source_id="Sabcdef", url="docs:a", title="Fruit", kind="document", text=text)
+    assert not (await ask(COMPRESSOR, compress_request([given_text]))).is_useful
+    assert not (await ask(COMPRESSOR, compress_request([]))).is_useful
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from(
+                ["Python looks up the attribute on the instance.", "attribute", "An instance has one attribute, i.e.", "\n\n", "\n"]
+                + ["- item of an attribute lookup\n", "It is so.", "(", '"', "实例的属性查找。", "Attributes of 3.5 instances are here!"]
+            ),
+            max_size=12,
+        ).map(" ".join),
+        max_size=3,
+    ),
+    st.integers(150, 700),
+)  # fmt: skip
+async def test_compressor_keeps_the_rules_on_anything(texts: list[str], room: int) -> None:
+    given_texts = [
+        SourceText(source_id=f"S{n:06x}", url=f"docs:{n}", title=f"Part {n}", kind="document", text=text)
+        for n, text in enumerate(texts)
+    ]
+    await ask(COMPRESSOR, compress_request(given_texts, room=room))
+
+
+# -- critic -------------------------------------------------------------------------------------------------------
+
+
+async def test_critic_scores_and_follows_up_only_what_is_missing() -> None:
+    plan = Plan(
+        plan_title="Attributes", steps=[STEPS[0], PlanStep(step_id=2, title="Quokka diet", description="Find it.")]
+    )
+
+    def request(notes: list[Note], query: str) -> ReflectRequest:
+        return ReflectRequest(query=query, today=TODAY, plan=plan, round=1, max_follow_ups=2, notes=notes)
+
+    nothing: ReflectAnswer = await ask(CRITIC, request([], QUERY))
+    assert nothing.sufficiency_score == 1
+    found = await note(1, ATTRIBUTES, STEPS[0].title)
+    part: ReflectAnswer = await ask(CRITIC, request([found], "How are attributes looked up, and what do quokkas eat?"))
+    assert {str(v.step_id): v.status for v in part.step_statuses} == {"1": StepStatus.done, "2": StepStatus.blocked}
+    assert any("quokkas" in gap.description for gap in part.gaps)
+    assert 1 <= len(part.follow_up_steps) <= 2
+    assert part.follow_up_steps[0].queries
+    both = [found, found.model_copy(update={"step_id": 2})]
+    full: ReflectAnswer = await ask(CRITIC, request(both, QUERY))
+    assert full.sufficiency_score == 10
+    assert full.follow_up_steps == []
+
+
+# -- reporter -----------------------------------------------------------------------------------------------------
+
+
+async def report() -> tuple[OutlineAnswer, list[str], list[Note]]:
+    notes = [await note(step_id, ATTRIBUTES, step.title) for step_id, step in enumerate(STEPS, 1)]
+    outline: OutlineAnswer = await ask(OUTLINE, OutlineRequest(query=QUERY, today=TODAY, plan=PLAN, notes=notes))
+    written: list[str] = []
+    for position, section in enumerate(outline.sections):
+        request = SectionRequest(
+            query=QUERY,
+            today=TODAY,
+            title=outline.title,
+            headings=[s.heading for s in outline.sections],
+            section=section,
+            position=position,
+            notes=[n for n in notes if not section.step_ids or n.step_id in section.step_ids],
+            written=list(written),
+        )
+        written.append((await ask(SECTION, request)).text)
+    return outline, written, notes
+
+
+async def test_report_quotes_each_sentence_once_with_its_citation() -> None:
+    outline, written, notes = await report()
+    assert outline.title == PLAN.plan_title
+    assert [section.heading for section in outline.sections] == ["In short", *(step.title for step in STEPS)]
+    quoted = " ".join(without_citations(bullet) for n in notes for bullet in n.extraction)
+    sentences = [
+        part.strip()
+        for text in written
+        for part in re.split(r"\[S[0-9a-f]{6}\]", text.replace("\n\n", " "))
+        if part.strip()
+    ]
+    assert [sentence for sentence in sentences if sentence not in quoted] == []
+    assert len(sentences) == len(set(sentences)) >= 8
+    assert all(text.rstrip().endswith("]") and "#" not in text for text in written)
+    assert 3 <= len(re.findall(r"\[S", written[0])) <= 6
+
+
+async def test_section_without_new_material_says_so() -> None:
+    outline, written, notes = await report()
+    request = SectionRequest(
+        query=QUERY,
+        today=TODAY,
+        title=outline.title,
+        headings=["In short"],
+        section=outline.sections[1],
+        position=1,
+        notes=notes[:1],
+        written=[" ".join(bullet for bullet in notes[0].extraction)],
+    )
+    assert "add nothing" in (await ask(SECTION, request)).text
+
+
+def test_answers_do_not_depend_on_the_hash_seed() -> None:
+    code = (
+        "import asyncio, tests.test_extractive as t\n"
+        "outline, written, notes = asyncio.run(t.report())\n"
+        "print(outline.model_dump_json(), written, notes)"
+    )
+    root = Path(__file__).parent.parent
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=root,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1

@@ -1,0 +1,173 @@
+"""The house itself: which room may know which, who reads the environment, what is exported, locked and shipped."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted(path for room in ("fathom", "tasks", "flows") for path in (ROOT / room).rglob("*.py"))
+LOCKS = ["requirements.lock", "requirements-dev.lock"]
+
+FORBIDDEN = {"fathom": {"tasks", "flows", "prefect"}, "tasks": {"flows"}, "flows": set[str]()}
+FOUNDATIONS = {
+    "fathom.errors": set[str](),
+    "fathom.models": {"fathom.errors"},
+    "fathom.settings": {"fathom.errors"},
+}
+"""The modules at the bottom, and the only parts of fathom that each may import."""
+
+ENVIRONMENT = {
+    "fathom/settings.py",
+    "flows/server.py",  # sets Prefect's own variables before Prefect is imported
+}
+"""The modules that may touch the process environment."""
+
+MAX_LINES = 300
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def dotted(path: Path) -> str:
+    return relative(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield what a module imports, also inside functions; `from a import b` is both `a` and `a.b`."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{relative(path)}:{node.lineno} imports relatively"
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def exported(path: Path) -> set[str]:
+    """Return a module's `__all__`, or, where it has none, its public definitions."""
+    for node in parsed(path).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    definitions = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return {node.name for node in parsed(path).body if isinstance(node, definitions) and node.name[0] != "_"}
+
+
+def test_imports_point_one_way() -> None:
+    upward = {
+        f"{relative(path)} imports {name}"
+        for path in MODULES
+        for name in imports(path)
+        if name.split(".")[0] in FORBIDDEN[relative(path).split("/")[0]]
+    }
+    assert not upward
+
+
+@pytest.mark.parametrize("module", FOUNDATIONS)
+def test_foundations_know_nothing_above_them(module: str) -> None:
+    names = {".".join(name.split(".")[:2]) for name in imports(ROOT / (module.replace(".", "/") + ".py"))}
+    assert {name for name in names if name.startswith("fathom.")} <= FOUNDATIONS[module]
+
+
+def test_one_place_reads_the_environment() -> None:
+    def touches(path: Path) -> bool:
+        names = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
+        return any(
+            (isinstance(node, ast.Attribute) and node.attr in names and ast.unparse(node.value) == "os")
+            or (isinstance(node, ast.ImportFrom) and node.module == "os" and names & {a.name for a in node.names})
+            for node in ast.walk(parsed(path))
+        )
+
+    assert {relative(path) for path in MODULES if touches(path)} <= ENVIRONMENT
+
+
+def test_modules_have_one_reason_to_change() -> None:
+    lengths = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert not {name: lines for name, lines in lengths.items() if lines > MAX_LINES}
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p.is_relative_to(ROOT / "fathom")], ids=relative)
+def test_all_names_what_exists(path: Path) -> None:
+    module = importlib.import_module(dotted(path))
+    exported: list[str] = getattr(module, "__all__", [])
+    assert [name for name in exported if not hasattr(module, name)] == []
+    assert len(exported) == len(set(exported))
+
+
+def test_modules_take_from_each_other_what_is_exported() -> None:
+    """What one module imports from another is in the other's `__all__`; a package exports all it takes in."""
+    modules = {dotted(path): path for path in MODULES}
+    exports = {name: exported(path) for name, path in modules.items()}
+    taken = {
+        (dotted(path), node.module, alias.name)
+        for path in MODULES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ImportFrom) and node.module in modules
+        for alias in node.names
+        if f"{node.module}.{alias.name}" not in modules
+    }
+    hidden = {f"{who} imports {name} from {whence}" for who, whence, name in taken if name not in exports[whence]}
+    assert hidden == set()
+    packages = {name for name, path in modules.items() if path.name == "__init__.py" and name.startswith("fathom")}
+    hidden = {f"{who} hides {name}" for who, _, name in taken if who in packages and name not in exports[who]}
+    assert hidden == set()
+
+
+def pins(lock: str) -> dict[str, set[str]]:
+    """Return the locked versions of each package; there are several where Python versions differ."""
+    found: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([\w.-]+)==(\S+)", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE):
+        found.setdefault(canonicalize_name(name), set()).add(version)
+    return found
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_locks_name_versions_and_hashes_and_nothing_else(lock: str) -> None:
+    pin = re.compile(r"[a-z0-9._-]+==\S+( ; [^\\]+)? \\(\n    --hash=sha256:[0-9a-f]{64}( \\)?)+")
+    text = re.sub(r"^#.*\n", "", (ROOT / lock).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert pin.sub("", text).strip() == ""
+
+
+def test_locks_are_those_of_the_project() -> None:
+    """`make lock` was run after the last change of a dependency, and the checks run on what users run on."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = project["dependency-groups"]
+    runtime, dev = (pins(lock) for lock in LOCKS)
+    wanted = {"requirements.lock": [*project["project"]["dependencies"], *groups["build"]]}
+    wanted["requirements-dev.lock"] = [*wanted["requirements.lock"], *groups["dev"]]
+    for lock, locked in zip(LOCKS, (runtime, dev), strict=True):
+        for requirement in map(Requirement, wanted[lock]):
+            versions = locked.get(canonicalize_name(requirement.name), set())
+            assert versions and all(map(requirement.specifier.contains, versions)), f"{lock}: {requirement}"
+    assert {name: versions for name, versions in runtime.items() if dev.get(name) != versions} == {}
+
+
+def test_the_wheel_is_the_engine(tmp_path: Path) -> None:
+    """The wheel holds every file of fathom, prompts and type marker included, and nothing of the application."""
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        content = {name for name in archive.namelist() if ".dist-info/" not in name}
+    source = {relative(p) for p in (ROOT / "fathom").rglob("*") if p.is_file() and "__pycache__" not in p.parts}
+    assert content == source
+    assert {"fathom/py.typed", "fathom/prompts/planner.md"} <= content

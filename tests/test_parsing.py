@@ -1,0 +1,161 @@
+"""From a model's text to a typed answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.errors import AnswerInvalid
+from fathom.llm.base import Completion, ModelCall, Rejected
+from fathom.llm.parsing import accept, strict_schema
+from fathom.models import SourceText, Usage
+from fathom.roles import (
+    COMPRESSOR,
+    PLANNER,
+    RESEARCHER,
+    SPECS,
+    CompressRequest,
+    PlanAnswer,
+    PlanRequest,
+    ResearchRequest,
+)
+from fathom.settings import RoleModel
+
+PLAN = {
+    "plan_title": "Tides on Mars",
+    "steps": [
+        {"step_id": 1, "title": "Oceans", "description": "Find whether Mars has oceans.", "queries": ["Mars oceans"]}
+    ],
+}
+
+
+def plan_call(rejected: Rejected | None = None) -> ModelCall:
+    request = PlanRequest(query="Are there tides on Mars?", today="2026-01-01", max_steps=3, tools={})
+    return ModelCall(PLANNER, request, RoleModel(model="m"), rejected)
+
+
+def answered(text: str, truncated: bool = False) -> Completion:
+    return Completion(text=text, usage=Usage(), truncated=truncated)
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        "{}",
+        "```json\n{}\n```",
+        '<think>I should plan. {{"plan_title": 1}}</think>\n{}',
+        "Sure.</think>{}",
+        "Here is the plan: {}",
+    ],
+)
+def test_an_answer_is_found_in_what_models_put_around_it(wrapped: str) -> None:
+    text = wrapped.replace("{{", "{").replace("}}", "}").replace("{}", json.dumps(PLAN), 1)
+    answer = accept(plan_call(), answered(text))
+    assert isinstance(answer, PlanAnswer)
+    assert answer.plan().plan_title == "Tides on Mars"
+
+
+def test_broken_json_is_repaired_but_a_truncated_answer_is_not() -> None:
+    broken = json.dumps(PLAN)[:-2] + ",]"
+    assert isinstance(accept(plan_call(), answered(broken)), PlanAnswer)
+    assert isinstance(accept(plan_call(), answered(broken, truncated=True)), Rejected)
+
+
+def test_a_second_bad_answer_is_a_typed_failure() -> None:
+    first = accept(plan_call(), answered("no plan today"))
+    assert isinstance(first, Rejected)
+    with pytest.raises(AnswerInvalid):
+        accept(plan_call(first), answered("still none"))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"steps": []}, "steps"),
+        ({"steps": PLAN["steps"] * 2}, "twice"),  # type: ignore[operator]  # a plain dict of JSON values
+        ({"steps": [{**PLAN["steps"][0], "queries": ["Mars"]}]}, "one-word"),  # type: ignore[dict-item]  # the same
+        (
+            {
+                "steps": [
+                    {"step_id": 1, "title": "a", "description": "b", "depends_on": [2]},
+                    {"step_id": 2, "title": "c", "description": "d", "depends_on": ["1"]},
+                ]
+            },
+            "circle",
+        ),
+    ],
+)
+def test_a_plan_that_breaks_a_rule_is_asked_for_again(change: dict[str, Any], complaint: str) -> None:
+    outcome = accept(plan_call(), answered(json.dumps(PLAN | change)))
+    assert isinstance(outcome, Rejected)
+    assert complaint in " ".join(outcome.complaints)
+
+
+@given(st.text(max_size=300))
+def test_no_text_breaks_the_ladder(text: str) -> None:
+    outcome = accept(plan_call(), answered(text))
+    assert isinstance(outcome, (PlanAnswer, Rejected))
+
+
+def compress_call(rejected: Rejected | None = None) -> ModelCall:
+    text = SourceText(source_id="S0a0a0a", url="https://a.example", title="A", kind="web", text="Mars has no seas.")
+    request = CompressRequest(
+        plan_title="p",
+        step_title="s",
+        step_description="d",
+        tool_name="t",
+        texts=[text, text.model_copy(update={"source_id": "S0b0b0b"})],
+        max_note_tokens=300,
+    )
+    return ModelCall(COMPRESSOR, request, RoleModel(model="m"), rejected)
+
+
+def test_a_note_is_cut_to_its_limits_and_loses_ids_that_were_never_given() -> None:
+    note = {
+        "summary_title": " ".join(["word"] * 20),
+        "summary": " ".join(f"Sentence number {n} stands here." for n in range(14)),
+        "extraction": ["Mars has no seas [S0a0a0a][Sffffff].", "Nothing else."],
+        "is_useful": True,
+    }
+    first = accept(compress_call(), answered(json.dumps(note)))
+    assert isinstance(first, Rejected)  # the second bullet has no source
+    settled = accept(compress_call(first), answered(json.dumps(note))).model_dump()
+    assert len(settled["summary_title"].split()) == 12
+    assert settled["summary"].count(".") == 10
+    assert settled["extraction"][0] == "Mars has no seas [S0a0a0a]."
+
+
+def test_the_researcher_can_name_enabled_tools_only() -> None:
+    step = PlanAnswer.model_validate(PLAN).plan().steps[0]
+    request = ResearchRequest(
+        query="q", today="2026-01-01", step=step, breadth=2, tools={"web_search": "search"}, notes=[], tried=[]
+    )
+    assert RESEARCHER.schema
+    schema = strict_schema(RESEARCHER.schema(request))
+    assert schema["$defs"]["ToolCallAnswer"]["properties"]["tool"]["enum"] == ["web_search"]
+    call = ModelCall(RESEARCHER, request, RoleModel(model="m"))
+    for bad in ({"done": True, "calls": []}, {"calls": [{"tool": "shell", "input": "rm"}]}):
+        assert isinstance(accept(call, answered(json.dumps(bad))), Rejected)
+
+
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if name != "section"])
+def test_schemas_keep_to_the_strict_subset(name: str) -> None:
+    def walk(node: Any) -> None:
+        if isinstance(node, list):
+            for item in node:
+                walk(item)
+        elif isinstance(node, dict):
+            assert "$ref" not in node or len(node) == 1
+            if "properties" in node:
+                assert node["required"] == list(node["properties"])
+                assert node["additionalProperties"] is False
+                for child in node["properties"].values():
+                    assert "default" not in child
+            for child in node.values():
+                walk(child)
+
+    walk(strict_schema(SPECS[name].answer.model_json_schema()))

@@ -1,0 +1,163 @@
+"""The whole pipeline on a real Prefect server, against scripted providers over real HTTP."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathom.models import Ending, RunResult
+from fathom.settings import ResearchSettings
+from flows.deep_research import deep_research
+from tests.conftest import Bucket
+from tests.stubs import Record, Stubs
+
+QUERY = "How do tides form on moons with liquid methane seas?"
+RAW = re.compile(r"RAW\w+")
+NOTE_FIELDS = ["summary_title", "summary", "extraction", "artifact_file"]
+
+pytestmark = pytest.mark.usefixtures("prefect_server", "home")
+
+
+@pytest.fixture
+def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
+    """The stubs, set as this process's model and search."""
+    for name, value in stubs.env.items():
+        monkeypatch.setenv(name, value)
+    return stubs
+
+
+async def run(root: Path | str, query: str = QUERY, **settings: Any) -> RunResult:
+    """Run the flow in this process."""
+    result = await deep_research(query, ResearchSettings(artifacts=str(root), **settings))
+    assert isinstance(result, RunResult)
+    return result
+
+
+def said_to(record: Record) -> str:
+    return "\n".join(message["content"] for message in record.body["messages"])
+
+
+def tokens_by_role(stubs: Stubs) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for record in stubs.calls("llm"):
+        found.setdefault(record.role, []).append(record.usage["prompt_tokens"])
+    return found
+
+
+async def test_raw_output_reaches_the_compressor_alone_and_pages_may_grow(providers: Stubs, tmp_path: Path) -> None:
+    seen: dict[int, dict[str, list[int]]] = {}
+    for page_bytes, reduction in ((20_000, 0.80), (100_000, 0.95)):
+        providers.settings.page_bytes = page_bytes
+        providers.requests.clear()
+        result = await run(tmp_path / str(page_bytes), model="openai/stub")
+        assert result.status is Ending.complete, result.reason
+        assert result.metrics.context_reduction >= reduction
+        assert result.metrics.llm_calls == len(providers.calls("llm"))
+        compressors = providers.calls("compressor")
+        assert compressors
+        assert all(RAW.search(said_to(record)) for record in compressors)
+        leaks = [r.role for r in providers.calls("llm") if r.role != "compressor" and RAW.search(said_to(r))]
+        assert leaks == []
+        seen[page_bytes] = tokens_by_role(providers)
+    small, large = seen.values()
+    assert set(small) == {"planner", "researcher", "compressor", "critic", "outline", "section"}
+    for role in set(small) - {"compressor"}:
+        assert large[role] == pytest.approx(small[role], rel=0.02), role
+
+
+async def test_the_context_holds_injected_notes_only(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.noise = "history"  # the third step finds nothing
+    result = await run(tmp_path, model="openai/stub", depth=1)
+    folder = Path(result.artifacts)
+    plan = json.loads((folder / "plan.json").read_text())
+    assert [step["status"] for step in plan["steps"]] == ["done", "done", "blocked"]
+    assert plan["steps"][2]["title"] in (folder / "report.md").read_text().split("## Not found")[1]
+    step3 = list(folder.glob("*__step3_*.json"))
+    assert step3, "raw output is stored although it was not useful"
+    injected = []
+    for record in providers.calls("llm"):
+        for message in record.body["messages"]:
+            assert message["role"] != "tool"
+            if message["role"] == "assistant":
+                note = json.loads(message["content"])
+                assert list(note) == NOTE_FIELDS
+                assert (folder / note["artifact_file"]).is_file()
+                injected.append(note)
+        if record.role == "compressor":
+            assert [m["role"] for m in record.body["messages"]] == ["system", "user"]
+    assert injected
+    assert not any(step3[0].name.split(".")[0] in note["artifact_file"] for note in injected)
+
+
+async def test_nothing_found_is_no_report(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.noise = "."
+    result = await run(tmp_path, model="openai/stub")
+    assert result.status is Ending.insufficient_evidence
+    assert result.report is None
+    assert not providers.calls("outline")
+    assert list(Path(result.artifacts).glob("*__web_search.json"))
+
+
+async def test_a_role_whose_model_fails_is_answered_without_it_and_the_run_says_so(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    providers.settings.faults = {"planner": ["broken_json*"], "critic": ["refusal*"], "search": ["400"]}
+    result = await run(tmp_path, model="openai/stub")
+    assert result.status is Ending.degraded
+    assert "planner" in result.reason
+    assert "critic" in result.reason
+    assert "E3005" in result.reason
+    assert "E3005" in Path(result.report or "").read_text()
+    assert len(providers.calls("planner")) == 2  # one re-ask, then no more
+
+
+async def test_s3_and_local_disk_hold_the_same_names_and_bytes(
+    providers: Stubs, tmp_path: Path, moto_s3: Bucket
+) -> None:
+    import fsspec
+
+    local = await run(tmp_path, model="openai/stub", depth=1)
+    remote = await run(f"{moto_s3.url}/nested/root", model="openai/stub", depth=1)
+    assert remote.artifacts.startswith(moto_s3.url)
+    s3 = fsspec.filesystem("s3", use_listings_cache=False, skip_instance_cache=True)
+    objects = {Path(name).name: s3.cat_file(name) for name in s3.ls(remote.artifacts, detail=False)}
+    files = {path.name: path.read_bytes() for path in Path(local.artifacts).iterdir()}
+    assert set(objects) == set(files)
+    changing = {"run.json", "result.json"}  # run id, time, address
+    assert {n: b for n, b in objects.items() if n not in changing} == {
+        n: b for n, b in files.items() if n not in changing
+    }
+    assert s3.ls(f"{moto_s3.url}/nested/root/.results", detail=False)
+
+
+async def test_without_a_model_every_sentence_is_cited_and_two_runs_are_the_same(tmp_path: Path) -> None:
+    question = "How does Python look up an attribute on an instance?"
+    first, second = await run(tmp_path, question), await run(tmp_path, question)
+    assert first.status is Ending.complete, first.reason
+    assert first.metrics.llm_calls == 0
+    assert first.artifacts != second.artifacts
+    for name in ("plan.json", "notes.json", "report.md"):
+        assert (Path(first.artifacts) / name).read_bytes() == (Path(second.artifacts) / name).read_bytes()
+    report = json.loads((Path(first.artifacts) / "report.json").read_text())
+    raw = [json.loads(path.read_text()) for path in Path(first.artifacts).glob("*__documents*.json")]
+    texts: dict[str, str] = {}
+    for result in (result for output in raw for result in output["results"]):
+        texts[result["source_id"]] = texts.get(result["source_id"], "") + " ".join(result["text"].split())
+    assert len(report["sections"]) >= 3
+    for section in report["sections"]:
+        *quotations, rest = re.split(r"((?:\s*\[S[0-9a-f]{6,}\])+)", section["markdown"])
+        assert not rest.strip(), f"uncited: {rest}"
+        for quotation, citation in zip(quotations[::2], quotations[1::2], strict=True):
+            cited = [texts[source_id] for source_id in re.findall(r"S[0-9a-f]{6,}", citation)]
+            assert any(" ".join(quotation.split()) in text for text in cited), quotation
+
+
+async def test_parallel_steps_leave_the_same_files_as_sequential_ones(providers: Stubs, tmp_path: Path) -> None:
+    results = [await run(tmp_path / mode, model="openai/stub", execution=mode) for mode in ("sequential", "parallel")]
+    names = [sorted(path.name for path in Path(r.artifacts).iterdir()) for r in results]
+    assert names[0] == names[1]
+    assert results[1].status is Ending.complete

@@ -1,0 +1,215 @@
+"""Text tools: sentences, terms, tokens, ranking, narrowing, support."""
+
+import textwrap
+import time
+from pydoc_data.topics import topics
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fathom.models import SourceText
+from fathom.text import (
+    OMISSION,
+    DuplicateFilter,
+    Passage,
+    best_sentences,
+    count_tokens,
+    count_words,
+    is_near_duplicate,
+    narrow,
+    query_terms,
+    rank_passages,
+    split_sentences,
+    support,
+    terms,
+)
+
+PROSE = (
+    "The Quick Brown Fox jumps over 3.5 lazy dogs. Then it sleeps well at night! Does Dr. J. R. Smith know, e.g. from "
+    "Fig. 3 of his book? Yes, he has lived in the U.S. since Jan. 5, 1999. The end."
+)
+PROSE_SENTENCES = [
+    "The Quick Brown Fox jumps over 3.5 lazy dogs.",
+    "Then it sleeps well at night!",
+    "Does Dr. J. R. Smith know, e.g. from Fig. 3 of his book?",
+    "Yes, he has lived in the U.S. since Jan. 5, 1999.",
+    "The end.",
+]
+
+
+def source(text: str, number: int = 1, title: str = "Title") -> SourceText:
+    return SourceText(source_id=f"S{number:06x}", url=f"docs:{number}", title=title, kind="document", text=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        (PROSE, PROSE_SENTENCES),
+        ("Am 3. Oktober war z.B. der Tag da. Im 19. Jahrhundert nicht.", ["Am 3. Oktober war z.B. der Tag da.", "Im 19. Jahrhundert nicht."]),
+        ("你好。这是第一句！他说：“好的。”然后走了。", ["你好。", "这是第一句！", "他说：“好的。”", "然后走了。"]),
+        ("今日は「いい天気ですね。」と彼は言った。はい。", ["今日は「いい天気ですね。」と彼は言った。", "はい。"]),
+        ("It is so. [S1a2b3c] object.x is set.[12] Next.", ["It is so. [S1a2b3c]", "object.x is set.[12]", "Next."]),
+        ("# Title\n\nOne line\nthat wraps. Two.", ["Title", "One line that wraps.", "Two."]),
+        ("Title\n=====\ntext follows here.", ["Title", "text follows here."]),
+        ("History\nThe city was founded in 1850 by settlers who came from far away. It grew.", ["History", "The city was founded in 1850 by settlers who came from far away.", "It grew."]),
+        ("- one item that\n  Wraps here\n- two. And more.", ["one item that Wraps here", "two.", "And more."]),
+    ],
+)  # fmt: skip
+def test_sentences(text: str, sentences: list[str]) -> None:
+    assert [s.clean for s in split_sentences(text)] == sentences
+
+
+@given(st.integers(20, 100), st.integers(0, 8))
+def test_hard_wrapping_does_not_change_sentences(width: int, indent: int) -> None:
+    wrapped = textwrap.indent(textwrap.fill(PROSE, width), " " * indent)
+    assert [s.clean for s in split_sentences(wrapped)] == PROSE_SENTENCES
+
+
+@given(st.text(alphabet=st.sampled_from('aB .!?。\n\t-#*|`=>:1[]()"é一'), max_size=200) | st.text(max_size=100))
+def test_sentences_hold_every_character_once(text: str) -> None:
+    sentences = split_sentences(text)
+    assert all(text[s.start : s.end] == s.text == s.text.strip() for s in sentences)
+    assert all(a.end <= b.start for a, b in zip(sentences, sentences[1:], strict=False))
+    assert "".join("".join(s.text.split()) for s in sentences) == "".join(text.split())
+
+
+def test_kinds_tell_prose_from_layout() -> None:
+    text = "A | B | C\n\n```\nx = 1.\n```\n\n   def f(x):\n       return x\n\nProse is here, plainly.\n\n* an item\n\n-----\n"
+    assert [s.kind for s in split_sentences(text)] == [
+        *("table", "code", "code", "code", "code", "code", "prose", "item", "rule")
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["This is a sentence of a book. " * 100_000, "word " * 1_000_000, "x" * 5_000_000, "." * 2_000_000 + "x"]
+    + ["a. " * 300_000, ". [1] " * 300_000 + "x", "(((\n" * 200_000, '."' * 500_000 + "x", " \n" * 1_000_000],
+    ids=lambda text: repr(text[:8]),
+)
+def test_any_input_is_split_in_linear_time(text: str) -> None:
+    start = time.process_time()
+    split_sentences(text)
+    assert time.process_time() - start < 5
+
+
+def test_terms_agree_across_spellings() -> None:
+    assert terms("Zürich's cafés LOOKED up 1,000 names") == terms("zurich cafe lookup 1000 name")
+    assert terms("Zu\u0308rich") == terms("Zürich")
+    assert terms("量子计算") == ["量子", "子计", "计算"]
+    assert terms("exceptions") != terms("except")
+    assert query_terms("What is the name of the with statement?") == ["name", "withstat", "statement"] or (
+        terms("with statement")[0] in query_terms("the with statement")
+    )
+    assert query_terms("What is it?")  # nothing but stop words: they are kept
+    assert count_words("It's 3.5 well-known 量子计算") == 5
+
+
+def test_tokens_are_close_to_cl100k(monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+    from pathlib import Path
+
+    found = importlib.util.find_spec("litellm")
+    assert found and found.origin
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(Path(found.origin).parent / "litellm_core_utils" / "tokenizers"))
+    import tiktoken
+
+    encoding = tiktoken.get_encoding("cl100k_base")
+    texts = [*(topics[k][:3000] for k in ("with", "attribute-access", "numbers", "formatstrings", "import")), PROSE]
+    for text in texts:
+        exact = len(encoding.encode(text))
+        assert abs(count_tokens(text) - exact) <= 0.12 * exact + 3
+    assert count_tokens("") == 0
+    assert count_tokens("a") == 1
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_tokens_are_not_negative_and_at_most_bytes_and_more(a: str, b: str) -> None:
+    assert 0 <= count_tokens(a) <= 2 * len(a.encode()) + 1
+    assert (count_tokens(a + b) > 0) == bool(a + b)
+
+
+def test_ranking_prefers_matching_passages_and_titles() -> None:
+    passages = [
+        Passage("Cats sleep all day in the sun."),
+        Passage("Dogs bark at night.", "Cats"),
+        Passage("Nothing of the kind."),
+        Passage("The cats sleeps, says a sleeping cat."),
+    ]
+    scores = rank_passages("sleeping cats", passages)
+    assert sorted(range(4), key=lambda i: -scores[i]) == [3, 0, 1, 2]
+    assert scores[2] == 0
+    assert rank_passages("anything", []) == []
+
+
+def test_selection_keeps_to_its_budget_and_covers_the_query() -> None:
+    filler = " ".join(f"The weather on day {n} was fine and the river was calm." for n in range(50))
+    text = f"{filler} Copper conducts heat well. {filler} Zinc melts at 420 degrees. Copper conducts heat well."
+    picks = best_sentences("At what temperature does zinc melt, and does copper conduct?", [Passage(text)], 30)
+    chosen = [pick.sentence.clean for pick in picks]
+    assert "Zinc melts at 420 degrees." in chosen
+    assert chosen.count("Copper conducts heat well.") == 1
+    assert sum(count_tokens(sentence) + 1 for sentence in chosen) <= 30
+    assert best_sentences("zinc", [], 100) == []
+
+
+def test_narrowing_is_identity_when_everything_fits() -> None:
+    texts = [source("One. Two."), source("Three.", 2)]
+    assert narrow(texts, "two", 1_000) == (texts, 0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(120, 3_000), st.lists(st.sampled_from(sorted(topics)), min_size=1, max_size=4, unique=True))
+def test_narrowing_keeps_whole_sentences_in_order_within_the_room(room: int, names: list[str]) -> None:
+    texts = [source(topics[name], n) for n, name in enumerate(names)]
+    narrowed, left_out = narrow(texts, "How does the with statement call methods of an object?", room)
+    assert sum(count_tokens(text.text) for text in narrowed) <= room * 1.05 + 5
+    originals = {text.source_id: text.text for text in texts}
+    for text in narrowed:
+        raw, position = originals[text.source_id], 0
+        sentences = split_sentences(raw)
+        for passage in text.text.split(OMISSION):
+            if kept := passage.strip():
+                position = raw.index(kept, position)
+                assert position in {s.start for s in sentences}
+                position += len(kept)
+                assert position in {s.end for s in sentences}
+    if [text.text for text in narrowed] != [text.text for text in texts]:
+        assert left_out > 0
+
+
+def test_narrowing_gives_every_relevant_text_a_share() -> None:
+    long = "\n\n".join(
+        f"Tuples are immutable sequences, number {n}. They cannot be changed at all." for n in range(400)
+    )
+    texts = [source(long, 1), source(f"{'Nothing here at all. ' * 300}\n\nA tuple is immutable, says this one.", 2)]
+    narrowed, left_out = narrow(texts, "immutable tuple", 800)
+    assert [text.source_id for text in narrowed] == ["S000001", "S000002"]
+    assert "says this one" in narrowed[1].text
+    assert OMISSION in narrowed[1].text
+    assert left_out > 0
+
+
+def test_support_sees_words_numbers_and_names() -> None:
+    reference = "The bridge was opened in 1932. It spans 503 metres across Sydney Harbour, and eight lanes cross it."
+    assert support("The bridge spans 503 metres across Sydney Harbour.", [reference]) > 0.9
+    assert support("The bridge was opened in 1932 and spans 503 metres.", ["Unrelated text.", reference]) > 0.75
+    wrong_number = support("The bridge spans 603 metres across Sydney Harbour.", [reference])
+    wrong_name = support("The bridge spans 503 metres across London Harbour.", [reference])
+    assert wrong_number < 0.8 > wrong_name
+    assert support("Bananas are rich in potassium.", [reference]) < 0.2
+    assert support("Anything.", []) == 0
+
+
+@given(st.text(max_size=80), st.lists(st.text(max_size=80), max_size=3))
+def test_support_is_a_share(claim: str, references: list[str]) -> None:
+    assert 0 <= support(claim, references) <= 1
+
+
+def test_near_duplicates_differ_in_no_number() -> None:
+    a = "The Python interpreter raises an exception when it detects a run-time error."
+    assert is_near_duplicate(a, "The Python interpreter raises an exception when a run-time error is detected.")
+    assert not is_near_duplicate("The tower is 300 metres high.", "The tower is 330 metres high.")
+    assert not is_near_duplicate(a, "Python has exceptions.")
+    seen = DuplicateFilter()
+    assert [seen.add(a), seen.add(a), seen.add("Something else entirely.")] == [True, False, True]

@@ -1,0 +1,294 @@
+"""Web search and reading against a scripted vendor over real HTTP, and which tools a run may use."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.errors import (
+    InvalidInput,
+    MissingCredential,
+    ToolError,
+    ToolNotFound,
+    ToolRateLimited,
+    ToolRejected,
+    ToolTimeout,
+    ToolUnavailable,
+)
+from fathom.models import Source, ToolCall, ToolOutput, ToolResult
+from fathom.settings import Environment, ResearchSettings, resolve
+from fathom.sources import source_ids
+from fathom.tools import retry
+from fathom.tools.clean import clean_text
+from fathom.tools.registry import Toolbox, configured_tools, open_toolbox
+from fathom.tools.web_extract import WebExtractTool
+from fathom.tools.web_search import WebSearchTool
+
+Answer = Callable[[], web.StreamResponse]
+
+
+class Vendor:
+    """A Tavily whose answers are scripted; the last one is repeated."""
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+        self.requests: list[dict[str, Any]] = []
+        self.keys: set[str] = set()
+        self.url = ""
+
+    def says(self, *bodies: dict[str, Any]) -> None:
+        self.answers = [partial(web.json_response, body) for body in bodies]
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append({"path": request.path, **(await request.json())})
+        self.keys.add(request.headers.get("Authorization", ""))
+        return (self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])()
+
+    def search(self, max_results: int = 5) -> WebSearchTool:
+        return WebSearchTool("tvly-key", self.url, max_results)
+
+    def extract(self) -> WebExtractTool:
+        return WebExtractTool("tvly-key", self.url)
+
+
+@pytest.fixture
+async def vendor(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vendor]:
+    monkeypatch.setattr(retry, "FIRST_PAUSE", 0.01)
+    scripted = Vendor()
+    app = web.Application()
+    app.router.add_post("/{path}", scripted.serve)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    scripted.url = f"http://{host}:{port}"
+    yield scripted
+    await runner.cleanup()
+
+
+def page(url: object, score: object = 0.5, **fields: Any) -> dict[str, Any]:
+    return {"url": url, "title": "A title", "content": "An excerpt.", "score": score, "raw_content": None, **fields}
+
+
+async def test_search_returns_each_page_once_and_clean(vendor: Vendor) -> None:
+    image = "data:image/png;base64," + base64.b64encode(bytes(300_000)).decode()
+    whole = f"# Page\r\n\r\nBefore ![logo]({image}) after.\x00\x1b[0m \ud800End of data: the end."
+    vendor.says(
+        {
+            "query": "q",
+            "unknown_field": {"new": 1},
+            "results": [
+                page("https://Example.org/a/?utm_source=x", 0.4),
+                page("http://www.example.org/a", 0.9, raw_content=whole, published_date="2026-01-02", other=3),
+                page("https://example.org/b", None, title=None),
+                page("https://example.org/empty", 0.8, content=""),
+                page("javascript:alert(1)"),
+                page("https://[broken"),
+                page(None),
+            ],
+        }
+    )
+    output = await vendor.search(7).run(" ".join(["descriptor"] * 60))
+
+    first, second = output.results
+    assert (first.url, first.score, first.full, first.published) == (
+        "http://www.example.org/a",
+        0.9,
+        True,
+        "2026-01-02",
+    )
+    assert first.text == "# Page\n\nBefore logo after.[0m End of data: the end."
+    assert first.snippet == "An excerpt."
+    assert (second.url, second.title, second.full, second.text) == (
+        "https://example.org/b",
+        "https://example.org/b",
+        False,
+        "An excerpt.",
+    )
+    assert [s.source_id for s in output.results] == list(source_ids(s.url for s in output.results).values())
+    output.model_dump_json().encode()  # what is stored can be encoded
+
+    request = vendor.requests[0]
+    assert (request["path"], request["max_results"], bool(request["include_raw_content"])) == ("/search", 7, True)
+    assert len(request["query"]) <= 400
+    assert set(request["query"].split()) == {"descriptor"}
+    assert vendor.keys == {"Bearer tvly-key"}
+
+
+@pytest.mark.parametrize(
+    ("status", "expected", "attempts"),
+    [
+        (400, ToolRejected, 1),
+        (401, ToolRejected, 1),
+        (403, ToolRejected, 1),
+        (432, ToolRejected, 1),
+        (433, ToolRejected, 1),
+        (429, ToolRateLimited, 3),
+        (500, ToolUnavailable, 3),
+        (503, ToolUnavailable, 3),
+    ],
+)
+async def test_a_failure_says_who_must_react(
+    vendor: Vendor, status: int, expected: type[ToolError], attempts: int
+) -> None:
+    vendor.answers = [lambda: web.json_response({"detail": {"error": "Because."}}, status=status)]
+    for tool, tool_input in ((vendor.search(), "some query"), (vendor.extract(), "https://example.org")):
+        vendor.requests.clear()
+        with pytest.raises(expected) as failure:
+            await tool.run(tool_input)
+        assert len(vendor.requests) == attempts
+        assert f"{status}: Because." in failure.value.message
+        assert ("TAVILY_API_KEY" in failure.value.next_step) == (status in (401, 403, 432, 433))
+
+
+@pytest.mark.parametrize("body", ["", "<html>", "[]", '"text"', "null", '{"results": 3}', '{"results": ["x"]}'])
+async def test_an_unreadable_answer_is_a_failure_of_the_vendor(vendor: Vendor, body: str) -> None:
+    vendor.answers = [lambda: web.Response(text=body, content_type="application/json")]
+    with pytest.raises(ToolUnavailable):
+        await vendor.search().run("some query")
+    with pytest.raises(ToolUnavailable):
+        await vendor.extract().run("https://example.org")
+
+
+async def test_a_bad_moment_is_waited_out(vendor: Vendor) -> None:
+    busy = web.json_response({}, status=429, headers={"Retry-After": "0"})
+    down = web.Response(status=502, text="<html>Bad gateway</html>")
+    found = web.json_response({"results": [page("https://example.org/a")]})
+    vendor.answers = [lambda: busy, lambda: down, lambda: found]
+    assert len((await vendor.search().run("some query")).results) == 1
+    assert len(vendor.requests) == 3
+
+
+@pytest.mark.parametrize("wait", ["3600", "Wed, 21 Oct 2099 07:28:00 GMT"])
+async def test_a_long_wait_is_not_sat_out(vendor: Vendor, wait: str) -> None:
+    vendor.answers = [lambda: web.json_response({}, status=429, headers={"Retry-After": wait})]
+    with pytest.raises(ToolRateLimited) as failure:
+        await vendor.search().run("some query")
+    assert len(vendor.requests) == 1
+    assert failure.value.retry_after is not None
+    assert failure.value.retry_after >= 3600
+
+
+async def test_no_server_and_no_answer(vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ToolUnavailable, match="cannot be reached"):
+        await WebSearchTool("key", "http://127.0.0.1:9", 5).run("some query")
+
+    monkeypatch.setattr(retry, "ATTEMPT_SECONDS", 0.05)
+    calls: list[None] = []
+
+    async def never() -> None:
+        calls.append(None)
+        await asyncio.sleep(60)
+
+    with pytest.raises(ToolTimeout):
+        await retry.retrying(never)
+    assert len(calls) == 3
+
+
+async def test_extract_names_the_pages_it_could_not_read(vendor: Vendor) -> None:
+    vendor.says(
+        {
+            "results": [
+                {"url": "https://example.org/a", "raw_content": "intro\n# Heading of A\n\nText."},
+                {"url": "https://example.org/blank", "raw_content": " \n"},
+            ],
+            "failed_results": [{"url": "https://example.org/gone", "error": "404"}],
+        }
+    )
+    urls = ["a", "a/", "gone", "blank", "lost"]
+    output = await vendor.extract().run(" ".join(f"https://example.org/{name}" for name in urls) + " ftp://x no-url")
+    assert [(t.title, t.url, t.full) for t in output.results] == [("Heading of A", "https://example.org/a", True)]
+    assert [(f.code, f.message) for f in output.failures] == [
+        ("E3004", "https://example.org/gone: 404"),
+        ("E3004", "https://example.org/blank: no text"),
+        ("E3004", "https://example.org/lost: no text"),
+    ]
+    assert vendor.requests[0]["urls"] == [f"https://example.org/{name}" for name in ("a/", "gone", "blank", "lost")]
+    with pytest.raises(ToolRejected):
+        await vendor.extract().run("not a page")
+
+
+def result(tool: str, *sources: tuple[str, float, bool]) -> ToolResult:
+    ids = source_ids(url for url, _, _ in sources)
+    return ToolResult(
+        call=ToolCall(tool=tool, input="q"),
+        sources=[
+            Source(source_id=ids[url], url=url, title=url, kind="web", score=score, full=full)
+            for url, score, full in sources
+        ],
+    )
+
+
+def test_follow_up_reads_the_best_pages_of_all_searches() -> None:
+    tool = WebSearchTool("key", None, 3)
+    results = [
+        result("web_search", ("https://a.org", 0.9, True), ("https://b.org", 0.45, False)),
+        # Scores of this query are low throughout: its best is still its best.
+        result(
+            "web_search", ("https://c.org", 0.1, False), ("https://d.org", 0.02, False), ("https://a.org/", 0.1, False)
+        ),
+        result("web_search", ("https://b.org/", 0.8, False), ("https://e.org", 1.0, True)),
+        result("documents", ("https://f.org", 9.0, False)),
+    ]
+    assert tool.follow_up(results) == ToolCall(tool="web_extract", input="https://c.org https://b.org/ https://d.org")
+    assert tool.follow_up(results[3:]) is None
+    assert tool.follow_up([]) is None
+
+
+class NoArtifacts:
+    """A run that has read nothing yet."""
+
+    async def list(self) -> list[str]:
+        return []
+
+    async def read(self, name: str) -> ToolOutput:
+        raise FileNotFoundError(name)
+
+
+def opened(settings: ResearchSettings, environment: Environment) -> Toolbox:
+    return open_toolbox(
+        resolve(settings, environment, configured_tools(settings, environment)), environment, NoArtifacts()
+    )
+
+
+async def test_which_tools_a_run_may_use(tmp_path: Path) -> None:
+    bare = Environment.read({"HOME": str(tmp_path)})
+    keyed = Environment.read({"HOME": str(tmp_path), "TAVILY_API_KEY": "k"})
+    artifacts = ["artifact_grep", "artifact_read"]
+    web_tools = ["web_search", "web_extract"]
+    with_docs = ResearchSettings(docs=["docs"])
+    assert configured_tools(ResearchSettings(), bare) == ["documents", *artifacts]
+    assert configured_tools(ResearchSettings(), keyed) == [*web_tools, *artifacts]
+    assert configured_tools(with_docs, keyed) == ["documents", *web_tools, *artifacts]
+    assert configured_tools(ResearchSettings(tools=["web_search", "documents"]), keyed) == ["documents", *web_tools]
+
+    with pytest.raises(InvalidInput, match=r"web_saerch.*documents, web_search"):
+        configured_tools(ResearchSettings(tools=["web_saerch"]), keyed)
+    with pytest.raises(MissingCredential, match="TAVILY_API_KEY"):
+        configured_tools(ResearchSettings(tools=["web_search"]), bare)
+
+    toolbox = opened(with_docs, keyed)
+    assert list(toolbox.offered) == ["documents", "web_search", *artifacts]
+    assert all(toolbox.offered.values())
+    searched = [result("web_search", ("https://a.org", 0.9, False))]
+    assert toolbox.follow_up(searched) == ToolCall(tool="web_extract", input="https://a.org")
+    assert opened(ResearchSettings(), bare).follow_up(searched) is None
+    with pytest.raises(ToolNotFound):
+        await toolbox.run(ToolCall(tool="shell", input="ls"))
+
+
+@given(st.text())
+def test_cleaning_is_done_once(text: str) -> None:
+    clean = clean_text(text)
+    clean.encode()
+    assert clean_text(clean) == clean
