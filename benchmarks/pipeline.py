@@ -147,7 +147,9 @@ def measure(api: str, home: Path, options: list[str], arguments: list[str]) -> R
             ended = time.monotonic()
         if status:
             raise SystemExit(f"the run failed: {printed.decode()}")
-        return _read_off(json.loads(printed), _spans(log), began, ended, used.ru_maxrss / 1024, api)
+        return _read_off(
+            json.loads(printed), _spans(log), began=began, ended=ended, memory_mb=used.ru_maxrss / 1024, api=api
+        )
 
 
 def _spans(log: Path) -> list[dict[str, Any]]:
@@ -164,7 +166,7 @@ def _spans(log: Path) -> list[dict[str, Any]]:
 
 
 def _read_off(
-    result: dict[str, Any], requests: list[dict[str, Any]], began: float, ended: float, memory: float, api: str
+    result: dict[str, Any], requests: list[dict[str, Any]], *, began: float, ended: float, memory_mb: float, api: str
 ) -> Run:
     critical = _covered([(r["start"], r["end"]) for r in requests])
     first = min(r["start"] for r in requests)
@@ -178,7 +180,7 @@ def _read_off(
         critical_path=critical,
         overhead=overhead,
         first_call=first - began,
-        memory_mb=memory,
+        memory_mb=memory_mb,
         task_runs=tasks,
         ms_per_task=1000 * overhead / tasks,
         llm_calls=len(llm),

@@ -153,7 +153,7 @@ class ResearchSettings(BaseModel):
     max_context_tokens: int = Field(
         16_000, ge=1_000, le=500_000, description="Tokens of notes a role may see; the best are kept beyond it."
     )
-    compression: CompressionSettings = Field(default_factory=lambda: CompressionSettings())
+    compression: CompressionSettings = CompressionSettings()
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Research from Python: chat messages in and out, or a string in and a string out.
 
-Both functions are for synchronous code. Inside an event loop, call `flows.server.ensure_api` before Prefect is
-imported, then await `flows.local.run`.
+Both functions are for synchronous code, and set Prefect's address unless PREFECT_API_URL does: call them before Prefect
+is imported for something else. Inside an event loop, call `flows.server.ensure_api`, then await `flows.local.run`.
 """
 
 from __future__ import annotations

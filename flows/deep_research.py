@@ -26,7 +26,7 @@ from tasks.reflection import reflect
 from tasks.reporting import make_outline, write_section
 from tasks.research import research_step
 from tasks.running import begin, claim
-from tasks.ui import Progress, label_run, show_folder, show_plan, show_report
+from tasks.ui import Display
 
 __all__ = ["deep_research"]
 
@@ -57,35 +57,35 @@ async def deep_research(
     with durable_run(store):
         start = await begin(check_query(query), settings, _environment=environment)
         engine = Engine(start, store, environment)
-        await label_run(start.settings)
-        run = await _research(engine)
-        result = await _report(engine, run, began)
+        async with Display() as display:
+            display.label(start.settings)
+            run = await _research(engine, display)
+            result = await _report(engine, display, run, began)
         await engine.run_folder.save_json("result.json", result)
     publish(Event("end", result.status.value))
     return Completed(name=result.status.value.replace("_", " ").title(), message=result.reason or None, data=result)
 
 
-async def _research(engine: Engine) -> RunState:
+async def _research(engine: Engine, display: Display) -> RunState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
     planned = await make_plan(engine.start.query, _engine=engine)
     run = RunState(planned.plan, planned.usage)
     engine.folder = RunFolder(engine.store, await claim(run.plan.plan_title, _engine=engine))
     publish(Event("plan", f"{run.plan.plan_title}: {len(run.plan.steps)} steps", total=len(run.plan.steps)))
-    await show_folder(engine.folder.url)
-    progress = Progress()
+    display.folder(engine.folder.url)
     steps: Sequence[PlanStep] = run.plan.steps
     depth = engine.settings.depth
     for round_number in range(1, depth + 1):
         publish(Event("round", f"round {round_number} of at most {depth}", total=len(run.plan.steps)))
         before = len(run.notes)
-        await _round(engine, run, steps, progress)
+        await _round(engine, display, run, steps)
         reflection = None
         if depth > 1:
             follow_ups = engine.settings.max_steps if round_number < depth else 0
             reflected = await reflect(run.plan, run.notes, round_number, follow_ups, _engine=engine)
             reflection = reflected.reflection
             run.reflect(reflection, reflected.usage)
-        await _keep(engine, run)
+        await _keep(engine, display, run)
         decision = decide(
             round_number=round_number,
             depth=depth,
@@ -102,12 +102,12 @@ async def _research(engine: Engine) -> RunState:
     return run
 
 
-async def _round(engine: Engine, run: RunState, steps: Sequence[PlanStep], progress: Progress) -> None:
+async def _round(engine: Engine, display: Display, run: RunState, steps: Sequence[PlanStep]) -> None:
     """Research the steps of a round, one after another or, in waves, those together that wait for no other."""
     for wave in _waves(steps, engine.settings.execution):
         for step in wave:
             run.mark(step, StepStatus.in_progress)
-        await show_plan(run.plan)
+        display.plan(run.plan)
         limit = asyncio.Semaphore(engine.settings.concurrency)
         known = list(run.notes)
 
@@ -119,7 +119,7 @@ async def _round(engine: Engine, run: RunState, steps: Sequence[PlanStep], progr
         for outcome in await asyncio.gather(*map(research, wave)):
             run.learn(outcome)
         publish(Event("step", "", done=run.finished, total=len(run.plan.steps)))
-        await progress.show(run.finished, len(run.plan.steps))
+        display.progress(run.finished, len(run.plan.steps))
 
 
 def _waves(steps: Sequence[PlanStep], execution: Execution) -> list[list[PlanStep]]:
@@ -136,14 +136,14 @@ def _waves(steps: Sequence[PlanStep], execution: Execution) -> list[list[PlanSte
     return waves
 
 
-async def _keep(engine: Engine, run: RunState) -> None:
+async def _keep(engine: Engine, display: Display, run: RunState) -> None:
     """Save the plan with its statuses and the notes."""
     await engine.run_folder.save_json("plan.json", run.plan)
     await engine.run_folder.save_json("notes.json", run.notes)
-    await show_plan(run.plan)
+    display.plan(run.plan)
 
 
-async def _report(engine: Engine, run: RunState, began: float) -> RunResult:
+async def _report(engine: Engine, display: Display, run: RunState, began: float) -> RunResult:
     """Write the report section by section, or say that there is nothing to report."""
     path: str | None = None
     cited = list(run.sources.values())
@@ -169,7 +169,7 @@ async def _report(engine: Engine, run: RunState, began: float) -> RunResult:
         markdown = render_markdown(report)
         await engine.run_folder.save_text("report.md", markdown)
         await engine.run_folder.save_json("report.json", report)
-        await show_report(markdown)
+        display.report(markdown)
         path, cited = engine.run_folder.path_of("report.md"), report.sources
     status, reason = run.ending()
     return RunResult(

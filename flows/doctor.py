@@ -63,7 +63,7 @@ def _package(name: str) -> Finding:
 
 def _api() -> Finding:
     if server := find_api():
-        return Finding("Prefect API", "ok", server.api_url)
+        return Finding("Prefect API", "ok", f"{server.api_url}, its pages: {server.ui_url}")
     return Finding(
         "Prefect API",
         "off",

@@ -53,6 +53,8 @@ def check_request(query: str, settings: ResearchSettings) -> Checked:
     """
     query = check_query(query)
     environment = Environment.read()
+    if not all(path.strip() for path in settings.docs):  # an empty path would mean the present folder
+        raise InvalidInput("A --docs path is empty.", next_step="give a file or folder, or leave --docs out")
     settings = settings.model_copy(
         update={
             "docs": [str(Path(path).expanduser().resolve()) for path in settings.docs],

@@ -168,10 +168,10 @@ async def compress(
 def _narrowed(texts: list[SourceText], focus: str, engine: Engine) -> Narrowed:
     """Choose what a model is shown: of each text at most its share of a full search, so that few pages cost little.
 
-    The extractive backend reads everything; it costs nothing and chooses for itself.
+    One more share is left to the prompt around the texts. The extractive backend reads everything: that costs nothing,
+    and it chooses for itself.
     """
     if engine.model_for(COMPRESSOR).model == EXTRACTIVE:
         return Narrowed(texts=texts, left_out_tokens=0)
-    limit = engine.settings.compression.max_input_tokens
-    share = limit // engine.settings.max_results
-    return narrow(texts, focus, min(limit, share * len(texts)))
+    shares = engine.settings.max_results + 1
+    return narrow(texts, focus, engine.settings.compression.max_input_tokens * min(len(texts), shares - 1) // shares)

@@ -1,7 +1,11 @@
-"""What a person sees of a run in the Prefect UI: the plan, the progress, the report, the folder."""
+"""What a person sees of a run in the Prefect UI: its tags, the plan, the progress, the report, the folder."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self
 from uuid import UUID
 
 from prefect.artifacts import (
@@ -17,52 +21,90 @@ from fathom.models import Plan
 from fathom.settings import ResolvedSettings, Role
 from tasks.durable import current_run_id
 
-__all__ = ["Progress", "label_run", "show_folder", "show_plan", "show_report"]
+__all__ = ["Display"]
 
 
-class Progress:
-    """A progress bar on the run's page, in steps of the plan."""
+class Display:
+    """The run's page. It is drawn while the research goes on, in the order asked for, and is complete at the exit.
+
+    An async context manager; a drawing that the server refused is raised at the exit of a run that went well.
+    """
 
     def __init__(self) -> None:
-        self._artifact: UUID | None = None
+        self._waiting: list[Coroutine[Any, Any, None]] = []
+        self._drawing: asyncio.Task[None] | None = None
+        self._bar: UUID | None = None
 
-    async def show(self, done: int, total: int) -> None:
-        """Draw the bar at its present length."""
-        percent = 100 * done / total if total else 0.0
-        if self._artifact is None:
-            self._artifact = await acreate_progress_artifact(
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and self._drawing:
+            self._drawing.cancel()
+        if self._drawing:
+            await asyncio.wait([self._drawing])
+            if error is None:
+                self._drawing.result()
+        for drawing in self._waiting:
+            drawing.close()
+
+    def label(self, settings: ResolvedSettings) -> None:
+        """Tag the flow run with its profile and the reporter's model, which the UI filters by."""
+        self._later(_label(UUID(current_run_id()), {settings.profile.value, settings.models[Role.reporter].model}))
+
+    def plan(self, plan: Plan) -> None:
+        """Show the plan as a table; each change of a status adds a version."""
+        table = [
+            {"step": str(s.step_id), "title": s.title, "status": s.status.value, "description": s.description}
+            for s in plan.steps
+        ]
+        title = f"### {plan.plan_title}"
+        self._later(_done(acreate_table_artifact(key="research-plan", description=title, table=table)))
+
+    def progress(self, done: int, total: int) -> None:
+        """Draw the progress bar, in steps of the plan."""
+        self._later(self._progress(100 * done / total if total else 0.0))
+
+    def folder(self, url: str) -> None:
+        """Link the folder that holds everything the run keeps."""
+        link = url if "://" in url else f"file://{url}"
+        drawn = acreate_link_artifact(
+            key="research-folder", link=link, link_text=url, description="Artifacts of the run"
+        )
+        self._later(_done(drawn))
+
+    def report(self, markdown: str) -> None:
+        """Show the report."""
+        self._later(_done(acreate_markdown_artifact(key="research-report", markdown=markdown)))
+
+    def _later(self, drawing: Coroutine[Any, Any, None]) -> None:
+        self._waiting.append(drawing)
+        if self._drawing is None or self._drawing.done():
+            earlier = self._drawing
+            self._drawing = asyncio.create_task(self._draw(earlier))
+
+    async def _draw(self, earlier: asyncio.Task[None] | None) -> None:
+        if earlier:
+            earlier.result()
+        while self._waiting:
+            await self._waiting.pop(0)
+
+    async def _progress(self, percent: float) -> None:
+        if self._bar is None:
+            self._bar = await acreate_progress_artifact(
                 progress=percent, key="research-progress", description="Steps of the plan that are finished"
             )
         else:
-            await aupdate_progress_artifact(artifact_id=self._artifact, progress=percent)
+            await aupdate_progress_artifact(artifact_id=self._bar, progress=percent)
 
 
-async def label_run(settings: ResolvedSettings) -> None:
-    """Tag the flow run with its profile and the reporter's model, which the UI filters by."""
+async def _done(drawn: Coroutine[Any, Any, UUID]) -> None:
+    await drawn
+
+
+async def _label(flow_run_id: UUID, tags: set[str]) -> None:
     async with get_client() as client:
-        flow_run_id = UUID(current_run_id())
-        tags = {*(await client.read_flow_run(flow_run_id)).tags, settings.profile.value}
-        await client.update_flow_run(flow_run_id, tags=sorted({*tags, settings.models[Role.reporter].model}))
-
-
-async def show_plan(plan: Plan) -> None:
-    """Show the plan as a table; each change of a status adds a version."""
-    await acreate_table_artifact(
-        key="research-plan",
-        description=f"### {plan.plan_title}",
-        table=[
-            {"step": str(s.step_id), "title": s.title, "status": s.status.value, "description": s.description}
-            for s in plan.steps
-        ],
-    )
-
-
-async def show_folder(url: str) -> None:
-    """Link the folder that holds everything the run keeps."""
-    link = url if "://" in url else f"file://{url}"
-    await acreate_link_artifact(key="research-folder", link=link, link_text=url, description="Artifacts of the run")
-
-
-async def show_report(markdown: str) -> None:
-    """Show the report."""
-    await acreate_markdown_artifact(key="research-report", markdown=markdown)
+        present = (await client.read_flow_run(flow_run_id)).tags
+        await client.update_flow_run(flow_run_id, tags=sorted({*present, *tags}))

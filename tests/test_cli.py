@@ -63,6 +63,8 @@ def test_help_teaches_by_example_and_imports_nothing_heavy() -> None:
         (["research", "q", "--role-model", "boss=extractive"], "no role 'boss'"),
         (["research", "q", "--tools", "documents,google"], "no tool 'google'"),
         (["research", "q", "--tools", "web_search"], "TAVILY_API_KEY"),
+        (["research", "not UTF-8: \udcff"], "not valid UTF-8"),
+        (["research", "q", "--docs", ""], "--docs path is empty"),
         (["research", "q", "--docs", "nowhere"], "nowhere"),
         (["research", "q", "--docs", "empty"], "Nothing to read"),
         (["research", "q", "--model", "openai/gpt-5-mini"], "OPENAI_API_KEY"),
@@ -73,7 +75,7 @@ def test_help_teaches_by_example_and_imports_nothing_heavy() -> None:
         (["research"], "query"),
         (["show", "nothing"], "E5001 No run 'nothing'"),
     ],
-    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
+    ids=lambda value: ascii(" ".join(value))[:40] if isinstance(value, list) else "",
 )
 def test_bad_input_is_one_line_and_nothing_is_written(
     fathom_cli: FathomCLI, home: Path, tmp_path: Path, arguments: list[str], said: str

@@ -44,6 +44,7 @@ from fathom.text import count_tokens, count_words, split_sentences
 QUERY = "How does Python look up an attribute on an instance?"
 TODAY = "2026-11-22"
 TOOLS = {"documents": "Searches the local documents.", "web_search": "Searches the web.", "artifact_grep": "Greps."}
+WORDS = "how does why what is the compare A and B vs of in, : ? . lookup 3 (x y) with list it Wie 你好"
 MODEL = RoleModel(model=EXTRACTIVE)
 
 
@@ -115,10 +116,10 @@ PLAN = Plan(plan_title="Python attribute lookup on an instance", steps=STEPS)
             "Causes and effects of soil erosion",
             ["Causes of soil erosion", "Effects of soil erosion"],
         ),
-        ("Who wrote Faust and when was it published?", "Who wrote Faust", ["Who wrote Faust", "When Faust was published"]),
+        ("Who wrote Faust and when was it sold?", "Who wrote Faust", ["Who wrote Faust", "When Faust was sold"]),
         (
             "Please write a report on the impact of tariffs on car makers, including exports, jobs, and prices.",
-            "The impact of tariffs on car makers",
+            "Impact of tariffs on car makers",
             ["The impact of tariffs on car makers", "Exports", "Jobs", "Prices"],
         ),
         ("Is nuclear power safe?", "Is nuclear power safe", ["Is nuclear power safe?"]),
@@ -151,9 +152,7 @@ async def test_planner_follows_the_documents_headings() -> None:
 @given(
     st.text(min_size=1, max_size=60).filter(str.strip)
     | st.lists(
-        st.sampled_from(
-            "how does why what is the compare A and B vs of in, : ? . lookup 3 (x y) with list it Wie 你好".split()
-        ),
+        st.sampled_from(WORDS.split()),
         min_size=1,
         max_size=14,
     ).map(" ".join),
@@ -190,14 +189,13 @@ async def test_researcher_searches_then_widens_then_stops() -> None:
 async def test_compressor_quotes_whole_sentences_within_its_room(room: int) -> None:
     answer: CompressAnswer = await ask(COMPRESSOR, compress_request(ATTRIBUTES, room=room))
     assert answer.is_useful
-    assert 5 <= count_words(answer.summary_title)
-    assert len(answer.summary_title.split()) <= 12
+    assert 5 <= count_words(answer.summary_title) <= 12
     assert 3 <= len(split_sentences(answer.summary)) <= 10
     raw = {text.source_id: " ".join(text.text.split()) for text in ATTRIBUTES}
     for bullet in answer.extraction:
         (cited,) = cited_ids(bullet)
         assert without_citations(bullet) in raw[cited]
-    assert count_tokens(answer.model_dump_json()) <= room * 1.1
+    assert count_tokens(answer.model_dump_json()) <= room
 
 
 async def test_compressor_leaves_code_tables_and_loose_sentences_out() -> None:
@@ -237,8 +235,11 @@ async def test_compressor_says_when_nothing_is_relevant(text: str) -> None:
     st.lists(
         st.lists(
             st.sampled_from(
-                ["Python looks up the attribute on the instance.", "attribute", "An instance has one attribute, i.e.", "\n\n", "\n"]
-                + ["- item of an attribute lookup\n", "It is so.", "(", '"', "实例的属性查找。", "Attributes of 3.5 instances are here!"]
+                [
+                    *("Python looks up the attribute on the instance.", "attribute", "An instance, i.e.", "It is so."),
+                    *("- item of an attribute lookup\n", "Attributes of 3.5 instances are here!", "实例的属性查找。"),
+                    *("(", '"', "\n\n", "\n"),
+                ]
             ),
             max_size=12,
         ).map(" ".join),
@@ -304,7 +305,10 @@ async def report() -> tuple[OutlineAnswer, list[str], list[Note]]:
 async def test_report_quotes_each_sentence_once_with_its_citation() -> None:
     outline, written, notes = await report()
     assert outline.title == PLAN.plan_title
-    assert [section.heading for section in outline.sections] == ["In short", *(step.title for step in STEPS)]
+    headings = [section.heading for section in outline.sections]
+    assert headings[0] == "In short"
+    assert set(headings[1:]) <= {step.title for step in STEPS}
+    assert len(headings) == len(set(headings)) >= 2
     quoted = " ".join(without_citations(bullet) for n in notes for bullet in n.extraction)
     sentences = [
         part.strip()
@@ -319,7 +323,7 @@ async def test_report_quotes_each_sentence_once_with_its_citation() -> None:
 
 
 async def test_section_without_new_material_says_so() -> None:
-    outline, written, notes = await report()
+    outline, _, notes = await report()
     request = SectionRequest(
         query=QUERY,
         today=TODAY,

@@ -1,5 +1,6 @@
 """Text tools: sentences, terms, tokens, ranking, narrowing, support."""
 
+import itertools
 import textwrap
 import time
 from pydoc_data.topics import topics
@@ -46,13 +47,13 @@ def source(text: str, number: int = 1, title: str = "Title") -> SourceText:
     ("text", "sentences"),
     [
         (PROSE, PROSE_SENTENCES),
-        ("Am 3. Oktober war z.B. der Tag da. Im 19. Jahrhundert nicht.", ["Am 3. Oktober war z.B. der Tag da.", "Im 19. Jahrhundert nicht."]),
+        ("Am 3. Mai war z.B. er da. Im 19. Jahrhundert.", ["Am 3. Mai war z.B. er da.", "Im 19. Jahrhundert."]),
         ("你好。这是第一句！他说：“好的。”然后走了。", ["你好。", "这是第一句！", "他说：“好的。”", "然后走了。"]),
         ("今日は「いい天気ですね。」と彼は言った。はい。", ["今日は「いい天気ですね。」と彼は言った。", "はい。"]),
         ("It is so. [S1a2b3c] object.x is set.[12] Next.", ["It is so. [S1a2b3c]", "object.x is set.[12]", "Next."]),
         ("# Title\n\nOne line\nthat wraps. Two.", ["Title", "One line that wraps.", "Two."]),
         ("Title\n=====\ntext follows here.", ["Title", "text follows here."]),
-        ("History\nThe city was founded in 1850 by settlers who came from far away. It grew.", ["History", "The city was founded in 1850 by settlers who came from far away.", "It grew."]),
+        ("History\nThe city was founded by men. It grew.", ["History", "The city was founded by men.", "It grew."]),
         ("- one item that\n  Wraps here\n- two. And more.", ["one item that Wraps here", "two.", "And more."]),
     ],
 )  # fmt: skip
@@ -70,21 +71,28 @@ def test_hard_wrapping_does_not_change_sentences(width: int, indent: int) -> Non
 def test_sentences_hold_every_character_once(text: str) -> None:
     sentences = split_sentences(text)
     assert all(text[s.start : s.end] == s.text == s.text.strip() for s in sentences)
-    assert all(a.end <= b.start for a, b in zip(sentences, sentences[1:], strict=False))
+    assert all(a.end <= b.start for a, b in itertools.pairwise(sentences))
     assert "".join("".join(s.text.split()) for s in sentences) == "".join(text.split())
 
 
 def test_kinds_tell_prose_from_layout() -> None:
-    text = "A | B | C\n\n```\nx = 1.\n```\n\n   def f(x):\n       return x\n\nProse is here, plainly.\n\n* an item\n\n-----\n"
-    assert [s.kind for s in split_sentences(text)] == [
-        *("table", "code", "code", "code", "code", "code", "prose", "item", "rule")
-    ]
+    text = "A | B | C\n\n```\nx = 1.\n```\n\n   def f(x):\n       return x\n\nProse is here.\n\n* an item\n\n-----\n"
+    assert [s.kind for s in split_sentences(text)] == ["table", *["code"] * 5, "prose", "item", "rule"]
 
 
 @pytest.mark.parametrize(
     "text",
-    ["This is a sentence of a book. " * 100_000, "word " * 1_000_000, "x" * 5_000_000, "." * 2_000_000 + "x"]
-    + ["a. " * 300_000, ". [1] " * 300_000 + "x", "(((\n" * 200_000, '."' * 500_000 + "x", " \n" * 1_000_000],
+    [
+        "This is a sentence of a book. " * 100_000,
+        "word " * 1_000_000,
+        "x" * 5_000_000,
+        "." * 2_000_000 + "x",
+        "a. " * 300_000,
+        ". [1] " * 300_000 + "x",
+        "(((\n" * 200_000,
+        '."' * 500_000 + "x",
+        " \n" * 1_000_000,
+    ],
     ids=lambda text: repr(text[:8]),
 )
 def test_any_input_is_split_in_linear_time(text: str) -> None:
@@ -98,9 +106,7 @@ def test_terms_agree_across_spellings() -> None:
     assert terms("Zu\u0308rich") == terms("Zürich")
     assert terms("量子计算") == ["量子", "子计", "计算"]
     assert terms("exceptions") != terms("except")
-    assert query_terms("What is the name of the with statement?") == ["name", "withstat", "statement"] or (
-        terms("with statement")[0] in query_terms("the with statement")
-    )
+    assert query_terms('the "with" statement') == query_terms("with statements") != query_terms("statements")
     assert query_terms("What is it?")  # nothing but stop words: they are kept
     assert count_words("It's 3.5 well-known 量子计算") == 5
 

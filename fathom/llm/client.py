@@ -46,7 +46,9 @@ def _litellm(environment: Environment) -> ModuleType:
     """Import litellm, which takes seconds and 100 MB, on the first call that needs it."""
     environment.quieten_litellm()
     # litellm's types make pydantic warn about itself, at import and again at the first call.
-    warnings.filterwarnings("ignore", message=r"Item .* on TypedDict class .* is using the `ReadOnly`", category=UserWarning)
+    warnings.filterwarnings(
+        "ignore", message=r"Item .* on TypedDict class .* is using the `ReadOnly`", category=UserWarning
+    )
     import litellm
 
     litellm.suppress_debug_info = True

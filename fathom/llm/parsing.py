@@ -89,7 +89,7 @@ def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a JSON schema in the subset that providers enforce while decoding.
 
     Every property is required, nothing else is allowed, and a reference stands alone: the rules of OpenAI's strict
-    structured outputs (https://platform.openai.com/docs/guides/structured-outputs#supported-schemas), which others share.
+    structured outputs (https://platform.openai.com/docs/guides/structured-outputs), which others share.
     """
     definitions = schema.get("$defs", {})
 

@@ -43,9 +43,8 @@ def _attribute(text: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(FOLDER), undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False
-    )
+    # Prompts are plain text: nothing renders them as HTML, and escaping would change what the model reads.
+    environment = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined, autoescape=False)  # noqa: S701
     environment.filters.update(data=_data, attribute=_attribute)
     return environment
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
 from typing import Annotated
 
 from pydantic import Field
@@ -91,24 +92,12 @@ def plan_complaints(steps: Iterable[PlannedStep | PlanStep]) -> list[Complaint]:
 
 
 def _cycle(edges: dict[str, list[str]]) -> list[str]:
-    """Return one cycle of a dependency graph, or nothing."""
-    done: set[str] = set()
-    for start in edges:
-        path: list[str] = []
-        stack = [(start, iter(edges[start]))]
-        path.append(start)
-        while stack:
-            node, following = stack[-1]
-            step = next((n for n in following if n in edges and n not in done), None)
-            if step is None:
-                done.add(node)
-                path.pop()
-                stack.pop()
-            elif step in path:
-                return [*path[path.index(step) :], step]
-            else:
-                path.append(step)
-                stack.append((step, iter(edges[step])))
+    """Return one cycle of a dependency graph, its first step again at the end, or nothing."""
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1]
+        return cycle
     return []
 
 

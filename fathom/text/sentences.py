@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from fathom.text.abbreviations import ABBREVIATIONS, BEFORE_NUMBER, ORDINAL_NOUNS, STARTERS
 from fathom.text.blocks import Block, Kind, split_blocks
 
 __all__ = ["Sentence", "split_sentences"]
@@ -22,242 +23,6 @@ _END = re.compile(
 _OPENING = "\"'([{“„‚‘«»*_"
 _MARKER = re.compile(r"(?:#{1,6}|[-*+•‣▪◦–>]|\(?\d{1,3}[.)]|\(?[a-z]\)|\[\d{1,3}\])\s+")
 _UNDERLINE = re.compile(r"\s*\n[^\w\n]+\Z")
-
-# Never the end of a sentence, whatever follows.
-_ABBREVIATIONS = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "mx",
-        "dr",
-        "prof",
-        "st",
-        "ste",
-        "gen",
-        "col",
-        "sgt",
-        "capt",
-        "lt",
-        "gov",
-        "sen",
-        "rep",
-        "rev",
-        "hon",
-        "messrs",
-        "mme",
-        "mlle",
-        "jr",
-        "sr",
-        "vs",
-        "v",
-        "cf",
-        "viz",
-        "approx",
-        "ca",
-        "e.g",
-        "i.e",
-        "eg",
-        "ie",
-        "fig",
-        "figs",
-        "eq",
-        "eqs",
-        "sec",
-        "ch",
-        "chap",
-        "vol",
-        "vols",
-        "pp",
-        "nos",
-        "ed",
-        "eds",
-        "trans",
-        "repr",
-        "op",
-        "cit",
-        "ibid",
-        "resp",
-        "incl",
-        "excl",
-        "ref",
-        "refs",
-        "z.b",
-        "d.h",
-        "u.a",
-        "o.ä",
-        "s.o",
-        "s.u",
-        "i.d.r",
-        "v.a",
-        "bzw",
-        "vgl",
-        "ggf",
-        "evtl",
-        "inkl",
-        "exkl",
-        "sog",
-        "nr",
-        "str",
-        "abs",
-        "art",
-        "bsp",
-        "tel",
-        "hr",
-        "fr",
-        "dipl",
-        "ing",
-        "geb",
-        "gest",
-        "univ",
-        "dept",
-        "est",
-        "max",
-        "min",
-        "avg",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "okt",
-        "nov",
-        "dec",
-        "dez",
-        "inc",
-        "ltd",
-        "corp",
-        "bros",
-        "mio",
-        "mrd",
-        "tsd",
-    ]
-)
-# The end of a sentence only when what follows cannot belong to it.
-_BEFORE_NUMBER = frozenset(["no", "p", "art", "nr", "abs", "kap", "bd"])
-_STARTERS = frozenset(
-    [
-        "the",
-        "this",
-        "that",
-        "these",
-        "those",
-        "it",
-        "its",
-        "he",
-        "she",
-        "they",
-        "we",
-        "you",
-        "i",
-        "in",
-        "on",
-        "at",
-        "for",
-        "from",
-        "if",
-        "when",
-        "while",
-        "where",
-        "what",
-        "who",
-        "why",
-        "how",
-        "a",
-        "an",
-        "as",
-        "but",
-        "and",
-        "or",
-        "so",
-        "however",
-        "there",
-        "here",
-        "then",
-        "thus",
-        "therefore",
-        "because",
-        "although",
-        "since",
-        "after",
-        "before",
-        "during",
-        "such",
-        "some",
-        "many",
-        "most",
-        "all",
-        "each",
-        "every",
-        "no",
-        "not",
-        "one",
-        "two",
-        "other",
-        "another",
-        "our",
-        "my",
-        "his",
-        "her",
-        "their",
-        "der",
-        "die",
-        "das",
-        "dies",
-        "diese",
-        "dieser",
-        "ein",
-        "eine",
-        "er",
-        "sie",
-        "es",
-        "wir",
-        "ich",
-        "im",
-        "in",
-        "am",
-        "auf",
-        "für",
-        "von",
-        "wenn",
-        "als",
-        "aber",
-        "und",
-        "oder",
-        "doch",
-    ]
-)
-_AFTER_ORDINAL = frozenset(
-    [
-        "januar",
-        "jänner",
-        "februar",
-        "märz",
-        "april",
-        "mai",
-        "juni",
-        "juli",
-        "august",
-        "september",
-        "oktober",
-        "november",
-        "dezember",
-        "jahrhundert",
-        "jahrhunderts",
-        "jahrtausend",
-        "klasse",
-        "auflage",
-        "platz",
-        "stock",
-        "jh",
-        "geburtstag",
-        "weltkrieg",
-    ]
-)
 
 
 class Sentence(NamedTuple):
@@ -338,18 +103,18 @@ def _is_end(text: str, found: re.Match[str], block: Block) -> bool:
 def _goes_on(word: str, next_word: str, next_char: str) -> bool:
     """Whether a full stop after `word` belongs to it instead of ending the sentence."""
     lower = word.lower()
-    if lower in _ABBREVIATIONS:
+    if lower in ABBREVIATIONS:
         return True
-    if lower in _BEFORE_NUMBER and next_word[:1].isdigit():
+    if lower in BEFORE_NUMBER and next_word[:1].isdigit():
         return True
     if lower == "al":
         return next_char in "(["
     if word.isdigit():
-        return len(word) <= 2 and next_word.lower() in _AFTER_ORDINAL
+        return len(word) <= 2 and next_word.lower() in ORDINAL_NOUNS
     initial = (len(word) == 1 and word.isupper()) or (
         "." in word and word.replace(".", "").isalpha() and len(word) <= 8
     )
-    return initial and next_word.lower() not in _STARTERS
+    return initial and next_word.lower() not in STARTERS
 
 
 def _break(text: str, start: int) -> int:

@@ -30,7 +30,7 @@ def support(claim: str, references: Sequence[str]) -> float:
     weights = _weights(claim)
     if not weights:
         return 0.0
-    pairs = _pairs(query_sequence(claim))
+    pairs = _pairs(_sequence(claim))
     total = sum(weights.values())
     best = 0.0
     for words in _windows(references):
@@ -43,7 +43,7 @@ def support(claim: str, references: Sequence[str]) -> float:
     return min(best, 1.0)
 
 
-def query_sequence(text: str) -> list[str]:
+def _sequence(text: str) -> list[str]:
     """Return the topical terms of a text in reading order, repeated ones too."""
     topical = set(query_terms(text))
     return [term for term in terms(text) if term in topical]
@@ -57,7 +57,7 @@ def _weights(claim: str) -> dict[str, float]:
 def _windows(references: Sequence[str]) -> Iterator[list[str]]:
     """Yield the topical terms of every run of one to three sentences."""
     for reference in references:
-        sentences = [query_sequence(sentence.text) for sentence in split_sentences(reference)]
+        sentences = [_sequence(sentence.text) for sentence in split_sentences(reference)]
         for start in range(len(sentences)):
             window: list[str] = []
             for sentence in sentences[start : start + SENTENCES]:

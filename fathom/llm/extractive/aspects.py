@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
-from fathom.llm.extractive.wording import capitalized, decapitalized, is_english, keywords, nominal, shorten
+from fathom.llm.extractive.grammar import nominal
+from fathom.llm.extractive.wording import capitalized, decapitalized, is_english, keywords, shorten
 
 __all__ = ["Part", "aspects_of"]
 
@@ -15,7 +17,6 @@ DEFINED_WORDS = 3  # "What is X" asks for a definition when X has no more key wo
 _SEARCHED = {
     "how": ("steps order", "mechanism"),
     "why": ("reasons", "cause"),
-    "what": ("definition", "meaning"),
     "when": ("date year", "history"),
     "where": ("place location", "country"),
 }
@@ -41,13 +42,20 @@ def aspects_of(plain: str, title: str) -> list[Part]:
     words = keywords(plain)
     subject = " ".join(words[:QUERY_WORDS]) or plain
     kind = plain.split(maxsplit=1)[0].lower() if plain else ""
+    defines = re.match(r"what(?:'s| is| are)\b", plain, re.IGNORECASE) is not None
     if not is_english(plain):
         return [Part(title, f"Find the passages that answer: {plain}?", [plain, title, *words[:1]], topic=title)]
     asked = title.endswith("?") or kind in ("how", "why", "what", "who", "when", "where", "which")
     core = Part(
         title,
         f"Find the passages that answer: {plain}?" if asked else f"Find what is said about {plain}.",
-        [plain, *(f"{subject} {more}" for more in _SEARCHED.get(kind, () if asked else ("definition", "explained")))],
+        [
+            plain,
+            *(
+                f"{subject} {more}"
+                for more in _SEARCHED.get(kind, ("definition", "meaning") if defines or not asked else ())
+            ),
+        ],
         topic=title,
     )
     if len(words) > ASPECT_WORDS:
@@ -56,7 +64,7 @@ def aspects_of(plain: str, title: str) -> list[Part]:
         return [core, *_of_how(shorten(nominal(plain), 7), subject)]
     if kind == "why":
         return [core, *_of_why(subject, words)]
-    if kind == "what" or not asked:
+    if defines or not asked:
         return [core, *_of_what(decapitalized(title, plain), subject, definition=len(words) <= DEFINED_WORDS)]
     return [core]
 

@@ -14,12 +14,15 @@ __all__ = ["compress"]
 
 NOT_USEFUL = CompressAnswer(summary_title="", summary="", extraction=[], is_useful=False)
 
-MESSAGE_TOKENS = 40  # of the note's JSON: field names, the title, the artifact's file
+MESSAGE_TOKENS = 50  # of the note's JSON: field names, the title, the artifact's file
+FILE_TOKENS = 15
 CITATION_TOKENS = 8
-SUMMARY_SHARE = 0.35  # of the note's tokens; the bullets, which a report quotes, get the rest
+SUMMARY_SHARE = 0.25  # of the note's tokens; the bullets, which a report quotes, get the rest
 SUMMARY_SENTENCES = (3, 6)
+SHORT_SUMMARY = 90  # with less room for it than this the summary takes the shortest of the best sentences
 TITLE_WORDS = (5, 12)
 HELD = 2 / 5  # share of the step title's terms that one passage must hold for the output to be useful
+MOST_HELD = 3  # terms that are enough however long the title is
 STEP_WEIGHT, DESCRIPTION_WEIGHT, PLAN_WEIGHT = 1.0, 0.4, 0.4
 
 
@@ -33,15 +36,29 @@ def compress(request: CompressRequest) -> CompressAnswer:
     )
     if not _is_relevant(request, picks):
         return NOT_USEFUL
-    summary = _summary(picks, int(room * SUMMARY_SHARE))
+    answer = _answer(request, picks)
+    while len(picks) > 1 and _tokens(answer) > request.max_note_tokens:
+        picks = picks[:-1]
+        answer = _answer(request, picks)
+    return answer
+
+
+def _answer(request: CompressRequest, picks: list[Pick]) -> CompressAnswer:
+    source = request.texts[picks[0].text]
+    room = int((request.max_note_tokens - MESSAGE_TOKENS) * SUMMARY_SHARE)
     return CompressAnswer(
-        summary_title=_title(request, request.texts[picks[0].text]),
-        summary=_at_least_three(summary, request.texts[picks[0].text]),
+        summary_title=_title(request, source),
+        summary=_at_least_three(_summary(picks, room), source),
         extraction=[
             f"{pick.sentence.clean} [{request.texts[pick.text].source_id}]" for pick in _in_reading_order(picks)
         ],
         is_useful=True,
     )
+
+
+def _tokens(answer: CompressAnswer) -> int:
+    """Return what the note takes in the context, the name of its artifact file included."""
+    return count_tokens(answer.model_dump_json()) + FILE_TOKENS
 
 
 def _weights(request: CompressRequest) -> Mapping[str, float]:
@@ -51,19 +68,19 @@ def _weights(request: CompressRequest) -> Mapping[str, float]:
         (request.step_description, DESCRIPTION_WEIGHT),
         (request.plan_title, PLAN_WEIGHT),
     ):
-        for term in topic_terms(text):
+        for term in topic_terms(text, frame=text == request.step_description):
             weights.setdefault(term, weight)
     return with_related(weights)
 
 
 def _is_relevant(request: CompressRequest, picks: Sequence[Pick]) -> bool:
     """Whether some chosen passage, with the title it stands under, holds enough of what the step asks."""
-    wanted = set(topic_terms(request.step_title)) or set(topic_terms(request.step_description))
+    wanted = set(topic_terms(request.step_title)) or set(topic_terms(request.step_description, frame=True))
     for pick in picks:
         source = request.texts[pick.text]
         own = set(terms(pick.sentence.text)) & wanted
         held = own | (set(terms(f"{source.title} {source.location}")) & wanted)
-        if own and len(held) >= max(min(2, len(wanted)), HELD * len(wanted)):
+        if own and len(held) >= min(len(wanted), max(2, min(MOST_HELD, HELD * len(wanted)))):
             return True
     return False
 
@@ -77,6 +94,8 @@ def _summary(picks: Sequence[Pick], room: int) -> list[Pick]:
     least, most = SUMMARY_SENTENCES
     chosen: list[Pick] = []
     sentences = 0
+    if room < SHORT_SUMMARY:
+        picks = sorted(picks[: 2 * least], key=lambda pick: count_tokens(pick.sentence.clean))
     for pick in picks:
         length = len(split_sentences(pick.sentence.clean))
         cost = count_tokens(pick.sentence.clean)

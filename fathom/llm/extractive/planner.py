@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fathom.llm.extractive.aspects import Part
+from fathom.llm.extractive.grammar import agent_terms, nominal
 from fathom.llm.extractive.questions import parts_of
 from fathom.llm.extractive.wording import (
-    agent_terms,
     capitalized,
     decapitalized,
     key_terms,
     keywords,
-    nominal,
     shorten,
     topic_terms,
     with_related,
@@ -33,12 +32,14 @@ STEP_WORDS = 12
 QUERY_WORDS = 8
 QUERIES = 3
 FEW = 4  # terms in a query, up to which one of them makes a short heading relevant
-SAME = 0.75  # share of common terms from which two titles name the same thing
+SAME = 0.85  # share of common terms from which two titles name the same thing
 LEAST_STEPS = 3
 UNDER = 0.3  # weight of a question's term in the document's title above a heading
 TITLE_BONUS = 1.3  # a whole document on the matter goes before a heading in another
 INSIDE = 0.9  # share of a document's score that its best section gets
 HEADING_STEPS = 3  # most steps that follow a heading of the local documents
+_ASKING = ("How ", "Why ", "When ", "Where ", "Which ", "Who ")
+_APPARATUS = frozenset(("references", "notes", "see also", "external links", "further reading", "bibliography"))
 _NUMBERING = re.compile(
     r"^(?:(?:chapter|section|part|appendix)\s+)?[\dIVXA-Z]{0,3}(?:\.\d+)*\.?\s+(?=\S)", re.IGNORECASE
 )
@@ -74,6 +75,9 @@ def _plan_title(query: str) -> str:
     parts = parts_of(query)
     only = [part for part in parts if part.essential] == parts[:1]
     title = nominal(query) if only and parts[0].title.startswith("How ") else parts[0].topic
+    if len(title.split()) > TITLE_WORDS and (title.endswith("?") or title.startswith(_ASKING)):  # cut, it says nothing
+        title = " ".join(keywords(query))
+    title = re.sub(r"^(?:an?|the)\s+(?=\S)", "", title, flags=re.IGNORECASE)
     return capitalized(shorten(title.rstrip("?"), TITLE_WORDS)) or "Research"
 
 
@@ -114,8 +118,10 @@ def _headings(request: PlanRequest) -> list[_Heading]:
     for order, heading in enumerate(found):
         held = {term for term in terms(heading.text) if weights.get(term)}
         under = {term for term in terms(heading.document) if weights.get(term)} - held
-        score = sum(weights[term] / (1 + math.log(1 + frequency[term])) for term in held) + UNDER * len(under)
+        score = sum(weights[term] / (1 + math.log(1 + frequency[term])) for term in sorted(held)) + UNDER * len(under)
         own = set(key_terms(heading.text))
+        if own <= set(wanted):
+            continue  # it repeats the question
         if held and (len(held | under) >= 2 or (len(wanted) <= FEW and len(held) * 2 >= len(own))):
             whole = heading.text == heading.document
             rated.append((-score * (TITLE_BONUS if whole else 1.0), order))
@@ -129,7 +135,7 @@ def _headings(request: PlanRequest) -> list[_Heading]:
 def _headings_of(document: Document) -> Iterator[_Heading]:
     for text in [document.title, *document.headings]:
         plain = _NUMBERING.sub("", " ".join(text.split())).strip(" #*=.:")
-        if 1 <= len(plain.split()) <= STEP_WORDS and key_terms(plain):
+        if len(plain.split()) <= STEP_WORDS and key_terms(plain) and plain.lower() not in _APPARATUS:
             yield _Heading(plain, " ".join(document.title.split()))
 
 

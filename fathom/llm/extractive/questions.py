@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from fathom.llm.extractive.aspects import Part, aspects_of
-from fathom.llm.extractive.wording import capitalized, clip, key_terms, keywords, shorten, statement, strip_lead
+from fathom.llm.extractive.grammar import statement
+from fathom.llm.extractive.vocabulary import META_TERMS
+from fathom.llm.extractive.wording import capitalized, clip, key_terms, keywords, shorten, strip_lead
 from fathom.text import split_sentences
 
 __all__ = ["parts_of"]
@@ -62,7 +64,8 @@ def parts_of(query: str) -> list[Part]:
 def _several(questions: list[str]) -> list[Part]:
     """Return a part for each question; a pronoun in a later one stands for what the first is about."""
     names = [word for word in keywords(questions[0])[1:] if word[0].isupper()]
-    subject = " ".join(names if len(names) == 1 else keywords(questions[0])[:SUBJECT_WORDS])
+    words = [word for word in keywords(questions[0]) if set(key_terms(word)) - META_TERMS]
+    subject = " ".join(names if len(names) == 1 else words[:SUBJECT_WORDS])
     parts: list[Part] = []
     for question in questions:
         cover = _COVER.fullmatch(strip_lead(question))

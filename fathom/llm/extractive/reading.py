@@ -9,32 +9,43 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from fathom.llm.extractive.wording import is_verb
+from fathom.llm.extractive.grammar import is_verb
 from fathom.text import Sentence, count_words, split_sentences
 
 __all__ = ["reads_alone", "units"]
 
 MAX_WORDS = 60
 MIN_WORDS = 5
+ITEM_WORDS = 8
+CHARS_A_SYMBOL = 30  # less than so many characters for each symbol of code is code
 
 _LEANING = re.compile(
-    r"(?:This|These|Those|Else|First,|(?:All|Any|Every|Each) other|That|It|Its|They|Their|Them|He|She|His|Her|Such|Otherwise|Then|Thus|Hence|Therefore|"
-    r"However|Instead|But|And|Or|So|Also|Moreover|Furthermore|Similarly|Likewise|Conversely|Nevertheless|Consequently|"
-    r"Accordingly|Finally|Second|Third|Next|Here|There|Because of this|For (?:example|instance|this|these)|In (?:this|these|that|such|"
-    r"both|either|contrast|addition|other words|particular|the (?:above|former|latter|following))|As a (?:result|consequence)|"
-    r"On the (?:other hand|contrary)|By (?:contrast|this)|If (?:this|it|they|that|so|not)\b|When (?:this|it|they)\b|"
+    r"(?:This|These|Those|That|It|Its|They|Their|Them|He|She|His|Her|Such|Both|Neither|Else|Otherwise|Then|Thus|"
+    r"Instead|And|Or|So|Here|Because of this|First,|(?:All|Any|Every|Each) other|"
+    r"For (?:example|instance|this|these)|As a (?:result|consequence)|On the (?:other hand|contrary)|"
+    r"In (?:this|these|that|such|both|either|contrast|addition|other words|particular|"
+    r"the (?:above|former|latter|following))|By (?:contrast|this)|"
+    r"(?:If|When|Where)\b[^,.]{0,60}\bthere\b|If (?:this|it|they|that|so|not)\b|When (?:this|it|they)\b|"
+    r"The (?:former|latter|above|same|following|other|others|second|third|rest)|"
     r"(?:\w+ ){0,3}(?:these|those|this|them|do so|doing so)\b(?! (?:is|are|was|were) (?:a|an|the)\b)|"
-    r"Both|Neither|The (?:former|latter|above|same|following|other|others|second|third|rest)|"
     r"Dies|Diese|Dieser|Dieses|Er|Sie|Es|Sein|Seine|Ihr|Ihre|Dabei|Dadurch|Daher|Deshalb|Damit|Danach|Dann|Jedoch|"
-    r"Außerdem|Zudem|Aber|Und|Oder|Hier|Dort)\b|(?:这|它|他们|她|其|此|因此|但|而且|これ|それ|この|その|しかし|また)"
+    r"Außerdem|Zudem|Aber|Und|Oder|Hier|Dort)\b"
+    r"|(?:这|它|他们|她|其|此|因此|但|而且|これ|それ|この|その|しかし|また)"
 )
+# These connect to the sentence before, and yet can be understood without it.
+_CONNECTING = re.compile(
+    r"(?:However|But|Also|Hence|Therefore|Moreover|Furthermore|Similarly|Likewise|Conversely|Nevertheless|Consequently|"
+    r"Accordingly|Finally|Second|Third|Next)\b"
+)
+# A pointer to another place says nothing where it is quoted.
 _POINTING = re.compile(
-    r"\b(?:can|may|will) be found in\b|(?:^For (?:more|further|additional|details|information)\b)|described in (?:dedicated|the|section|detail)\b|"
-    r"(?:^(?:See|Refer|Compare|Consult|Click|Read more|Note:|Example|Siehe|Copyright|Retrieved|Changed in version|"
-    r"New in version|Added in version|Deprecated since)\b)"
-    r"|\b(?:as follows|the following|(?:see|described|listed|shown|discussed|mentioned) (?:above|below|later|earlier|in section)|"
-    r"(?:examples?|table|figure|code|list|sections?) (?:above|below)|following (?:example|code|table|sections?|methods?)|"
-    r"(?:next|previous) section|this (?:section|chapter|page|table|figure))\b"
+    r"^(?:See|Refer|Compare|Consult|Click|Read more|Note:|Example|Siehe|Copyright|Retrieved|"
+    r"(?:Changed|New|Added) in version|Deprecated since|For (?:more|further|additional|details|information))\b"
+    r"|\b(?:can|may|will) be found in\b|described in (?:dedicated|the|section|detail)\b"
+    r"|\b(?:as follows|the following|this (?:section|chapter|page|table|figure)|(?:next|previous) section|"
+    r"(?:see|described|listed|shown|discussed|mentioned) (?:above|below|later|earlier|in section)|"
+    r"(?:examples?|table|figure|code|list|sections?) (?:above|below)|"
+    r"following (?:example|code|table|sections?|methods?))\b"
 )
 _ALSO = re.compile(r"\b(?:as well|too)\.$")
 _THIS = re.compile(
@@ -45,7 +56,7 @@ _SUBJECTLESS = re.compile(
     r"(?:Called|Returns?|Raised?|Raises|Implements?|Creates?|Defines?|Deletes?|Sets?|Gets?|Performs?|Customizes?|"
     r"Enters?|Exits?|Executes?|Checks?|Converts?|Computes?|Used|Should|Must|Can|May|Is|Are|Invoked|Same|Like)\b"
 )
-_ENDS = re.compile(r"[.!?。！？…][\"'”’»)\]）」』*_]*(?:\s*\[\w{1,12}\])*$")
+_ENDS = re.compile(r"[.!?。！？…][\"'”’»)\]）」』*_]*(?:\s*\[[\w ]{1,20}\])*$")
 _OPENS = re.compile(r"[\"'“„«(\[「『*_]*(?:[^\W_a-z]|[\u3040-\u9fff\uac00-\ud7af])|[\"'“„«(]+\w|__\w")
 _SYMBOLS = re.compile(r"[=<>{}|\\^~@#$*+/]|::|--|\)\.|\(\)\(")
 _EMPHASIS = re.compile(r"(\*{1,2})(\w[^*]*)\1")
@@ -65,8 +76,9 @@ def units(text: str) -> list[Sentence]:
         if joined and _belongs(joined[-1], sentence):
             first = joined.pop()
             whole = text[first.start : sentence.end]
-            sentence = Sentence(whole, first.start, sentence.end, "prose", sentence.paragraph)
-        joined.append(sentence)
+            joined.append(Sentence(whole, first.start, sentence.end, "prose", sentence.paragraph))
+        else:
+            joined.append(sentence)
     sizes = Counter(unit.paragraph for unit in joined)
     return [
         unit._replace(kind="heading") if sizes[unit.paragraph] == 1 and _is_noun_phrase(unit.clean) else unit
@@ -79,17 +91,32 @@ def reads_alone(unit: Sentence) -> bool:
     text = unit.clean
     if unit.kind not in ("prose", "item") or not MIN_WORDS <= count_words(text) <= MAX_WORDS:
         return False
-    if not _ENDS.search(text[-40:]) and not (unit.kind == "item" and text[-1].isalnum() and count_words(text) > 8):
+    return _is_whole(unit, text) and not _needs_more(text) and not _is_rubble(unit, text)
+
+
+def _is_whole(unit: Sentence, text: str) -> bool:
+    """Whether the text begins and ends as a statement does; a list item may lack its full stop."""
+    ends = _ENDS.search(text[-40:]) or (unit.kind == "item" and text[-1].isalnum() and count_words(text) > ITEM_WORDS)
+    opens = _OPENS.match(text) or _TERM.match(_first_line(unit))
+    if not (ends and opens) or text.endswith("?") or text[0] == "(":
         return False
-    if text.endswith("?") or not (_OPENS.match(text) or _TERM.match(_first_line(unit))):
-        return False
-    if _ALSO.search(text) or _LEANING.match(text.lstrip('("“')) or _POINTING.search(text):
-        return False
-    if _SUBJECTLESS.match(text) or text[0] == "(" or _THIS.search(text.split(". ")[0]):
-        return False
-    if _TERM.match(_first_line(unit)) and _is_noun_phrase(text[len(_first_line(unit)) :].strip()):
-        return False
-    return len(_SYMBOLS.findall(_EMPHASIS.sub(r"\2", text))) * 30 <= len(text) and _balanced(text)
+    # An abbreviation at the end would swallow whatever is put behind it.
+    return not text.endswith(".") or split_sentences(f"{text[-60:]} Python.")[-1].clean == "Python."
+
+
+def _needs_more(text: str) -> bool:
+    """Whether the text refers to something outside itself."""
+    first = text.split(". ", 1)[0]
+    patterns = (_LEANING.match(text.lstrip('"“')), _SUBJECTLESS.match(text), _POINTING.search(text))
+    return any(patterns) or bool(_ALSO.search(text) or _THIS.search(first))
+
+
+def _is_rubble(unit: Sentence, text: str) -> bool:
+    """Whether the text is mostly symbols, a broken quotation, or a term with no more than a name for it."""
+    symbols = len(_SYMBOLS.findall(_EMPHASIS.sub(r"\2", text)))
+    term = _first_line(unit)
+    named = _TERM.match(term) and _is_noun_phrase(text[len(term) :].strip())
+    return symbols * CHARS_A_SYMBOL > len(text) or not _balanced(text) or bool(named)
 
 
 def _belongs(first: Sentence, second: Sentence) -> bool:
@@ -103,7 +130,11 @@ def _belongs(first: Sentence, second: Sentence) -> bool:
     if not _ENDS.search(first.clean[-40:]):
         return False
     text = second.clean
-    return bool(_LEANING.match(text) or (_SHORT_REFERENCE.match(text) and count_words(text) <= _SHORT_WORDS[text[0]]))
+    return bool(
+        _LEANING.match(text)
+        or _CONNECTING.match(text)
+        or (_SHORT_REFERENCE.match(text) and count_words(text) <= _SHORT_WORDS[text[0]])
+    )
 
 
 def _unlabelled(sentence: Sentence) -> Sentence:

@@ -26,11 +26,13 @@ SENTENCE_TERMS = 20  # beyond about this length a statement must hold more to co
 OPENING_TERMS = 4
 OPENING = 0.5  # added for a wanted term among the first: it is what the statement is about
 COVERING = 1.5  # exponent: one statement with two wanted terms is worth more than two with one each
+MOST_VOTES = 2
 VOTE = 0.15  # added to a statement's score for each further note that quotes it
 LEAST_NEW = 2  # sentences a section must have of its own
 DEFINITION = 1.5  # factor for "Tuples are ..." where tuples are asked for
 _DEFINITION = re.compile(
-    r"(?:An? |The (?=[\"“*]))?[\"“*]*((?:[\w-]+[\"”*]*\s){1,3}?)(?:is|are|was|were|means?|refers? to)\b"
+    r"(?!(?:If|When|Where|Whether|While|Since|As|For|What|There)\b)(?:In general, |Generally, )?"
+    r"(?:[Aa]n? |The (?=[\"“*]))?[\"“*]*((?:[\w-]+[\"”*]*\s){1,3}?)(?:is|are|was|were|means?|refers? to)\b"
 )
 _CITED = re.compile(r"\s*(?:\[S[0-9a-f]{6,64}\])+\s*")
 NOTHING_NEW = "The sources read for this step add nothing to what the other sections quote."
@@ -128,11 +130,12 @@ def write_section(request: SectionRequest) -> Text:
     first = request.position == 0
     seen = DuplicateFilter()
     for section in request.written:
-        for sentence in _CITED.split(section):
-            seen.add(sentence)
+        for quoted in _CITED.split(section):
+            for sentence in split_sentences(quoted):
+                seen.add(sentence.clean)
     weights = dict.fromkeys(topic_terms(request.query), 1.0 if first else 0.5)
     if not first:
-        weights |= dict.fromkeys(topic_terms(request.section.focus), 0.5)
+        weights |= dict.fromkeys(topic_terms(request.section.focus, frame=True), 0.5)
         weights |= dict.fromkeys(topic_terms(request.section.heading), 1.0)
     statements = _statements(request.notes)
     room = SECTION_SENTENCES
@@ -143,7 +146,7 @@ def write_section(request: SectionRequest) -> Text:
         about = with_related(dict.fromkeys(topic_terms(request.section.heading), 1.0))
         statements = [statement for statement in statements if _is_about(statement.text, about)]
     chosen = _choose(statements, with_related(weights), seen, room)
-    return Text(text="\n\n".join(_paragraphs(chosen)) or NOTHING_NEW)
+    return Text(text="\n\n".join(_paragraphs(chosen, ranked=first)) or NOTHING_NEW)
 
 
 def _statements(notes: Sequence[Note]) -> list[_Statement]:
@@ -160,12 +163,15 @@ def _choose(
 ) -> list[_Statement]:
     """Return the statements that say most about what is wanted, none of them said before."""
     votes = Counter(statement.text for statement in statements)
-    scores = [_score(s.text, weights) * (1 + VOTE * (votes[s.text] - 1)) for s in statements]
+    scores = [_score(s.text, weights) * (1 + VOTE * min(MOST_VOTES, votes[s.text] - 1)) for s in statements]
     least = LEAST_SCORE * max(scores, default=0.0)
     chosen: list[_Statement] = []
     for i in sorted(range(len(statements)), key=lambda i: (-scores[i], i)):
         sentences = [s.clean for s in split_sentences(statements[i].text)]
-        if scores[i] >= least and len(sentences) <= room and all([seen.add(sentence) for sentence in sentences]):
+        if scores[i] < least or len(sentences) > room:
+            continue
+        new = [seen.add(sentence) for sentence in sentences]
+        if all(new):
             room -= len(sentences)
             chosen.append(statements[i])
     return chosen
@@ -186,10 +192,10 @@ def _score(text: str, weights: Mapping[str, float]) -> float:
     defined = _DEFINITION.match(text)
     if defined and any(weights.get(term, 0) >= 1 for term in terms(defined[1])):
         held *= DEFINITION
-    return held**COVERING / math.log(math.e + max(1, len(found) / SENTENCE_TERMS))
+    return float(held**COVERING / math.log(math.e + max(1, len(found) / SENTENCE_TERMS)))
 
 
-def _paragraphs(chosen: Iterable[_Statement]) -> list[str]:
+def _paragraphs(chosen: Iterable[_Statement], *, ranked: bool) -> list[str]:
     """Return paragraphs of a source each, the source of the best statement first, every sentence with its citation."""
     by_source: dict[tuple[str, ...], list[_Statement]] = {}
     for statement in chosen:
@@ -197,7 +203,11 @@ def _paragraphs(chosen: Iterable[_Statement]) -> list[str]:
     paragraphs: list[str] = []
     for sources, group in by_source.items():
         citation = " " + "".join(f"[{source}]" for source in sources)
-        lines = [_closed(s.clean) + citation for st in sorted(group, key=_place) for s in split_sentences(st.text)]
+        lines = [
+            _closed(s.clean) + citation
+            for st in (group if ranked else sorted(group, key=_place))
+            for s in split_sentences(st.text)
+        ]
         parts = -(-len(lines) // PARAGRAPH_SENTENCES)
         paragraphs += [" ".join(lines[len(lines) * i // parts : len(lines) * (i + 1) // parts]) for i in range(parts)]
     return paragraphs

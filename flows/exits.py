@@ -1,0 +1,64 @@
+"""How a command ends: an exit code, and on stderr one line on what happened, never a traceback.
+
+0 done, 1 failed, 2 bad input, 3 no evidence, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+import typer
+
+from fathom.errors import FathomError, InvalidInput
+
+__all__ = ["arguments", "exits"]
+
+
+@contextmanager
+def exits() -> Iterator[None]:
+    """Turn whatever ends the block into an exit of the process."""
+    sys.excepthook = _unexpected
+    try:
+        yield
+        sys.stdout.flush()
+    except typer.Exit as done:
+        sys.exit(done.exit_code)
+    except BrokenPipeError:  # whoever read it has read enough, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except FathomError as error:
+        _explain(str(error), error)
+        sys.exit(error.exit_code)
+    except typer.TyperException as error:
+        _explain(error.format_message(), error)
+        sys.exit(2)
+    except KeyboardInterrupt as error:
+        _explain("interrupted", error)
+        sys.exit(130)
+
+
+def arguments() -> list[str]:
+    """Return the arguments of the command line.
+
+    Raises:
+        InvalidInput: one holds bytes that are no text.
+    """
+    for argument in sys.argv[1:]:
+        if argument.encode(errors="replace").decode() != argument:
+            raise InvalidInput(f"{argument!r} is not valid UTF-8.", next_step="check the terminal's encoding")
+    return sys.argv[1:]
+
+
+def _unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    where = " (not expected; `fathom --debug ...` shows where)" if issubclass(kind, Exception) else ""
+    _explain(f"{kind.__name__}: {error}{where}", error)
+
+
+def _explain(message: str, error: BaseException) -> None:
+    """Write a line on what happened, and one for each note on how to go on."""
+    for line in (message, *getattr(error, "__notes__", ())):
+        sys.stderr.write(f"fathom: {' '.join(line.split())}\n")
