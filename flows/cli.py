@@ -47,7 +47,7 @@ def main() -> None:
     """Run the command line and exit; `flows.exits` says with which codes."""
     # Thousands of modules live until the end: collecting them over and over takes a third of the time it takes to
     # import them, and a second at exit.
-    gc.set_threshold(100_000, 50, 100)
+    gc.set_threshold(10_000, 10, 10)
     atexit.register(gc.freeze)
     with exits():
         # Not by calling `app`, which puts a hook of its own in the place of ours.
@@ -89,6 +89,9 @@ def research(
         typer.Option("--role-model", metavar="ROLE=MODEL", help="Model for one role, e.g. reporter=...; repeatable."),
     ] = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
+    mode: Annotated[
+        str | None, typer.Option(metavar="NAME", help="report (default) or answer: at most 140 characters.")
+    ] = None,
     depth: Annotated[int | None, typer.Option(metavar="N", help="Rounds of research, 1 to 5.")] = None,
     breadth: Annotated[int | None, typer.Option(metavar="N", help="Tool calls in one decision, 1 to 10.")] = None,
     tools: Annotated[
@@ -110,7 +113,7 @@ def research(
     from fathom.settings import parse_role_models
     from flows.preflight import check_request, settings_from
 
-    options = {"docs": docs, "model": model, "profile": profile, "depth": depth, "breadth": breadth}
+    options = {"docs": docs, "model": model, "profile": profile, "mode": mode, "depth": depth, "breadth": breadth}
     roles = parse_role_models(role_model or [])
     names = [name.strip() for name in tools.split(",") if name.strip()] if tools else None
     settings = settings_from({**options, "role_models": roles, "tools": names, "artifacts": artifacts})

@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 CALL_SECONDS = 120.0
 BACKOFF_SECONDS = (2.0, 4.0, 8.0, 16.0)
 MAX_RETRY_AFTER = 60.0
+# Providers that work without a variable: a server of this machine, or credentials from a profile or an instance's role.
+KEYLESS = frozenset({"ollama", "ollama_chat", "bedrock", "sagemaker", "sagemaker_chat", "vertex_ai", "vertex_ai_beta"})
 
 
 def _litellm(environment: Environment) -> ModuleType:
@@ -72,19 +74,18 @@ def check_models(settings: ResolvedSettings, environment: Environment) -> None:
 
     for model in sorted(models):
         try:
-            litellm.get_llm_provider(model)
+            _name, provider, *_rest = litellm.get_llm_provider(model)
         except OpenAIError:
             raise InvalidInput(
                 f"There is no model {model!r}.",
                 next_step="name it as litellm does, provider first: openai/gpt-5-mini, anthropic/claude-sonnet-4-5, "
                 "ollama/qwen3; or use extractive",
             ) from None
-        found = litellm.validate_environment(model)
-        if not found["keys_in_environment"] and found["missing_keys"]:
-            names = " and ".join(found["missing_keys"])
+        missing = litellm.validate_environment(model)["missing_keys"]
+        if missing and provider not in KEYLESS:
+            names = (" or " if provider == "gemini" else " and ").join(missing)
             raise MissingCredential(
-                f"The model {model!r} needs {names}, which is not set.",
-                next_step=f"export {found['missing_keys'][0]}=...",
+                f"The model {model!r} needs {names}, which is not set.", next_step=f"export {missing[-1]}=..."
             )
 
 
