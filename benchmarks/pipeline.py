@@ -7,7 +7,7 @@ one run, and read the medians.
 
     overhead        seconds from the first provider request to the end of the process, less those in which at least one
                     request was under way: what the pipeline adds to the critical path of provider calls
-    task            overhead divided by the task runs of the flow run
+    ms per task     milliseconds that one durable task run costs beyond its own work, see `benchmarks.tasks`
     first call      seconds from the start of the process to the first provider request
     memory          peak resident set of the process
     prompt a page   prompt tokens of all model calls, divided by the pages whose text was read
@@ -124,6 +124,12 @@ def _task_runs(api: str, flow_run_id: str) -> int:
         return int(json.load(response))
 
 
+def _ms_per_task(home: Path, api: str) -> float:
+    command = [sys.executable, "-m", "benchmarks.tasks"]
+    env = _environment(home, PREFECT_API_URL=api, PREFECT_LOGGING_LEVEL="ERROR")
+    return float(subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+
+
 def measure(api: str, home: Path, options: list[str], arguments: list[str]) -> Run:
     """Run the command line once and read off what it cost."""
     with tempfile.TemporaryDirectory(dir=home) as folder:
@@ -148,7 +154,13 @@ def measure(api: str, home: Path, options: list[str], arguments: list[str]) -> R
         if status:
             raise SystemExit(f"the run failed: {printed.decode()}")
         return _read_off(
-            json.loads(printed), _spans(log), began=began, ended=ended, memory_mb=used.ru_maxrss / 1024, api=api
+            json.loads(printed),
+            _spans(log),
+            began=began,
+            ended=ended,
+            memory_mb=used.ru_maxrss / 1024,
+            home=home,
+            api=api,
         )
 
 
@@ -166,14 +178,20 @@ def _spans(log: Path) -> list[dict[str, Any]]:
 
 
 def _read_off(
-    result: dict[str, Any], requests: list[dict[str, Any]], *, began: float, ended: float, memory_mb: float, api: str
+    result: dict[str, Any],
+    requests: list[dict[str, Any]],
+    *,
+    began: float,
+    ended: float,
+    memory_mb: float,
+    home: Path,
+    api: str,
 ) -> Run:
     critical = _covered([(r["start"], r["end"]) for r in requests])
     first = min(r["start"] for r in requests)
     llm = [r["usage"]["prompt_tokens"] for r in requests if r["kind"] == "llm"]
     artifacts = [json.loads(p.read_text()) for p in Path(result["artifacts"]).glob("*__web_*.json")]
     pages = len({page["source_id"] for artifact in artifacts for page in artifact["results"] if page["full"]})
-    tasks = _task_runs(api, result["run_id"])
     overhead = ended - first - critical
     return Run(
         wall=ended - began,
@@ -181,8 +199,8 @@ def _read_off(
         overhead=overhead,
         first_call=first - began,
         memory_mb=memory_mb,
-        task_runs=tasks,
-        ms_per_task=1000 * overhead / tasks,
+        task_runs=_task_runs(api, result["run_id"]),
+        ms_per_task=_ms_per_task(home, api),
         llm_calls=len(llm),
         tool_calls=len(requests) - len(llm),
         prompt_tokens=sum(llm),

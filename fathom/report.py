@@ -82,6 +82,7 @@ def measure(calls: Sequence[Call], notes: Sequence[Note], usage: Usage, seconds:
         tool_calls=len(calls),
         raw_tokens=raw,
         context_tokens=context,
+        narrowed_tokens=sum(call.narrowed_tokens for call in calls),
         context_reduction=round(1 - context / raw, 4) if raw else 0.0,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
@@ -107,7 +108,8 @@ def render_markdown(report: Report) -> str:
         parts.append("## Where sources disagree\n\n" + _contradictions(report, order))
     if report.open_questions:
         parts.append("## Not found\n\n" + "\n".join(f"- {_one_line(q)}" for q in report.open_questions))
-    parts.append("## How this was researched\n\n" + _coverage_table(report.coverage))
+    if report.coverage:
+        parts.append("## How this was researched\n\n" + _coverage_table(report.coverage))
     lines = [f"{number}. {_reference(by_id[source_id])}" for number, source_id in enumerate(order, 1)]
     parts.append("## Sources\n\n" + ("\n".join(lines) or "None was cited."))
     return "\n\n".join(parts) + "\n"

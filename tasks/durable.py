@@ -108,7 +108,10 @@ def current_run_key() -> str:
     """Return what the results of this run are filed under: the `run_key` parameter, else the flow run's id."""
     context = _flow_context()
     key = (context.parameters or {}).get("run_key")
-    return slug(key) if key else current_run_id()
+    if not key:
+        return current_run_id()
+    name = slug(key)[:80]
+    return name if name == key else f"{name}_{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The report: an outline of the notes, then one section at a time, each knowing the earlier ones."""
+"""The report: an outline of the notes, then one section at a time, each knowing the earlier ones; or one answer."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fathom.context import within_budget
 from fathom.engine import Engine
 from fathom.models import Note, Plan, ReportSection
 from fathom.progress import Event, publish
-from fathom.roles import OUTLINE, SECTION, OutlineAnswer, OutlineRequest, SectionRequest
+from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
 from tasks.asking import ask
 from tasks.durable import durable_task
 from tasks.results import Outlined, Written
 
-__all__ = ["make_outline", "write_section"]
+__all__ = ["make_outline", "write_answer", "write_section"]
 
 
 @durable_task(name="outline", run_name="outline the report")
@@ -59,3 +59,16 @@ async def write_section(
     known = {source_id for note in notes for source_id in note.source_ids}
     markdown = with_known_ids(answer.text.strip(), known)
     return Written(section=ReportSection(heading=section.heading, markdown=markdown), usage=usage)
+
+
+@durable_task(name="answer", run_name="answer the question")
+async def write_answer(notes: list[Note], _engine: Engine) -> Written:
+    """Answer the question in at most 140 characters: a report of one section."""
+    publish(Event("section", "the answer"))
+    request = AnswerRequest(
+        query=_engine.start.query,
+        today=_engine.start.today,
+        notes=within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens),
+    )
+    answer, usage = await ask(ANSWER, request, _engine)
+    return Written(section=ReportSection(heading="Answer", markdown=answer.text), usage=usage)

@@ -57,6 +57,7 @@ async def test_raw_output_reaches_the_compressor_alone_and_pages_may_grow(provid
         assert result.status is Ending.complete, result.reason
         assert result.metrics.context_reduction >= reduction
         assert result.metrics.llm_calls == len(providers.calls("llm"))
+        assert result.metrics.raw_tokens * 0.5 < result.metrics.narrowed_tokens < result.metrics.raw_tokens
         compressors = providers.calls("compressor")
         assert compressors
         assert all(RAW.search(said_to(record)) for record in compressors)

@@ -64,6 +64,7 @@ class Metrics(Model):
     tool_calls: int
     raw_tokens: int
     context_tokens: int
+    narrowed_tokens: int  # of the raw ones, those that no model was shown
     context_reduction: float  # 1 - context_tokens / raw_tokens; 0 when nothing was read
     prompt_tokens: int
     completion_tokens: int
@@ -93,6 +94,7 @@ class RunResult(Model):
     plan_title: str
     artifacts: str  # folder of the run
     report: str | None  # path of report.md
+    answer: str | None = None  # of a run in answer mode, with source ids: "[S1a2b3c]"
     sources: list[Source]
     metrics: Metrics
     reason: str = ""  # why the run is not `complete`

@@ -4,10 +4,19 @@ from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
 from fathom.roles.compressor import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.critic import CRITIC, ReflectAnswer, ReflectRequest
 from fathom.roles.planner import PLANNER, PlanAnswer, PlanRequest
-from fathom.roles.reporter import OUTLINE, SECTION, OutlineAnswer, OutlineRequest, SectionRequest
+from fathom.roles.reporter import (
+    ANSWER,
+    OUTLINE,
+    SECTION,
+    AnswerRequest,
+    OutlineAnswer,
+    OutlineRequest,
+    SectionRequest,
+)
 from fathom.roles.researcher import RESEARCHER, ResearchAnswer, ResearchRequest
 
 __all__ = [
+    "ANSWER",
     "COMPRESSOR",
     "CRITIC",
     "OUTLINE",
@@ -16,6 +25,7 @@ __all__ = [
     "SECTION",
     "SPECS",
     "Answer",
+    "AnswerRequest",
     "Complaint",
     "CompressAnswer",
     "CompressRequest",
@@ -33,5 +43,5 @@ __all__ = [
     "Text",
 ]
 
-SPECS = {spec.name: spec for spec in (PLANNER, RESEARCHER, COMPRESSOR, CRITIC, OUTLINE, SECTION)}
+SPECS = {spec.name: spec for spec in (PLANNER, RESEARCHER, COMPRESSOR, CRITIC, OUTLINE, SECTION, ANSWER)}
 """Every role by name; a role's name is also its prompt's."""

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from fathom.models import Document, Plan, PlanStep, Priority
+from fathom.names import slug
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec
 from fathom.settings import Role
 
@@ -74,7 +75,7 @@ def plan_complaints(steps: Iterable[PlannedStep | PlanStep]) -> list[Complaint]:
     """Name the rules that a list of steps breaks: duplicate ids, one-word queries, cycles."""
     steps = list(steps)
     complaints: list[Complaint] = []
-    ids = [str(step.step_id) for step in steps]
+    ids = [slug(str(step.step_id)) for step in steps]  # as artifacts are named: `1.1` and `1_1` would share files
     if not steps:
         complaints.append(Complaint("The plan has no steps."))
     if duplicates := sorted({i for i in ids if ids.count(i) > 1}):

@@ -1,4 +1,4 @@
-"""The reporter makes an outline from the notes, then writes one section at a time."""
+"""The reporter makes an outline from the notes, then writes one section at a time; or it answers in a sentence."""
 
 from __future__ import annotations
 
@@ -6,13 +6,25 @@ from typing import Annotated
 
 from pydantic import Field
 
+from fathom.citations import cited_ids, with_known_ids, without_citations
 from fathom.models import Note, Plan
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
 from fathom.settings import Role
 
-__all__ = ["OUTLINE", "SECTION", "OutlineAnswer", "OutlineRequest", "OutlinedSection", "SectionRequest"]
+__all__ = [
+    "ANSWER",
+    "ANSWER_CHARS",
+    "OUTLINE",
+    "SECTION",
+    "AnswerRequest",
+    "OutlineAnswer",
+    "OutlineRequest",
+    "OutlinedSection",
+    "SectionRequest",
+]
 
 MAX_SECTIONS = 10
+ANSWER_CHARS = 140  # of an answer without its citations
 
 
 class OutlineRequest(Request):
@@ -58,6 +70,14 @@ class SectionRequest(Request):
     written: list[str]  # the earlier sections, as Markdown with source ids
 
 
+class AnswerRequest(Request):
+    """The question and all notes, for an answer of one sentence."""
+
+    query: str
+    today: str
+    notes: list[Note]
+
+
 def _mend_outline(request: OutlineRequest, answer: OutlineAnswer) -> OutlineAnswer:
     known = {str(step.step_id) for step in request.plan.steps}
     seen: set[str] = set()
@@ -79,6 +99,21 @@ def _check_section(_request: SectionRequest, answer: Text) -> list[Complaint]:
     return [] if answer.text.strip() else [Complaint("The section is empty.")]
 
 
+def _mend_answer(request: AnswerRequest, answer: Text) -> Text:
+    """Put the answer on one line and drop ids that were never given."""
+    known = {source_id for note in request.notes for source_id in note.source_ids}
+    return Text(text=with_known_ids(" ".join(answer.text.split()), known))
+
+
+def _check_answer(_request: AnswerRequest, answer: Text) -> list[Complaint]:
+    length = len(without_citations(answer.text).strip())
+    if not length:
+        return [Complaint("The answer is empty.")]
+    if length > ANSWER_CHARS:
+        return [Complaint(f"The answer has {length} characters without its citations; at most {ANSWER_CHARS} may be.")]
+    return [] if cited_ids(answer.text) else [Complaint("The answer cites no source of the notes.")]
+
+
 OUTLINE = RoleSpec(
     name="outline",
     role=Role.reporter,
@@ -89,3 +124,12 @@ OUTLINE = RoleSpec(
 )
 
 SECTION = RoleSpec(name="section", role=Role.reporter, request=SectionRequest, answer=Text, check=_check_section)
+
+ANSWER = RoleSpec(
+    name="answer",
+    role=Role.reporter,
+    request=AnswerRequest,
+    answer=Text,
+    mend=_mend_answer,
+    check=_check_answer,
+)
