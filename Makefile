@@ -16,7 +16,7 @@ export Q DOCS MODEL
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help research install test check lint bench lock clean
+.PHONY: help research install test check lint bench bench-text lock clean
 
 help:
 	@echo 'make research Q="How does ...?"   research a question; prints the report and where it is kept'
@@ -27,6 +27,7 @@ help:
 	@echo 'make test                         run the tests            (ARGS="-k store" for some of them)'
 	@echo 'make check                        format, lint, types, tests: what a change must pass'
 	@echo 'make bench                        measure what the pipeline itself costs, against scripted providers'
+	@echo 'make bench-text EVAL_DATA=folder  measure the text engine on evaluation data (ARGS=--speed: on generated text)'
 	@echo 'make lock                         resolve the requirements again  (ARGS=--upgrade for newer versions)'
 	@echo 'make clean                        remove .venv and caches; artifacts stay'
 	@echo
@@ -55,6 +56,9 @@ check: lint test
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.pipeline $(ARGS)
+
+bench-text: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.text $(if $(EVAL_DATA),"$(EVAL_DATA)") $(ARGS)
 
 # A finished installation is brought up to date in place, an interrupted one is made anew.
 # --compile because PYTHONDONTWRITEBYTECODE may be set: without bytecode every start takes twice as long.

@@ -1,7 +1,7 @@
 """Citations in prose: `[S1a2b3c]` while the research runs, `[1]` in what a person reads.
 
 A model sees and writes ids only. Ids that were never given are removed here, so no citation can point at anything
-that was not retrieved.
+that was not retrieved; and so are addresses, so no page can make a model lead a reader, or his browser, to a place.
 """
 
 from __future__ import annotations
@@ -9,9 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-__all__ = ["cited_ids", "number_citations", "with_known_ids", "without_citations"]
+__all__ = ["cited_ids", "number_citations", "with_known_ids", "without_addresses", "without_citations"]
 
 _ID = r"S[0-9a-f]{6,64}"
+_TARGET = r"\s*<?\s*(?:[a-z][a-z0-9+.-]*:|//|www\.)"
+_LEFT_OUT = "(address left out)"
+_LINKS = [  # in Markdown and HTML, each with what stays of it
+    (r"!\[([^\]\n]{0,1000})\](?:\([^)\n]*(?:\)|$)|\[[^\]\n]*\])", r"\1"),
+    (rf"\[([^\]\n]{{0,1000}})\]\({_TARGET}[^)\n]*(?:\)|$)", r"\1"),
+    (rf"^[ ]{{0,3}}\[[^\]\n]{{1,1000}}\]:{_TARGET}.*$", ""),
+    (r"<[a-z!/][^<>]*\b(?:src|srcset|href|action|data|style|background|poster|on\w+)\s*=[^<>]*>?", ""),
+    (r"</?(?:script|style|iframe|object|embed|form|svg|math|link|meta|base)\b[^<>]*>?", ""),
+    (r"<[a-z][a-z0-9+.-]{1,31}:[^\s<>]*>", _LEFT_OUT),
+    (r"(?:(?:https?|ftp|wss?)://|\bwww\.(?=\w))[^\s<>\"'`)\]]*", _LEFT_OUT),
+]
+_LINK_PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.MULTILINE), rest) for pattern, rest in _LINKS]
 _GROUP = re.compile(rf"\s*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
 
 
@@ -34,6 +46,16 @@ def with_known_ids(text: str, known: Collection[str]) -> str:
 def without_citations(text: str) -> str:
     """Return the text with every citation removed."""
     return _GROUP.sub("", text)
+
+
+def without_addresses(text: str) -> str:
+    """Return the text without web addresses, images, links and HTML that loads or runs anything; link texts stay."""
+    before = ""
+    while before != text:  # what is left after one removal may be an address again
+        before = text
+        for pattern, rest in _LINK_PATTERNS:
+            text = pattern.sub(rest, text)
+    return text
 
 
 def number_citations(texts: Iterable[str]) -> tuple[list[str], list[str]]:

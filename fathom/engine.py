@@ -52,9 +52,9 @@ class Engine:
         self.settings = start.settings
         self.store = store
         self.folder: RunFolder | None = None
-        self.tools: Toolbox = open_toolbox(start.settings, environment, self)
+        self.tools: Toolbox = open_toolbox(start.settings, environment, self, start.query)
         self.extractive: Backend = ExtractiveBackend()
-        self._models: Backend = LiteLLMBackend(environment)
+        self._models: Backend = LiteLLMBackend(environment, start.settings.model_calls)
         material = {"settings": start.settings.fingerprint(), "prompts": prompt_hashes()}
         self.fingerprint = hashlib.sha256(json.dumps(material, sort_keys=True).encode()).hexdigest()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
+from urllib.parse import quote
 
 from fathom.citations import cited_ids, number_citations
 from fathom.models import (
@@ -60,7 +62,9 @@ def assemble(
     reflection: Reflection | None,
 ) -> Report:
     """Put a report together; `sources` are all that were retrieved, by id, of which the cited ones are kept."""
+    contradictions = reflection.contradictions if reflection else []
     cited = dict.fromkeys(source_id for section in sections for source_id in cited_ids(section.markdown))
+    cited |= dict.fromkeys(i for found in contradictions for i in found.source_ids if i in sources)
     return Report(
         title=title,
         query=query,
@@ -68,7 +72,7 @@ def assemble(
         sections=list(sections),
         sources=[sources[source_id] for source_id in cited],
         open_questions=questions,
-        contradictions=reflection.contradictions if reflection else [],
+        contradictions=contradictions,
         coverage=steps,
     )
 
@@ -96,8 +100,9 @@ def render_markdown(report: Report) -> str:
 
     Holds no time and no run id, so that the same research gives the same bytes.
     """
-    bodies, order = number_citations(section.markdown for section in report.sections)
     by_id = {source.source_id: source for source in report.sources}
+    texts = [*(section.markdown for section in report.sections), _contradictions(report, by_id)]
+    (*bodies, contradictions), order = number_citations(texts)
     parts = [f"# {report.title}"]
     if report.query.strip() != report.title.strip():
         parts.append(f"> **Question:** {_one_line(report.query)}")
@@ -105,7 +110,7 @@ def render_markdown(report: Report) -> str:
         parts.append("> Every sentence below is a quotation from the source it cites; no language model wrote any.")
     parts += [f"## {section.heading}\n\n{body}" for section, body in zip(report.sections, bodies, strict=True)]
     if report.contradictions:
-        parts.append("## Where sources disagree\n\n" + _contradictions(report, order))
+        parts.append("## Where sources disagree\n\n" + contradictions)
     if report.open_questions:
         parts.append("## Not found\n\n" + "\n".join(f"- {_one_line(q)}" for q in report.open_questions))
     if report.coverage:
@@ -115,11 +120,10 @@ def render_markdown(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _contradictions(report: Report, order: Sequence[str]) -> str:
-    numbers = {source_id: f"[{number}]" for number, source_id in enumerate(order, 1)}
+def _contradictions(report: Report, known: Collection[str]) -> str:
     return "\n".join(
         f"- {_one_line(found.claim_a)} / {_one_line(found.claim_b)} "
-        + "".join(numbers[i] for i in found.source_ids if i in numbers)
+        + "".join(f"[{source_id}]" for source_id in found.source_ids if source_id in known)
         for found in report.contradictions
     )
 
@@ -137,9 +141,14 @@ def _coverage_table(rows: Sequence[StepCoverage]) -> str:
 def _reference(source: Source) -> str:
     title = _one_line(source.title).replace("[", "(").replace("]", ")")
     linked = source.url.startswith(("http://", "https://"))
-    name = f"[{title}]({source.url.replace(' ', '%20')})" if linked else f"{title}, `{source.url}`"
+    name = f"[{title}]({_target(source.url)})" if linked else f"{title}, `{source.url}`"
     details = [part for part in (source.location, source.published) if part]
     return ", ".join([name, *map(_one_line, details)])
+
+
+def _target(url: str) -> str:
+    """Return an address in a form that cannot end the link it stands in."""
+    return re.sub(r"[\s()<>\"`\\\\]", lambda found: quote(found[0]), url)
 
 
 def _one_line(text: str) -> str:

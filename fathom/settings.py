@@ -12,11 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-
-from fathom.errors import InvalidInput
+from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
     "EXTRACTIVE",
@@ -25,21 +23,19 @@ __all__ = [
     "CompressionSettings",
     "Environment",
     "Execution",
+    "Mode",
+    "ModelCallSettings",
     "Profile",
     "ResearchSettings",
     "ResolvedSettings",
     "Role",
     "RoleModel",
     "StructuredOutput",
-    "check_query",
-    "parse_role_models",
     "resolve",
 ]
 
 EXTRACTIVE = "extractive"
 """Name of the model-free backend, usable wherever a model name is."""
-
-MAX_QUERY_CHARS = 10_000
 
 
 class Role(StrEnum):
@@ -70,6 +66,13 @@ class Execution(StrEnum):
     parallel = "parallel"
 
 
+class Mode(StrEnum):
+    """What a run writes."""
+
+    report = "report"
+    answer = "answer"
+
+
 PROFILES: Mapping[Profile, Mapping[str, Any]] = {
     Profile.quick: {"depth": 1, "breadth": 2, "max_steps": 3, "turns": 1, "execution": Execution.sequential},
     Profile.standard: {"depth": 2, "breadth": 3, "max_steps": 5, "turns": 2, "execution": Execution.sequential},
@@ -91,7 +94,7 @@ class CompressionSettings(BaseModel):
         "passages are chosen.",
     )
     max_note_tokens: int = Field(
-        600, ge=150, le=4_000, description="Tokens a note may take in the context, summary and bullets together."
+        1_500, ge=150, le=4_000, description="Tokens a note may take in the context, summary and bullets together."
     )
 
 
@@ -103,12 +106,27 @@ class StructuredOutput(StrEnum):
     prompt = "prompt"  # only the prompt asks for it
 
 
+class ModelCallSettings(BaseModel):
+    """How patient calls to models are. Changes no answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    at_once: int = Field(4, ge=1, le=64, description="Calls under way at once, over all roles and steps.")
+    seconds: float = Field(120, gt=0, le=3_600, description="Seconds after which one attempt is given up.")
+    backoff_seconds: float = Field(
+        2, ge=0, le=60, description="Wait before the second attempt; doubled for each of the three after it."
+    )
+
+
 class RoleModel(BaseModel):
     """The model of one role and how it is called."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str = Field(description="A litellm model name, such as `openai/gpt-5-mini`, or `extractive`.", min_length=1)
+    fallbacks: list[str] = Field(
+        default_factory=list, description="litellm models to ask in turn while this one is not available."
+    )
     temperature: float | None = Field(None, ge=0, le=2, description="Sampling temperature; empty: the provider's.")
     max_tokens: int = Field(4_096, ge=64, le=64_000, description="Tokens an answer may take.")
     structured_output: StructuredOutput = Field(
@@ -124,6 +142,9 @@ class ResearchSettings(BaseModel):
     profile: Profile = Field(
         Profile.standard, description="quick: one round, no reflection. standard: two rounds. deep: parallel and wider."
     )
+    mode: Mode = Field(
+        Mode.report, description="report: sections with citations. answer: at most 140 characters with citations."
+    )
     depth: int | None = Field(None, ge=1, le=5, description="Rounds of research, reflection between them.")
     breadth: int | None = Field(None, ge=1, le=10, description="Tool calls a step may make in one decision.")
     max_steps: int | None = Field(None, ge=1, le=10, description="Steps a plan may have.")
@@ -134,9 +155,13 @@ class ResearchSettings(BaseModel):
         None,
         description="litellm model for every role. Empty: FATHOM_MODEL, else `extractive`, which needs no model.",
     )
+    fallback_models: list[str] = Field(
+        default_factory=list, description="litellm models that every role asks in turn while `model` is not available."
+    )
     role_models: dict[Role, RoleModel] = Field(
         default_factory=dict, description="A model of its own for some roles: planner, researcher, compressor, ..."
     )
+    model_calls: ModelCallSettings = ModelCallSettings()
     docs: list[str] = Field(
         default_factory=list,
         description="Files or folders to research (txt, md, rst, html, pdf, docx). Empty and no TAVILY_API_KEY: "
@@ -146,6 +171,11 @@ class ResearchSettings(BaseModel):
         None, description="Tools the researcher may use. Empty: all that are configured.", examples=[["documents"]]
     )
     max_results: int = Field(5, ge=1, le=20, description="Pages or documents read for one tool call.")
+    fetch_allow_hosts: list[str] = Field([], description="Private hosts to fetch from: host:port, or 10.1.0.0/16.")
+    redact: bool = Field(False, description="Take e-mail, phone, card and IBAN numbers out of what is read.")
+    embed_model: str | None = Field(
+        None, description="sentence-transformers model (`embed` extra) to search documents by meaning as well as words."
+    )
     artifacts: str | None = Field(
         None, description="Root of the artifact store, a folder or an fsspec address such as s3://bucket/prefix."
     )
@@ -165,6 +195,7 @@ class Environment:
     cache: Path
     tavily_key: str | None
     tavily_url: str | None
+    fetch_allow: tuple[str, ...]
     variables: Mapping[str, str]
 
     @classmethod
@@ -178,6 +209,7 @@ class Environment:
             cache=Path(env.get("FATHOM_CACHE") or home / "fathom"),
             tavily_key=env.get("TAVILY_API_KEY") or None,
             tavily_url=env.get("TAVILY_BASE_URL") or None,
+            fetch_allow=tuple(env.get("FATHOM_FETCH_ALLOW", "").replace(",", " ").split()),
             variables=env,
         )
 
@@ -198,6 +230,7 @@ class ResolvedSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     profile: Profile
+    mode: Mode
     depth: int
     breadth: int
     max_steps: int
@@ -205,9 +238,13 @@ class ResolvedSettings(BaseModel):
     execution: Execution
     concurrency: int
     models: dict[Role, RoleModel]
+    model_calls: ModelCallSettings
     docs: list[str]
     tools: list[str]
     max_results: int
+    embed_model: str | None
+    fetch_allow_hosts: list[str]
+    redact: bool
     artifacts: str
     sufficiency: int
     max_context_tokens: int
@@ -216,10 +253,11 @@ class ResolvedSettings(BaseModel):
     def fingerprint(self) -> dict[str, object]:
         """Return the settings that the result of a call depends on.
 
-        How many rounds there are, how many steps run at once and where artifacts lie change no call: a run that is
-        continued with more depth keeps what it has.
+        How many rounds there are, how many steps run at once, how patient calls are, what is written in the end and
+        where artifacts lie change no call: a run that is continued with more depth keeps what it has.
         """
-        return self.model_dump(mode="json", exclude={"profile", "depth", "execution", "concurrency", "artifacts"})
+        unrelated = {"profile", "mode", "depth", "execution", "concurrency", "model_calls", "artifacts"}
+        return self.model_dump(mode="json", exclude=unrelated)
 
     @property
     def extractive(self) -> bool:
@@ -237,56 +275,22 @@ def resolve(settings: ResearchSettings, environment: Environment, tools: list[st
     """
     profile = PROFILES[settings.profile]
     chosen = {name: value for name in profile if (value := getattr(settings, name)) is not None}
-    model = RoleModel(model=settings.model or environment.model or EXTRACTIVE)
+    model = RoleModel(model=settings.model or environment.model or EXTRACTIVE, fallbacks=settings.fallback_models)
     return ResolvedSettings(
         profile=settings.profile,
+        mode=settings.mode,
         **{**profile, **chosen},
         concurrency=settings.concurrency,
         models={role: settings.role_models.get(role, model) for role in Role},
+        model_calls=settings.model_calls,
         docs=settings.docs,
         tools=tools,
         max_results=settings.max_results,
+        embed_model=settings.embed_model,
+        fetch_allow_hosts=sorted({*settings.fetch_allow_hosts, *environment.fetch_allow}),
+        redact=settings.redact,
         artifacts=settings.artifacts or environment.artifacts,
         sufficiency=settings.sufficiency,
         max_context_tokens=settings.max_context_tokens,
         compression=settings.compression,
     )
-
-
-def check_query(query: str) -> str:
-    """Return the query without surrounding space.
-
-    Raises:
-        InvalidInput: it is empty or longer than 10,000 characters.
-    """
-    query = query.strip()
-    if not query:
-        raise InvalidInput("The query is empty.", next_step='ask a question: fathom research "How does ...?"')
-    if len(query) > MAX_QUERY_CHARS:
-        raise InvalidInput(
-            f"The query has {len(query):,} characters; at most {MAX_QUERY_CHARS:,} are taken.",
-            next_step="shorten it, and give long material as --docs",
-        )
-    return query
-
-
-Query = Annotated[str, AfterValidator(check_query)]
-
-
-def parse_role_models(pairs: list[str]) -> dict[Role, RoleModel]:
-    """Parse `ROLE=MODEL` options.
-
-    Raises:
-        InvalidInput: a pair has another form or names no role.
-    """
-    parsed: dict[Role, RoleModel] = {}
-    for pair in pairs:
-        name, equals, model = pair.partition("=")
-        if not equals or not name.strip() or not model.strip():
-            raise InvalidInput(
-                f"{pair!r} is not ROLE=MODEL.", next_step="for example --role-model compressor=extractive"
-            )
-        if name.strip() not in ROLES:
-            raise InvalidInput(f"There is no role {name.strip()!r}.", next_step="roles: " + ", ".join(ROLES))
-        parsed[Role(name.strip())] = RoleModel(model=model.strip())
-    return parsed

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-__all__ = ["canonical_url", "source_ids"]
+__all__ = ["canonical_url", "source_ids", "urls_in"]
 
 ID_DIGITS = 6
+_URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _TRACKING = ("utm_", "fbclid", "gclid", "mc_cid", "mc_eid", "ref_src")
 
 
@@ -47,3 +49,14 @@ def source_ids(urls: Iterable[str]) -> dict[str, str]:
             digits += 2
         ids[url] = f"S{digest[:digits]}"
     return ids
+
+
+def urls_in(text: str) -> list[str]:
+    """Return the web addresses that a person wrote in a text, without the punctuation around them, each once."""
+    found: list[str] = []
+    for match in _URL.finditer(text):
+        url = match[0].rstrip(".,;:!?*_")
+        while url and url[-1] in ")]}" and url.count(url[-1]) > url.count("([{"[")]}".index(url[-1])]):
+            url = url[:-1].rstrip(".,;:!?*_")
+        found.append(url)
+    return list(dict.fromkeys(found))

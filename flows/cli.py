@@ -110,7 +110,7 @@ def research(
 
     Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
     """
-    from fathom.settings import parse_role_models
+    from fathom.inputs import parse_role_models
     from flows.preflight import check_request, settings_from
 
     options = {"docs": docs, "model": model, "profile": profile, "mode": mode, "depth": depth, "breadth": breadth}
@@ -171,8 +171,8 @@ def runs(
     """
     from fathom.store import ArtifactStore
     from flows.console import show_rows
+    from flows.listing import latest
     from flows.preflight import artifact_root
-    from flows.runs import latest
 
     rows = asyncio.run(latest(ArtifactStore(artifact_root(artifacts)), limit))
     if as_json:

@@ -20,7 +20,8 @@ from fathom.progress import Event
 if TYPE_CHECKING:
     from fathom.models import Metrics, Plan, RunResult
     from flows.doctor import Finding
-    from flows.runs import RunRow, StoredRun
+    from flows.listing import RunRow
+    from flows.runs import StoredRun
 
 __all__ = ["Watch", "show_findings", "show_rows", "show_run", "summary"]
 
@@ -131,6 +132,7 @@ def summary(result: RunResult, address: str = "", reference: str = "") -> str:
     """
     status = result.status.value.replace("_", " ")
     rows = {
+        "answer": result.answer or "",
         "report": result.report or "none",
         "artifacts": result.artifacts,
         "sources": f"{len(result.sources)} {'cited' if result.report else 'found'}",

@@ -1,4 +1,4 @@
-"""The pipeline, top to bottom: plan, rounds of research and reflection, outline, sections, report."""
+"""The pipeline, top to bottom: plan, rounds of research and reflection, outline, sections, report; or one answer."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from prefect.states import Completed
 
 from fathom.convergence import decide
 from fathom.engine import Engine
-from fathom.models import Note, PlanStep, ReportSection, RunResult, StepOutcome, StepStatus
+from fathom.inputs import check_query
+from fathom.models import Note, PlanStep, Report, ReportSection, RunResult, StepOutcome, StepStatus
 from fathom.progress import Event, publish
 from fathom.report import assemble, coverage, measure, open_questions, render_markdown
-from fathom.settings import Environment, Execution, ResearchSettings, check_query
+from fathom.settings import Environment, Execution, Mode, ResearchSettings
 from fathom.state import RunState
 from fathom.store import ArtifactStore, RunFolder
 from tasks.durable import durable_run
 from tasks.planning import make_plan
 from tasks.reflection import reflect
-from tasks.reporting import make_outline, write_section
+from tasks.reporting import make_outline, write_answer, write_section
 from tasks.research import research_step
 from tasks.running import begin, claim
 from tasks.ui import Display
@@ -144,28 +145,16 @@ async def _keep(engine: Engine, display: Display, run: RunState) -> None:
 
 
 async def _report(engine: Engine, display: Display, run: RunState, began: float) -> RunResult:
-    """Write the report section by section, or say that there is nothing to report."""
+    """Write and save the report, or say that there is nothing to report."""
     path: str | None = None
     cited = list(run.sources.values())
+    answer: str | None = None
     if run.notes:
-        questions = open_questions(run.plan, run.reflection, run.notes)
-        outlined = await make_outline(run.plan, run.notes, questions, _engine=engine)
-        run.usage += outlined.usage
-        sections: list[ReportSection] = []
-        for position in range(len(outlined.outline.sections)):
-            written = await write_section(outlined.outline, position, run.notes, sections, _engine=engine)
-            sections.append(written.section)
-            run.usage += written.usage
-        report = assemble(
-            query=engine.start.query,
-            title=outlined.outline.title,
-            extractive=engine.settings.extractive,
-            sections=sections,
-            sources=run.sources,
-            steps=coverage(run.plan, run.calls, run.notes),
-            questions=questions,
-            reflection=run.reflection,
-        )
+        if engine.settings.mode is Mode.answer:
+            report = await _answer(engine, run)
+            answer = report.sections[0].markdown
+        else:
+            report = await _sections(engine, run)
         markdown = render_markdown(report)
         await engine.run_folder.save_text("report.md", markdown)
         await engine.run_folder.save_json("report.json", report)
@@ -178,7 +167,46 @@ async def _report(engine: Engine, display: Display, run: RunState, began: float)
         plan_title=run.plan.plan_title,
         artifacts=engine.run_folder.url,
         report=path,
+        answer=answer,
         sources=cited,
         metrics=measure(run.all_calls, run.notes, run.usage, monotonic() - began),
         reason=reason,
+    )
+
+
+async def _sections(engine: Engine, run: RunState) -> Report:
+    """Write the report section by section."""
+    questions = open_questions(run.plan, run.reflection, run.notes)
+    outlined = await make_outline(run.plan, run.notes, questions, _engine=engine)
+    run.usage += outlined.usage
+    sections: list[ReportSection] = []
+    for position in range(len(outlined.outline.sections)):
+        written = await write_section(outlined.outline, position, run.notes, sections, _engine=engine)
+        sections.append(written.section)
+        run.usage += written.usage
+    return assemble(
+        query=engine.start.query,
+        title=outlined.outline.title,
+        extractive=engine.settings.extractive,
+        sections=sections,
+        sources=run.sources,
+        steps=coverage(run.plan, run.calls, run.notes),
+        questions=questions,
+        reflection=run.reflection,
+    )
+
+
+async def _answer(engine: Engine, run: RunState) -> Report:
+    """Write a report of one short answer; how it was researched is in the plan and the notes."""
+    written = await write_answer(run.notes, _engine=engine)
+    run.usage += written.usage
+    return assemble(
+        query=engine.start.query,
+        title=run.plan.plan_title,
+        extractive=engine.settings.extractive,
+        sections=[written.section],
+        sources=run.sources,
+        steps=[],
+        questions=[],
+        reflection=run.reflection,
     )

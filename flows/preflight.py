@@ -10,8 +10,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from fathom.errors import InvalidInput
+from fathom.inputs import check_query
 from fathom.llm.client import check_models
-from fathom.settings import Environment, ResearchSettings, check_query, resolve
+from fathom.settings import Environment, ResearchSettings, resolve
 from fathom.store import ArtifactStore
 from fathom.tools.documents import check_documents
 from fathom.tools.registry import configured_tools
@@ -62,7 +63,7 @@ def check_request(query: str, settings: ResearchSettings) -> Checked:
         }
     )
     tools = configured_tools(settings, environment)
-    check_documents(settings.docs)
+    check_documents(settings.docs, settings.embed_model)
     check_models(resolve(settings, environment, tools), environment)
     find_api()  # a configured one that is not there; none is started yet
     # Last, because it makes the root's folder when there is none.

@@ -1,10 +1,8 @@
-"""Runs as the artifact store knows them: found and shown without any server; the list asks Prefect, too."""
+"""Runs as the artifact store knows them: found and shown without any server."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +11,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from fathom.errors import InvalidInput, RunNotFound, StoreError
 from fathom.models import Plan, RunResult
 from fathom.store import ArtifactStore, RunFolder, runs
-from flows.server import find_api
 
 __all__ = [
-    "RunRow",
     "StoredRun",
     "find",
     "is_prefix",
-    "latest",
     "load",
     "locate",
     "matching",
+    "read_json",
     "read_report",
     "reference",
 ]
@@ -43,17 +39,6 @@ class StoredRun(BaseModel):
     plan: Plan | None
     result: RunResult | None
     report: str | None  # its Markdown
-
-
-@dataclass(frozen=True)
-class RunRow:
-    """A line of the list of runs. `started` is an ISO 8601 time in UTC, `folder` is empty when there is none here."""
-
-    run_id: str
-    started: str
-    state: str
-    query: str
-    folder: str
 
 
 def matching(name: str, manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -96,32 +81,10 @@ async def find(store: ArtifactStore, name: str) -> dict[str, Any]:
     return found[0]
 
 
-async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
-    """Return the latest runs of the store and, if a Prefect API answers, of Prefect; the newest first."""
-    rows: dict[str, RunRow] = {}
-    for manifest in await runs(store):
-        folder = RunFolder(store, manifest["folder"])
-        result = await _json(folder, "result.json")
-        run_id, state = str(manifest.get("run_id", "")), result["status"] if result else "unfinished"
-        rows[run_id or folder.url] = RunRow(
-            run_id, str(manifest.get("started", "")), state, str(manifest.get("query", "")), folder.url
-        )
-    if find_api():
-        from flows import local
-
-        for flow_run in await local.recent(limit):
-            run_id, state = str(flow_run.id), (flow_run.state_name or "").lower()
-            started = flow_run.start_time or flow_run.expected_start_time or flow_run.created
-            at = started.astimezone(UTC).isoformat(timespec="seconds") if started else ""
-            known = rows[run_id].folder if run_id in rows else ""
-            rows[run_id] = RunRow(run_id, at, state, str(flow_run.parameters.get("query", "")), known)
-    return sorted(rows.values(), key=lambda row: row.started, reverse=True)[:limit]
-
-
 async def load(store: ArtifactStore, manifest: dict[str, Any]) -> StoredRun:
     """Return what the store holds of a run."""
     folder = RunFolder(store, manifest["folder"])
-    plan, result = await _json(folder, "plan.json"), await _json(folder, "result.json")
+    plan, result = await read_json(folder, "plan.json"), await read_json(folder, "result.json")
     try:
         return StoredRun(
             run_id=manifest.get("run_id", ""),
@@ -145,7 +108,8 @@ async def read_report(store: ArtifactStore, artifacts: str) -> str | None:
         return None
 
 
-async def _json(folder: RunFolder, name: str) -> Any:
+async def read_json(folder: RunFolder, name: str) -> Any:
+    """Return the data of one of a run's files; None when the run has not come to it."""
     try:
         return await folder.load_json(name)
     except FileNotFoundError:

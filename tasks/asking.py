@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from prefect.logging import get_run_logger
 
 from fathom.engine import Engine
@@ -12,7 +10,7 @@ from fathom.llm.base import Completion, ModelCall, Rejected
 from fathom.llm.parsing import accept
 from fathom.models import Usage
 from fathom.progress import Event, publish
-from fathom.roles import SPECS, Answer, Request, RoleSpec
+from fathom.roles import SPECS, Request, RoleSpec
 from fathom.roles.base import AnswerT, RequestT
 from fathom.settings import EXTRACTIVE, RoleModel
 from tasks.durable import durable_task
@@ -43,21 +41,16 @@ async def complete(
 async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engine) -> tuple[AnswerT, Usage]:
     """Ask a role and return its answer with what it took.
 
-    An answer that breaks the role's rules is asked for once more, with what was wrong. If that fails too, or the
-    provider does, the extractive backend answers, and the usage says so.
+    An answer that breaks the role's rules is asked for once more, with what was wrong. If that fails too, or none of
+    the role's models is available, the extractive backend answers, and the usage says so.
 
     Raises:
         ModelRejected: the provider will never accept the request; the user must mend a name, a key or a quota.
     """
     model = engine.model_for(spec)
-    usage = Usage()
+    taken: list[Usage] = []
     try:
-        rejected: Rejected | None = None
-        while True:
-            answer, rejected, used = await _try(spec, request, model, rejected, engine)
-            usage += used
-            if answer is not None:
-                return answer, usage
+        answer = await _answer(spec, request, model, taken, engine)
     except ModelRejected:
         raise
     except ModelError as error:
@@ -66,24 +59,22 @@ async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engi
         why = f"{spec.name}: answered without the model after {error.code}"
         get_run_logger().warning("%s: %s", why, error.message)
         publish(Event("warning", f"{why} {error.message}"))
-        usage += Usage(fallbacks=[why])
-    answer, _, used = await _try(spec, request, RoleModel(model=EXTRACTIVE), None, engine)
-    assert answer is not None, "the extractive backend keeps the roles' rules"
-    return answer, usage + used
+        taken.append(Usage(fallbacks=[why]))
+        answer = await _answer(spec, request, RoleModel(model=EXTRACTIVE), taken, engine)
+    return answer, sum(taken, Usage())
 
 
-async def _try(
-    spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, rejected: Rejected | None, engine: Engine
-) -> tuple[AnswerT | None, Rejected | None, Usage]:
-    """Make one model call and read its answer: either the answer, or what to ask again."""
-    completion = await complete(spec.name, request, model, rejected, _engine=engine)
-    outcome = accept(ModelCall(spec=spec, request=request, model=model, rejected=rejected), completion)
-    if isinstance(outcome, Rejected):
+async def _answer(
+    spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, taken: list[Usage], engine: Engine
+) -> AnswerT:
+    """Return the model's answer to the first or second time of asking; what each took is appended to `taken`."""
+    rejected: Rejected | None = None
+    while True:
+        completion: Completion = await complete(spec.name, request, model, rejected, _engine=engine)
+        taken.append(completion.usage)
+        outcome = accept(ModelCall(spec=spec, request=request, model=model, rejected=rejected), completion)
+        if not isinstance(outcome, Rejected):
+            assert isinstance(outcome, spec.answer)
+            return outcome
         get_run_logger().info("%s asked again: %s", spec.name, " ".join(outcome.complaints))
-        return None, outcome, completion.usage
-    return _typed(spec, outcome), None, completion.usage
-
-
-def _typed(spec: RoleSpec[Any, AnswerT], answer: Answer) -> AnswerT:
-    assert isinstance(answer, spec.answer)
-    return answer
+        rejected = outcome

@@ -24,7 +24,7 @@ async def begin(query: str, settings: ResearchSettings, _environment: Environmen
     Raises:
         UserError: a tool, a model or a key that was chosen is not there.
     """
-    resolved = resolve(settings, _environment, configured_tools(settings, _environment))
+    resolved = resolve(settings, _environment, configured_tools(settings, _environment, query))
     check_models(resolved, _environment)
     return RunStart(
         run_id=current_run_id(),

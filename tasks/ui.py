@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
 from prefect.artifacts import (
@@ -31,7 +31,7 @@ class Display:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[Coroutine[Any, Any, None]] = []
+        self._waiting: list[Callable[[], Awaitable[object]]] = []
         self._drawing: asyncio.Task[None] | None = None
         self._bar: UUID | None = None
 
@@ -47,12 +47,11 @@ class Display:
             await asyncio.wait([self._drawing])
             if error is None:
                 self._drawing.result()
-        for drawing in self._waiting:
-            drawing.close()
 
     def label(self, settings: ResolvedSettings) -> None:
         """Tag the flow run with its profile and the reporter's model, which the UI filters by."""
-        self._later(_label(UUID(current_run_id()), {settings.profile.value, settings.models[Role.reporter].model}))
+        run_id, tags = UUID(current_run_id()), {settings.profile.value, settings.models[Role.reporter].model}
+        self._later(lambda: _label(run_id, tags))
 
     def plan(self, plan: Plan) -> None:
         """Show the plan as a table; each change of a status adds a version."""
@@ -61,25 +60,26 @@ class Display:
             for s in plan.steps
         ]
         title = f"### {plan.plan_title}"
-        self._later(_done(acreate_table_artifact(key="research-plan", description=title, table=table)))
+        self._later(lambda: acreate_table_artifact(key="research-plan", description=title, table=table))
 
     def progress(self, done: int, total: int) -> None:
         """Draw the progress bar, in steps of the plan."""
-        self._later(self._progress(100 * done / total if total else 0.0))
+        self._later(lambda: self._progress(100 * done / total if total else 0.0))
 
     def folder(self, url: str) -> None:
         """Link the folder that holds everything the run keeps."""
         link = url if "://" in url else f"file://{url}"
-        drawn = acreate_link_artifact(
-            key="research-folder", link=link, link_text=url, description="Artifacts of the run"
+        self._later(
+            lambda: acreate_link_artifact(
+                key="research-folder", link=link, link_text=url, description="Artifacts of the run"
+            )
         )
-        self._later(_done(drawn))
 
     def report(self, markdown: str) -> None:
         """Show the report."""
-        self._later(_done(acreate_markdown_artifact(key="research-report", markdown=markdown)))
+        self._later(lambda: acreate_markdown_artifact(key="research-report", markdown=markdown))
 
-    def _later(self, drawing: Coroutine[Any, Any, None]) -> None:
+    def _later(self, drawing: Callable[[], Awaitable[object]]) -> None:
         self._waiting.append(drawing)
         if self._drawing is None or self._drawing.done():
             earlier = self._drawing
@@ -89,7 +89,7 @@ class Display:
         if earlier:
             earlier.result()
         while self._waiting:
-            await self._waiting.pop(0)
+            await self._waiting.pop(0)()
 
     async def _progress(self, percent: float) -> None:
         if self._bar is None:
@@ -98,10 +98,6 @@ class Display:
             )
         else:
             await aupdate_progress_artifact(artifact_id=self._bar, progress=percent)
-
-
-async def _done(drawn: Coroutine[Any, Any, UUID]) -> None:
-    await drawn
 
 
 async def _label(flow_run_id: UUID, tags: set[str]) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import shutil
+import sys
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import docx
 import pytest
@@ -19,9 +23,10 @@ from reportlab.pdfgen.canvas import Canvas
 from fathom.errors import InvalidInput
 from fathom.models import Document
 from fathom.progress import Event, listen
-from fathom.tools.documents import DocumentsTool, check_documents, corpus
+from fathom.tools.documents import DocumentsTool, check_documents, corpus, reading
 from fathom.tools.documents.corpus import open_corpus
-from fathom.tools.documents.index import Index, fts_query
+from fathom.tools.documents.embedding import load_encoder
+from fathom.tools.documents.index import Index
 from fathom.tools.documents.python_reference import python_reference
 from fathom.tools.documents.readers import Unreadable, read_document
 from fathom.tools.documents.sections import ReadDocument, Section
@@ -275,7 +280,7 @@ async def test_what_is_left_out_is_said_and_the_index_is_kept(folder: Path, tmp_
     (folder / "moon.txt").write_text("The moon is made of basalt.", encoding="utf-8")
     [basalt] = (await DocumentsTool([str(folder)], cache, 5).run("basalt")).results
     assert (basalt.url, basalt.title) == ("docs:notes/moon.txt", "moon.txt")
-    assert len(list((cache / "documents").iterdir())) == 2
+    assert len(list((cache / "documents").iterdir())) == 1
 
 
 def test_paths_are_checked_before_the_run(folder: Path, tmp_path: Path) -> None:
@@ -301,13 +306,157 @@ def test_a_file_given_twice_counts_once_and_equal_names_are_told_apart(tmp_path:
     assert urls == {"docs:docs/a.txt", "docs:docs~2/a.txt"}
 
 
+def results(root: Path, cache: Path, *queries: str) -> list[object]:
+    corpus._opened.cache_clear()
+    index = open_corpus([str(root)], cache)
+    found = [[(index.document(m.document).url, m.hits[0].score) for m in index.search(q, 9)] for q in queries]
+    return [*found, index.skipped]
+
+
+def test_only_changed_files_are_read_again_and_the_index_is_as_if_made_anew(folder: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    queries = ("sea moon", "barnacles", "iron", "basalt")
+    results(folder, cache, *queries)
+
+    moon = folder / "moon.txt"
+    (folder / "copy.txt").unlink()  # of the two that are the same, the one that counted
+    (folder / "broken.pdf").write_bytes(pdf("Mended: the moon is made of basalt."))
+    (folder / "sub" / "iron.md").write_text("# Iron\n\nThe moon has an iron core.", encoding="utf-8")
+    changed = results(folder, cache, *queries)
+    assert changed == results(folder, tmp_path / "anew", *queries)
+    assert [url for url, _ in changed[3]] == ["docs:notes/broken.pdf"]  # type: ignore[attr-defined] # a list of pairs
+    assert changed[4] == {}
+
+    status = moon.stat()
+    moon.write_text(moon.read_text(encoding="utf-8").replace("moon", "iron"), encoding="utf-8")
+    os.utime(moon, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert results(folder, cache, *queries) == changed  # same size, same time: not even opened
+    os.utime(moon)
+    assert results(folder, cache, *queries) == results(folder, tmp_path / "third", *queries) != changed
+
+
+def test_a_damaged_index_is_made_anew(folder: Path, tmp_path: Path) -> None:
+    before = results(folder, tmp_path, "barnacles")
+    [index] = (tmp_path / "documents").iterdir()
+    index.write_bytes(b"damaged" * 1_000)
+    assert results(folder, tmp_path, "barnacles") == before
+    assert index.read_bytes().startswith(b"SQLite")
+
+
+def test_several_processes_read_what_one_reads_and_say_how_far_they_are(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = results(folder, tmp_path / "one", "sea moon", "barnacles")
+    monkeypatch.setattr(reading, "PLAIN_BYTES", 1_000)
+    monkeypatch.setattr(reading, "REPORT_EVERY", 0.0)
+    events: list[Event] = []
+    with listen(events.append):
+        assert results(folder, tmp_path / "several", "sea moon", "barnacles") == one
+    assert Event("run", "Reading documents: 2 of 5") in events
+
+
+def test_a_file_that_takes_too_long_is_left_out(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "cache"
+    results(folder, cache)
+    tides = folder / "sub" / "tides.pdf"
+    tides.write_bytes(pdf("The sea rises and falls."))
+    monkeypatch.setattr(reading, "SECONDS", 0.001)
+    [skipped] = results(folder, cache)
+    assert isinstance(skipped, dict)
+    assert "takes longer" in skipped["docs:notes/sub/tides.pdf"]
+    monkeypatch.undo()
+    assert results(folder, cache) == [skipped]  # not tried again in every run
+    os.utime(tides)
+    [skipped] = results(folder, cache)
+    assert isinstance(skipped, dict)
+    assert "docs:notes/sub/tides.pdf" not in skipped
+
+
+def test_words_near_each_other_and_what_the_best_passages_share_lift_a_passage() -> None:
+    apart = "Tides " + "and so on with this and that " * 4 + "spring."
+    near = "Spring tides " + "and so on with this and that " * 4
+    other = {f"docs:{n}": f"Nothing of the kind number {n}" for n in range(40)}
+    syzygy = {f"docs:s{n}": f"Spring tides come at syzygy, number {n}." for n in range(3)}
+
+    def found(texts: dict[str, str], query: str) -> list[str]:
+        index = Index.build({url: ReadDocument("", [Section(text)]) for url, text in texts.items()})
+        return [index.document(match.document).url for match in index.search(query, 9)]
+
+    assert found({"docs:apart": apart, "docs:near": near, **other}, "spring tides") == ["docs:near", "docs:apart"]
+    texts = {"docs:a": "Spring is a season of flowers.", "docs:b": "Spring and syzygy go together.", **syzygy, **other}
+    assert found(texts, "spring tides")[-2:] == ["docs:b", "docs:a"]
+
+
+def test_in_a_large_corpus_common_words_still_count() -> None:
+    texts = {f"docs:{n}": f"A common word and another one, number {n}." for n in range(1_500)}
+    texts |= {f"docs:other{n}": f"Nothing of the kind, number {n}." for n in range(1_600)}
+    texts |= {"docs:x": "A rare thing.", "docs:y": "A rare thing, yet a common word."}
+    index = Index.build({url: ReadDocument("", [Section(text)]) for url, text in texts.items()})
+    best = [index.document(match.document).url for match in index.search("rare common word", 2)]
+    assert best == ["docs:y", "docs:x"]
+
+
+class Encoder:
+    """Stands for a model: the sea and the moon lie in two directions, all else in a third."""
+
+    def __init__(self, name: str) -> None:
+        if name == "missing":
+            raise OSError("no such model")
+        self.encoded: list[str] = []
+
+    def encode(self, texts: list[str]) -> list[list[float]]:
+        self.encoded += texts
+        return [[float("sea" in t or "ocean" in t), float("moon" in t), 0.01] for t in texts]
+
+
+@pytest.fixture
+def _sentence_transformers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    module = ModuleType("sentence_transformers")
+    module.SentenceTransformer = Encoder  # type: ignore[attr-defined] # it stands for the library
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    load_encoder.cache_clear()
+    yield
+    load_encoder.cache_clear()
+
+
+@pytest.mark.usefixtures("_sentence_transformers")
+async def test_meaning_finds_what_words_do_not(folder: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    assert (await DocumentsTool([str(folder)], cache, 2).run("ocean")).results == []
+    found = (await DocumentsTool([str(folder)], cache, 2, "a-model").run("ocean")).results
+    assert {text.url for text in found} == {"docs:notes/copy.txt", "docs:notes/sub/tides.pdf"}
+    joined = (await DocumentsTool([str(folder)], cache, 2, "a-model").run("ocean barnacles")).results
+    assert joined[0].url == "docs:notes/sub/tides.pdf"  # close by both
+
+    (folder / "new.txt").write_text("A new text about the ocean.", encoding="utf-8")
+    load_encoder.cache_clear()
+    found = (await DocumentsTool([str(folder)], cache, 1, "a-model").run("ocean")).results
+    assert [text.url for text in found] == ["docs:notes/new.txt"]
+    encoder = load_encoder("a-model")
+    assert isinstance(encoder, Encoder)
+    assert sorted(encoder.encoded) == ["A new text about the ocean.", "ocean"]  # the others' vectors were kept
+    with pytest.raises(InvalidInput, match="no embedding model 'missing'"):
+        await DocumentsTool([str(folder)], cache, 1, "missing").run("ocean")
+
+
+async def test_without_the_extra_the_user_is_told_what_to_install(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    load_encoder.cache_clear()
+    with pytest.raises(InvalidInput, match="not installed"):
+        check_documents([], "a-model")
+    with pytest.raises(InvalidInput, match=r"fathom-research\[embed\]"):
+        await DocumentsTool([str(folder)], tmp_path / "cache", 2, "a-model").run("ocean")
+
+
 paragraphs = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=60), max_size=8).map("\n\n".join)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.builds(Section, paragraphs, st.sampled_from(["", "Heading"]), st.just(2)), max_size=4), st.text())
 def test_passages_hold_every_word_and_no_query_breaks_the_search(sections: list[Section], query: str) -> None:
-    index = Index.build(":memory:", {"docs:a": ReadDocument("A", sections)}, {})
+    index = Index.build({"docs:a": ReadDocument("A", sections)})
     text = index.document(1).text
     passages = index.passages(1)
     assert all(a.stop <= b.start for a, b in pairwise(passages))
@@ -321,14 +470,14 @@ def test_a_long_paragraph_is_cut_and_stays_searchable() -> None:
         "docs:a": ReadDocument("A", [Section(sentences)]),
         "docs:b": ReadDocument("B", [Section("x" * 50_000)]),
     }
-    index = Index.build(":memory:", documents, {})
-    assert max(p.words for p in index.passages(1)) <= 300
+    index = Index.build(documents)
+    assert max(p.words for p in index.passages(1)) <= 400
     assert max(p.stop - p.start for p in index.passages(2)) <= 4_000
     [match] = index.search("topic1234", 5)
     [hit] = match.hits
     [passage] = [p for p in index.passages(1) if p.id == hit.passage]
     assert "topic1234." in index.document(1).text[passage.start : passage.stop]
-    assert len(fts_query(sentences)) < 5_000
+    index.search(sentences, 5)  # a query of any length
 
 
 # -- the built-in corpus ------------------------------------------------------------------------------------------

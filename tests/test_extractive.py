@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.citations import cited_ids, without_citations
 from fathom.llm.base import ModelCall
 from fathom.llm.extractive import ExtractiveBackend
+from fathom.llm.extractive.reading import quotations
 from fathom.models import Document, Note, Plan, PlanStep, SourceText, StepStatus, ToolCall
 from fathom.roles import (
     COMPRESSOR,
@@ -83,6 +83,10 @@ def compress_request(
 async def note(step_id: int, texts: list[SourceText], step: str) -> Note:
     answer: CompressAnswer = await ask(COMPRESSOR, compress_request(texts, step))
     assert answer.is_useful
+    return as_note(answer, texts, step_id)
+
+
+def as_note(answer: CompressAnswer, texts: list[SourceText], step_id: int = 1) -> Note:
     return Note(step_id=step_id, artifact_file="a.json", source_ids=[t.source_id for t in texts], **answer.model_dump())
 
 
@@ -192,9 +196,10 @@ async def test_compressor_quotes_whole_sentences_within_its_room(room: int) -> N
     assert 5 <= count_words(answer.summary_title) <= 12
     assert 3 <= len(split_sentences(answer.summary)) <= 10
     raw = {text.source_id: " ".join(text.text.split()) for text in ATTRIBUTES}
-    for bullet in answer.extraction:
-        (cited,) = cited_ids(bullet)
-        assert without_citations(bullet) in raw[cited]
+    quoted = list(quotations(as_note(answer, ATTRIBUTES)))
+    assert len({text for text, _ in quoted}) == len(quoted) >= 1, "summary and bullets share no sentence"
+    for text, (cited,) in quoted:
+        assert text in raw[cited]
     assert count_tokens(answer.model_dump_json()) <= room
 
 
@@ -217,9 +222,12 @@ These attributes are looked up later. See the section on attribute lookup for mo
 """
     given_text = SourceText(source_id="Sabcdef", url="docs:a", title="Attributes", kind="document", text=text)
     answer: CompressAnswer = await ask(COMPRESSOR, compress_request([given_text]))
-    assert answer.extraction == [
-        "An attribute lookup on an instance begins with the type of the instance. It then turns to the instance's own "
-        "dictionary. [Sabcdef]"
+    assert list(quotations(as_note(answer, [given_text]))) == [
+        (
+            "An attribute lookup on an instance begins with the type of the instance. It then turns to the instance's "
+            "own dictionary.",
+            ("Sabcdef",),
+        )
     ]
 
 
@@ -276,7 +284,7 @@ async def test_critic_scores_and_follows_up_only_what_is_missing() -> None:
     assert part.follow_up_steps[0].queries
     both = [found, found.model_copy(update={"step_id": 2})]
     full: ReflectAnswer = await ask(CRITIC, request(both, QUERY))
-    assert full.sufficiency_score == 10
+    assert full.sufficiency_score >= 9
     assert full.follow_up_steps == []
 
 
@@ -309,7 +317,7 @@ async def test_report_quotes_each_sentence_once_with_its_citation() -> None:
     assert headings[0] == "In short"
     assert set(headings[1:]) <= {step.title for step in STEPS}
     assert len(headings) == len(set(headings)) >= 2
-    quoted = " ".join(without_citations(bullet) for n in notes for bullet in n.extraction)
+    quoted = " ".join(text for n in notes for text, _ in quotations(n))
     sentences = [
         part.strip()
         for text in written
@@ -332,7 +340,7 @@ async def test_section_without_new_material_says_so() -> None:
         section=outline.sections[1],
         position=1,
         notes=notes[:1],
-        written=[" ".join(bullet for bullet in notes[0].extraction)],
+        written=[" ".join([notes[0].summary, *notes[0].extraction])],
     )
     assert "add nothing" in (await ask(SECTION, request)).text
 

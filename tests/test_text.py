@@ -1,4 +1,4 @@
-"""Text tools: sentences, terms, tokens, ranking, narrowing, support."""
+"""Text tools: sentences, terms, tokens, ranking, narrowing."""
 
 import itertools
 import textwrap
@@ -14,7 +14,7 @@ from fathom.text import (
     OMISSION,
     DuplicateFilter,
     Passage,
-    best_sentences,
+    Reader,
     count_tokens,
     count_words,
     is_near_duplicate,
@@ -22,7 +22,6 @@ from fathom.text import (
     query_terms,
     rank_passages,
     split_sentences,
-    support,
     terms,
 )
 
@@ -151,12 +150,12 @@ def test_ranking_prefers_matching_passages_and_titles() -> None:
 def test_selection_keeps_to_its_budget_and_covers_the_query() -> None:
     filler = " ".join(f"The weather on day {n} was fine and the river was calm." for n in range(50))
     text = f"{filler} Copper conducts heat well. {filler} Zinc melts at 420 degrees. Copper conducts heat well."
-    picks = best_sentences("At what temperature does zinc melt, and does copper conduct?", [Passage(text)], 30)
+    picks = Reader("At what temperature does zinc melt, and does copper conduct?", [Passage(text)]).select(30)
     chosen = [pick.sentence.clean for pick in picks]
     assert "Zinc melts at 420 degrees." in chosen
     assert chosen.count("Copper conducts heat well.") == 1
     assert sum(count_tokens(sentence) + 1 for sentence in chosen) <= 30
-    assert best_sentences("zinc", [], 100) == []
+    assert Reader("zinc", []).select(100) == []
 
 
 def test_narrowing_is_identity_when_everything_fits() -> None:
@@ -194,22 +193,6 @@ def test_narrowing_gives_every_relevant_text_a_share() -> None:
     assert "says this one" in narrowed[1].text
     assert OMISSION in narrowed[1].text
     assert left_out > 0
-
-
-def test_support_sees_words_numbers_and_names() -> None:
-    reference = "The bridge was opened in 1932. It spans 503 metres across Sydney Harbour, and eight lanes cross it."
-    assert support("The bridge spans 503 metres across Sydney Harbour.", [reference]) > 0.9
-    assert support("The bridge was opened in 1932 and spans 503 metres.", ["Unrelated text.", reference]) > 0.75
-    wrong_number = support("The bridge spans 603 metres across Sydney Harbour.", [reference])
-    wrong_name = support("The bridge spans 503 metres across London Harbour.", [reference])
-    assert wrong_number < 0.8 > wrong_name
-    assert support("Bananas are rich in potassium.", [reference]) < 0.2
-    assert support("Anything.", []) == 0
-
-
-@given(st.text(max_size=80), st.lists(st.text(max_size=80), max_size=3))
-def test_support_is_a_share(claim: str, references: list[str]) -> None:
-    assert 0 <= support(claim, references) <= 1
 
 
 def test_near_duplicates_differ_in_no_number() -> None:

@@ -160,6 +160,19 @@ async def test_an_unreadable_answer_is_a_failure_of_the_vendor(vendor: Vendor, b
         await vendor.extract().run("https://example.org")
 
 
+async def test_searches_are_kept_for_other_runs_and_failures_are_not(vendor: Vendor, tmp_path: Path) -> None:
+    vendor.answers = [lambda: web.json_response({}, status=400)]
+    with pytest.raises(ToolRejected):
+        await WebSearchTool("key", vendor.url, 5, tmp_path).run("some query")
+    vendor.says({"results": [page("https://example.org/a")]})
+    first = await WebSearchTool("key", vendor.url, 5, tmp_path).run("some query")
+    assert await WebSearchTool("key", vendor.url, 5, tmp_path).run("some  query") == first
+    assert len(vendor.requests) == 2
+    await WebSearchTool("key", vendor.url, 6, tmp_path).run("some query")
+    await WebSearchTool("key", vendor.url, 5).run("some query")
+    assert len(vendor.requests) == 4
+
+
 async def test_a_bad_moment_is_waited_out(vendor: Vendor) -> None:
     busy = web.json_response({}, status=429, headers={"Retry-After": "0"})
     down = web.Response(status=502, text="<html>Bad gateway</html>")
@@ -268,8 +281,8 @@ async def test_which_tools_a_run_may_use(tmp_path: Path) -> None:
     web_tools = ["web_search", "web_extract"]
     with_docs = ResearchSettings(docs=["docs"])
     assert configured_tools(ResearchSettings(), bare) == ["documents", *artifacts]
-    assert configured_tools(ResearchSettings(), keyed) == [*web_tools, *artifacts]
-    assert configured_tools(with_docs, keyed) == ["documents", *web_tools, *artifacts]
+    assert configured_tools(ResearchSettings(), keyed) == [*web_tools, "fetch", *artifacts]
+    assert configured_tools(with_docs, keyed) == ["documents", *web_tools, "fetch", *artifacts]
     assert configured_tools(ResearchSettings(tools=["web_search", "documents"]), keyed) == ["documents", *web_tools]
 
     with pytest.raises(InvalidInput, match=r"web_saerch.*documents, web_search"):
@@ -278,7 +291,7 @@ async def test_which_tools_a_run_may_use(tmp_path: Path) -> None:
         configured_tools(ResearchSettings(tools=["web_search"]), bare)
 
     toolbox = opened(with_docs, keyed)
-    assert list(toolbox.offered) == ["documents", "web_search", *artifacts]
+    assert list(toolbox.offered) == ["documents", "web_search", "fetch", *artifacts]
     assert all(toolbox.offered.values())
     searched = [result("web_search", ("https://a.org", 0.9, False))]
     assert toolbox.follow_up(searched) == ToolCall(tool="web_extract", input="https://a.org")

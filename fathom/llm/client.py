@@ -2,33 +2,42 @@
 
 litellm speaks every provider's dialect; what it is not asked to do is retry, time out, cache or count: those are
 decided here, in one place, because its own defaults multiply.
+
+    complete   the role's model, then its fallbacks, each while the one before is not available
+      fitted     half of the request, up to four times, while it does not fit the model's window
+        patient    up to five attempts, 2, 4, 8 and 16 seconds or the provider's Retry-After apart
+          once       a free slot, a service that does not rest, a deadline
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import warnings
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import (
     ContextOverflow,
     InvalidInput,
     MissingCredential,
-    ModelError,
-    ModelRejected,
+    ModelTimeout,
+    ModelUnavailable,
     ProviderFailed,
-    RateLimited,
     Refused,
 )
 from fathom.llm.base import Completion, ModelCall
+from fathom.llm.failures import classify
 from fathom.llm.parsing import strict_schema
 from fathom.llm.pricing import cost_usd
 from fathom.llm.prompts import Message, messages
+from fathom.llm.services import MAX_RETRY_AFTER, circuit_of, slots
+from fathom.llm.shrinking import shrunk
 from fathom.models import Usage
+from fathom.progress import Event, publish
 from fathom.roles import Text
-from fathom.settings import EXTRACTIVE, Environment, ResolvedSettings, StructuredOutput
+from fathom.settings import EXTRACTIVE, Environment, ModelCallSettings, ResolvedSettings, StructuredOutput
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -37,9 +46,8 @@ __all__ = ["LiteLLMBackend", "check_models"]
 
 log = logging.getLogger(__name__)
 
-CALL_SECONDS = 120.0
-BACKOFF_SECONDS = (2.0, 4.0, 8.0, 16.0)
-MAX_RETRY_AFTER = 60.0
+RETRIES = 4
+HALVINGS = 4
 # Providers that work without a variable: a server of this machine, or credentials from a profile or an instance's role.
 KEYLESS = frozenset({"ollama", "ollama_chat", "bedrock", "sagemaker", "sagemaker_chat", "vertex_ai", "vertex_ai_beta"})
 
@@ -66,7 +74,7 @@ def check_models(settings: ResolvedSettings, environment: Environment) -> None:
         InvalidInput: litellm knows no provider for the name.
         MissingCredential: a key is missing; the message names the variable.
     """
-    models = {role_model.model for role_model in settings.models.values()} - {EXTRACTIVE}
+    models = {name for chosen in settings.models.values() for name in (chosen.model, *chosen.fallbacks)} - {EXTRACTIVE}
     if not models:
         return
     litellm = _litellm(environment)
@@ -94,55 +102,100 @@ class LiteLLMBackend:
 
     Args:
         environment: what the process was started with.
-        backoff: seconds before each further attempt at a request whose failure may pass; a provider's `Retry-After`
-            takes precedence.
+        calls: how patient it is.
     """
 
-    def __init__(self, environment: Environment, backoff: Sequence[float] = BACKOFF_SECONDS) -> None:
+    def __init__(self, environment: Environment, calls: ModelCallSettings | None = None) -> None:
         self._environment = environment
-        self._backoff = tuple(backoff)
+        self._calls = calls or ModelCallSettings()
 
     async def complete(self, call: ModelCall) -> Completion:
-        """Answer one request, trying again where the failure may pass.
+        """Answer one request, by a fallback model where the role's own is not available.
 
         Raises:
             ModelError: the last failure; see `fathom.errors` for who must react.
         """
+        # The extractive backend answers in the end anyway.
+        fallbacks = [name for name in call.model.fallbacks if name != EXTRACTIVE]
+        for model, following in zip([call.model.model, *fallbacks], [*fallbacks, None], strict=True):
+            asked = replace(call, model=call.model.model_copy(update={"model": model, "fallbacks": []}))
+            try:
+                return await self._fitted(asked)
+            except ModelUnavailable as error:
+                if following is None:
+                    raise
+                _warn(f"{error}; the {call.spec.name} asks {following} instead")
+        raise AssertionError("the last model answers or raises")
+
+    async def _fitted(self, call: ModelCall) -> Completion:
+        """Answer a request, halving it while it does not fit: the same prompt is never sent again."""
+        for _ in range(HALVINGS):
+            try:
+                return await self._patient(call)
+            except ContextOverflow as error:
+                smaller = shrunk(call.request)
+                if smaller is None:
+                    raise
+                _warn(f"{error}; the {call.spec.name} is shown half")
+                call = replace(call, request=smaller)
+        return await self._patient(call)
+
+    async def _patient(self, call: ModelCall) -> Completion:
+        """Answer a request, trying again where the failure may pass."""
         prompt = messages(call)
-        for wait in (*self._backoff, None):
+        waits = [self._calls.backoff_seconds * 2**n for n in range(RETRIES)]
+        while True:
             try:
                 return await self._once(call, prompt)
-            except ModelError as error:
-                if wait is None or not error.retryable:
+            except ModelUnavailable as error:
+                if isinstance(error, ModelTimeout):  # what takes this long is tried once more only
+                    del waits[1:]
+                wait = max(waits.pop(0), error.retry_after or 0.0) if waits else None
+                if wait is None or not error.retryable or wait > MAX_RETRY_AFTER:
                     raise
-                seconds = wait if error.retry_after is None else min(error.retry_after, MAX_RETRY_AFTER)
-                log.warning("%s; the %s tries again in %.0f s", error, call.spec.name, seconds)
-                await asyncio.sleep(seconds)
-        raise AssertionError("the last attempt returns or raises")
+                _warn(f"{error}; the {call.spec.name} tries again in {wait:.0f} s")
+                await asyncio.sleep(wait)
 
     async def _once(self, call: ModelCall, prompt: list[Message]) -> Completion:
         litellm = _litellm(self._environment)
+        async with slots(self._calls.at_once), circuit_of(self._service(litellm, call.model.model)).attempt():
+            response = await self._send(litellm, call, prompt)
+            return _completion(litellm, response, call)
+
+    def _service(self, litellm: ModuleType, model: str) -> str:
+        """Return what fails together: a model at an address."""
+        _name, provider, *_rest = litellm.get_llm_provider(model)
+        variables = self._environment.variables
+        address = variables.get(f"{provider.upper()}_BASE_URL") or variables.get(f"{provider.upper()}_API_BASE")
+        return f"{model} at {address}" if address else model
+
+    async def _send(self, litellm: ModuleType, call: ModelCall, prompt: list[Message]) -> Any:
         from openai import OpenAIError
 
         options = _structured(call, prompt)
         if call.model.temperature is not None:
             options["temperature"] = call.model.temperature
+        seconds = self._calls.seconds
         try:
-            async with asyncio.timeout(CALL_SECONDS):
-                response = await litellm.acompletion(
+            async with asyncio.timeout(seconds):
+                return await litellm.acompletion(
                     model=call.model.model,
                     max_tokens=call.model.max_tokens,
-                    timeout=CALL_SECONDS,
+                    timeout=seconds,
                     max_retries=0,
                     num_retries=0,
                     drop_params=True,
                     **options,
                 )
         except TimeoutError:
-            raise ProviderFailed(f"{call.model.model} gave no answer in {CALL_SECONDS:.0f} s.") from None
+            raise ModelTimeout(f"{call.model.model} gave no answer in {seconds:g} s.") from None
         except OpenAIError as error:
-            raise _classify(litellm, error, call.model.model) from error
-        return _completion(litellm, response, call)
+            raise classify(litellm, error, call) from error
+
+
+def _warn(message: str) -> None:
+    log.warning(message)
+    publish(Event("warning", message))
 
 
 def _structured(call: ModelCall, prompt: list[Message]) -> dict[str, Any]:
@@ -153,8 +206,6 @@ def _structured(call: ModelCall, prompt: list[Message]) -> dict[str, Any]:
     if call.model.structured_output is StructuredOutput.json_schema:
         wrapped = {"name": f"{call.spec.name}_answer", "schema": schema, "strict": True}
         return {"messages": prompt, "response_format": {"type": "json_schema", "json_schema": wrapped}}
-    import json
-
     system, *rest = prompt
     asked: Message = {
         "role": "system",
@@ -172,7 +223,9 @@ def _completion(litellm: ModuleType, response: Any, call: ModelCall) -> Completi
     if not response.choices:
         raise ProviderFailed(f"{call.model.model} answered without a choice.")
     choice = response.choices[0]
-    if choice.finish_reason == "content_filter" or getattr(choice.message, "refusal", None):
+    # litellm keeps OpenAI's `refusal` among what it does not know (1.105).
+    refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
+    if choice.finish_reason == "content_filter" or refusal:
         raise Refused(f"{call.model.model} declined to answer the {call.spec.name}.")
     usage = response.usage
     prompt_tokens, completion_tokens = usage.prompt_tokens or 0, usage.completion_tokens or 0
@@ -186,34 +239,3 @@ def _completion(litellm: ModuleType, response: Any, call: ModelCall) -> Completi
             cost_usd=cost_usd(litellm.model_cost, call.model.model, prompt_tokens, completion_tokens),
         ),
     )
-
-
-def _classify(litellm: ModuleType, error: Any, model: str) -> ModelError:
-    """Name a provider's failure by who must react. Order matters: the special cases are bad requests too."""
-    said = f"{model}: {getattr(error, 'message', error)}"[:500]
-    exceptions = litellm.exceptions
-    if isinstance(error, exceptions.ContextWindowExceededError):
-        return ContextOverflow(said)
-    if isinstance(error, exceptions.ContentPolicyViolationError):
-        return Refused(said)
-    if isinstance(error, exceptions.RateLimitError) and "insufficient_quota" not in said:
-        return RateLimited(said, retry_after=_retry_after(error))
-    terminal = (
-        exceptions.AuthenticationError,
-        exceptions.PermissionDeniedError,
-        exceptions.NotFoundError,
-        exceptions.RateLimitError,
-        exceptions.BadRequestError,
-        exceptions.UnprocessableEntityError,
-    )
-    if isinstance(error, terminal):
-        return ModelRejected(said, next_step="check the model's name, its key and the account's quota: fathom doctor")
-    return ProviderFailed(said, retry_after=_retry_after(error))
-
-
-def _retry_after(error: Any) -> float | None:
-    headers = getattr(error, "litellm_response_headers", None) or getattr(
-        getattr(error, "response", None), "headers", {}
-    )
-    value = headers.get("retry-after", "") if headers else ""
-    return float(value) if value.replace(".", "", 1).isdigit() else None

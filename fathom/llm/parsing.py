@@ -11,9 +11,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from fathom.citations import without_addresses
 from fathom.errors import AnswerInvalid
 from fathom.llm.base import Completion, ModelCall, Rejected
 from fathom.roles import Answer, Text
+from fathom.settings import EXTRACTIVE
 
 __all__ = ["accept", "strict_schema"]
 
@@ -39,6 +41,9 @@ def accept(call: ModelCall, completion: Completion) -> Answer | Rejected:
     else:
         try:
             answer = _parse(call, text)
+            # The extractive backend quotes, and a quotation stays as it is.
+            if not call.spec.addresses and call.model.model != EXTRACTIVE:
+                answer = type(answer).model_validate(_without_addresses(answer.model_dump()))
         except ValueError as error:
             complaints, fatal = _describe(error), True
     if answer is not None:
@@ -77,6 +82,14 @@ def _parse(call: ModelCall, text: str) -> Answer:
             return kind.model_validate(repaired)
         except ValidationError:
             raise error from None
+
+
+def _without_addresses(data: Any) -> Any:
+    if isinstance(data, str):
+        return without_addresses(data)
+    if isinstance(data, dict):
+        return {name: _without_addresses(value) for name, value in data.items()}
+    return [_without_addresses(item) for item in data] if isinstance(data, list) else data
 
 
 def _describe(error: ValueError) -> list[str]:

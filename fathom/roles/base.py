@@ -59,6 +59,7 @@ class RoleSpec(Generic[RequestT, AnswerT]):
         answer: type of the answer. Prose is `Text`: it goes to and fro without JSON around it.
         mend: repairs what needs no model: cuts what is too long, drops ids that were never given.
         check: the rules, on the mended answer.
+        addresses: whether an answer may hold web addresses: only where no reader sees it, as the input of a tool.
         schema: the answer's JSON schema for this request; tighter than the type where the request knows more.
     """
 
@@ -68,6 +69,7 @@ class RoleSpec(Generic[RequestT, AnswerT]):
     answer: type[AnswerT]
     mend: Callable[[RequestT, AnswerT], AnswerT] = _unchanged
     check: Callable[[RequestT, AnswerT], list[Complaint]] = _no_complaints
+    addresses: bool = False
     schema: Callable[[RequestT], dict[str, Any]] | None = None
 
 

@@ -6,12 +6,13 @@ from typing import Annotated
 
 from pydantic import Field
 
+from fathom.citations import without_citations
 from fathom.models import Contradiction, Gap, Note, Plan, PlanStep, Reflection, StepStatus
-from fathom.roles.base import Answer, Complaint, Request, RoleSpec
+from fathom.roles.base import Answer, AnswerT, Complaint, Request, RoleSpec
 from fathom.roles.planner import PlannedStep, plan_complaints
 from fathom.settings import Role
 
-__all__ = ["CRITIC", "GapAnswer", "ReflectAnswer", "ReflectRequest", "StepVerdict"]
+__all__ = ["CRITIC", "ContradictionAnswer", "GapAnswer", "ReflectAnswer", "ReflectRequest", "StepVerdict"]
 
 
 class ReflectRequest(Request):
@@ -83,13 +84,28 @@ class ReflectAnswer(Answer):
 
 
 def _mend(request: ReflectRequest, answer: ReflectAnswer) -> ReflectAnswer:
-    known = {str(step.step_id) for step in request.plan.steps}
+    """Drop steps and sources that were never given; what is no statement about sources cites none."""
+    steps = {str(step.step_id) for step in request.plan.steps}
+    known = {source_id for note in request.notes for source_id in note.source_ids}
     return answer.model_copy(
         update={
-            "step_statuses": [v for v in answer.step_statuses if str(v.step_id) in known],
-            "follow_up_steps": answer.follow_up_steps[: request.max_follow_ups],
+            "step_statuses": [v for v in answer.step_statuses if str(v.step_id) in steps],
+            "gaps": [_uncited(gap, "description", "suggested_query") for gap in answer.gaps],
+            "contradictions": [
+                _uncited(found, "claim_a", "claim_b").model_copy(
+                    update={"source_ids": [i for i in found.source_ids if i in known]}
+                )
+                for found in answer.contradictions
+            ],
+            "follow_up_steps": [
+                _uncited(step, "title", "description") for step in answer.follow_up_steps[: request.max_follow_ups]
+            ],
         }
     )
+
+
+def _uncited(answer: AnswerT, *fields: str) -> AnswerT:
+    return answer.model_copy(update={name: without_citations(getattr(answer, name)).strip() for name in fields})
 
 
 def _check(_request: ReflectRequest, answer: ReflectAnswer) -> list[Complaint]:

@@ -109,4 +109,5 @@ PLANNER = RoleSpec(
     answer=PlanAnswer,
     mend=_mend,
     check=lambda _request, answer: plan_complaints(answer.steps),
+    addresses=True,
 )

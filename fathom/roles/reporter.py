@@ -83,12 +83,13 @@ def _mend_outline(request: OutlineRequest, answer: OutlineAnswer) -> OutlineAnsw
     seen: set[str] = set()
     sections: list[OutlinedSection] = []
     for section in answer.sections[:MAX_SECTIONS]:
-        heading = section.heading.strip().lstrip("#").strip()
+        heading = without_citations(section.heading).strip().lstrip("#").strip()
         if heading and heading.casefold() not in seen:
             seen.add(heading.casefold())
             steps = [i for i in section.step_ids if str(i) in known]
             sections.append(section.model_copy(update={"heading": heading, "step_ids": steps}))
-    return answer.model_copy(update={"sections": sections})
+    title = without_citations(answer.title).strip() or answer.title
+    return answer.model_copy(update={"title": title, "sections": sections})
 
 
 def _check_outline(_request: OutlineRequest, answer: OutlineAnswer) -> list[Complaint]:

@@ -84,5 +84,6 @@ RESEARCHER = RoleSpec(
     answer=ResearchAnswer,
     mend=_mend,
     check=_check,
+    addresses=True,
     schema=_schema,
 )

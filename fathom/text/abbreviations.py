@@ -23,8 +23,8 @@ jahrtausend klasse auflage platz stock jh geburtstag weltkrieg
 
 ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
 """Never the end of a sentence, whatever follows."""
-BEFORE_NUMBER = frozenset(("no", "p", "art", "nr", "abs", "kap", "bd"))
-"""Not the end of a sentence before a number: "No. 5"."""
+BEFORE_NUMBER = frozenset(("no", "p", "art", "nr", "abs", "kap", "bd", "c", "b", "d", "r", "fl"))
+"""Not the end of a sentence before a number: "No. 5", "(c. 1434 - d. 1510)"."""
 ORDINAL_NOUNS = frozenset(_ORDINAL_NOUNS.split())
 """What follows a German ordinal: "19. Jahrhundert"."""
 STARTERS = frozenset(_STARTERS.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from fathom.text.terms import query_terms
@@ -28,13 +29,24 @@ class DuplicateFilter:
     def add(self, sentence: str) -> bool:
         """Remember a sentence; False, and nothing is remembered, if it nearly repeats one."""
         found, numbers = frozenset(query_terms(sentence)), _numbers(sentence)
-        near = {i for term in found for i in self._holding.get(term, ())}
+        telling = _telling(found)
+        near = {i for term in telling for i in self._holding.get(term, ())}
         if any(_same(found, self._kept[i][0]) and numbers == self._kept[i][1] for i in near):
             return False
-        for term in found:
+        for term in telling:
             self._holding.setdefault(term, []).append(len(self._kept))
         self._kept.append((found, numbers))
         return True
+
+
+def _telling(found: frozenset[str]) -> list[str]:
+    """Return as many of a sentence's terms as every near duplicate must share one of; long ones first, being rarer.
+
+    Prefix filtering (Chaudhuri et al., 2006): sets that share at least `o` elements share one among the first
+    `size - o + 1` of each in any common order.
+    """
+    least = math.ceil(SHARED * math.ceil(LENGTHS * len(found)))
+    return sorted(found, key=lambda term: (-len(term), term))[: len(found) - least + 1]
 
 
 def _numbers(text: str) -> frozenset[str]:

@@ -13,7 +13,7 @@ from fathom.text.tokens import count_tokens
 __all__ = ["OMISSION", "Narrowed", "narrow"]
 
 OMISSION = "[...]"
-PASSAGE_TOKENS = 150
+PASSAGE_BYTES = 600  # about 150 tokens of English
 MAX_INDENT = 40
 SHARE = 0.85  # a text's next passage counts for so much less with each one taken, so that others get their turn
 _GAP = f"\n\n{OMISSION}\n\n"
@@ -64,18 +64,23 @@ def _pieces(number: int, text: str) -> list[_Piece]:
     """Cut a text into passages of whole sentences; a heading begins one."""
     pieces: list[_Piece] = []
     held: list[Sentence] = []
-    tokens = 0
+    size = 0
     for sentence in split_sentences(text):
-        cost = count_tokens(sentence.text) + 1
+        cost = len(sentence.text) if sentence.text.isascii() else len(sentence.text.encode("utf-8", "replace"))
         heading = sentence.kind == "heading" and any(s.kind != "heading" for s in held)
-        if held and (tokens + cost > PASSAGE_TOKENS or heading):
-            pieces.append(_Piece(number, _line_start(text, held[0].start), held[-1].end, tokens))
-            held, tokens = [], 0
+        if held and (size + cost > PASSAGE_BYTES or heading):
+            pieces.append(_piece(number, text, held))
+            held, size = [], 0
         held.append(sentence)
-        tokens += cost
+        size += cost
     if held:
-        pieces.append(_Piece(number, _line_start(text, held[0].start), held[-1].end, tokens))
+        pieces.append(_piece(number, text, held))
     return pieces
+
+
+def _piece(number: int, text: str, held: Sequence[Sentence]) -> _Piece:
+    start, end = _line_start(text, held[0].start), held[-1].end
+    return _Piece(number, start, end, count_tokens(text[start:end]) + 1)
 
 
 def _line_start(text: str, start: int) -> int:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.text.terms import query_terms, terms
 
-__all__ = ["Bm25", "Passage", "Query", "rank_passages", "term_weights"]
+__all__ = ["K1", "TITLE_WEIGHT", "B", "Passage", "Query", "rank_passages", "term_weights"]
 
 K1 = 1.2
 B = 0.5
@@ -30,27 +30,6 @@ class Passage(NamedTuple):
     title: str = ""
 
 
-class Bm25:
-    """Term statistics of a list of texts."""
-
-    def __init__(self, counts: Iterable[Counter[str]]) -> None:
-        self.counts = list(counts)
-        self.lengths = [sum(count.values()) for count in self.counts]
-        self.mean = sum(self.lengths) / len(self.lengths) if any(self.lengths) else 1.0
-        self.frequency = Counter(term for count in self.counts for term in count)
-
-    def idf(self, term: str) -> float:
-        """Inverse document frequency, positive also for a term that is in every text."""
-        found = self.frequency[term]
-        return math.log(1 + (len(self.counts) - found + 0.5) / (found + 0.5))
-
-    def parts(self, index: int, idf: Mapping[str, float]) -> dict[str, float]:
-        """Return what each term of the query adds to the score of one text."""
-        count = self.counts[index]
-        norm = K1 * (1 - B + B * self.lengths[index] / self.mean)
-        return {t: w * count[t] * (K1 + 1) / (count[t] + norm) for t, w in idf.items() if t in count}
-
-
 def term_weights(query: Query) -> dict[str, float]:
     """Return the terms of a query with their weights, 1 each where the query is given in words."""
     return dict.fromkeys(query_terms(query), 1.0) if isinstance(query, str) else dict(query)
@@ -58,12 +37,21 @@ def term_weights(query: Query) -> dict[str, float]:
 
 def rank_passages(query: Query, passages: Sequence[Passage]) -> list[float]:
     """Return the score of each passage, 0 where it shares no term with the query."""
-    counts = []
+    weights = term_weights(query)
+    counts: list[Counter[str]] = []
+    lengths: list[int] = []
     for passage in passages:
-        count = Counter(terms(passage.text))
-        for term in terms(passage.title):
-            count[term] += TITLE_WEIGHT
-        counts.append(count)
-    bm25 = Bm25(counts)
-    idf = {term: weight * bm25.idf(term) for term, weight in term_weights(query).items()}
-    return [sum(bm25.parts(i, idf).values()) for i in range(len(counts))]
+        found, title = terms(passage.text), terms(passage.title)
+        counts.append(Counter(term for term in (*found, *title * TITLE_WEIGHT) if term in weights))
+        lengths.append(len(found) + TITLE_WEIGHT * len(title))
+    mean = sum(lengths) / len(lengths) if any(lengths) else 1.0
+    frequency = Counter(term for count in counts for term in count)
+    idf = {
+        term: weight * math.log(1 + (len(counts) - frequency[term] + 0.5) / (frequency[term] + 0.5))
+        for term, weight in weights.items()
+    }
+    scores = []
+    for count, length in zip(counts, lengths, strict=True):
+        norm = K1 * (1 - B + B * length / mean)
+        scores.append(sum(idf[term] * n * (K1 + 1) / (n + norm) for term, n in count.items()))
+    return scores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["STOP_WORDS"]
+__all__ = ["ENGLISH", "GERMAN", "STOP_WORDS"]
 
 _ENGLISH = """
 a about above after again against all also am an and any are aren't as at be because been before being below between
@@ -19,10 +19,13 @@ aber als am an auch auf aus bei bin bis bist da damit dann das dass dem den der 
 diesen dieser dieses doch dort du durch ein eine einem einen einer eines er es für gegen hat hatte hatten ich ihr ihre
 im in ist ja jede jeder jedes kann kein keine mit nach nicht noch nun nur ob oder ohne sehr sein seine sich sie sind
 so soll sowie über um und uns unter vom von vor war waren warum was wegen weil wenn wer werden wie wir wird wo wurde
-wurden zu zum zur zwischen
+wurden zu zum zur zwischen viel viele vielen wann welche welchem welchen welcher welches wem wen wessen woher wohin
+wieviel etwa dass daß
 """
 _ASKING = """
 describe explain know please tell understand want
 """
-STOP_WORDS = frozenset((_ENGLISH + _GERMAN + _ASKING).split())
+ENGLISH = frozenset(_ENGLISH.split())
+GERMAN = frozenset(_GERMAN.split())
+STOP_WORDS = ENGLISH | GERMAN | frozenset(_ASKING.split())
 """Lowercase, before stemming and before accents are folded."""

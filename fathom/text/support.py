@@ -5,9 +5,10 @@ It sees missing words, names and numbers; it cannot see that a text says the opp
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, takewhile
 
 from fathom.text.sentences import split_sentences
 from fathom.text.stopwords import STOP_WORDS
@@ -15,38 +16,36 @@ from fathom.text.terms import query_terms, terms
 
 __all__ = ["support"]
 
-SENTENCES = 3  # most sentences of a text that may support one claim together
-PAIRS = 0.25  # weight of neighbouring terms found as neighbours
-NUMBER, NAME = 2.0, 1.6  # weights of a claim's numbers and names; other words have 1
+PASSAGE_TERMS = 150  # in a longer stretch of text any claim finds its words by chance
+NUMBER, NAME = 1.5, 1.3  # weights of a claim's numbers and names, which nothing else can say; other words have 1
+PAIRS = 0.05  # weight of neighbours in the claim that are neighbours in a reference
+RELATED = (
+    0.7  # credit for a word of the same family, such as `explains` for `explanation`, by the share they have in common
+)
+PREFIX, SHARE = 4, 0.6  # letters and share of the longer word that make a family
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+")
 
 
 def support(claim: str, references: Sequence[str]) -> float:
-    """Return how far the best window of the references covers a claim, from 0 to 1.
+    """Return how far the references together cover a claim, from 0 to 1; another reference never lowers it.
 
-    The window is up to three sentences long. Covered is a term that the window holds; numbers and names weigh more
-    than other words, function words nothing. A quarter of the score is for pairs of terms in the claim's order.
+    Of each reference counts the passage of about 150 terms that covers most. Numbers and names weigh more than other
+    words, function words nothing. A twentieth of the score is for pairs of neighbours in the claim.
     """
     weights = _weights(claim)
     if not weights:
         return 0.0
-    pairs = _pairs(_sequence(claim))
-    total = sum(weights.values())
-    best = 0.0
-    for words in _windows(references):
-        held = set(words)
-        covered = sum(weight for term, weight in weights.items() if term in held) / total
-        if covered <= best:
-            continue
-        together = len(pairs & _pairs(words)) / len(pairs) if pairs else covered
-        best = max(best, (1 - PAIRS) * covered + PAIRS * together)
-    return min(best, 1.0)
-
-
-def _sequence(text: str) -> list[str]:
-    """Return the topical terms of a text in reading order, repeated ones too."""
-    topical = set(query_terms(text))
-    return [term for term in terms(text) if term in topical]
+    covered: dict[str, float] = {}
+    pairs = set(pairwise(terms(claim)))
+    found: set[tuple[str, str]] = set()
+    for reference in references:
+        sentences = [terms(sentence.text) for sentence in split_sentences(reference)]
+        for term, degree in _best_passage(weights, sentences).items():
+            covered[term] = max(covered.get(term, 0.0), degree)
+        found.update(pair for words in sentences for pair in pairwise(words) if pair in pairs)
+    share = _weighed(covered, weights) / sum(weights.values())
+    together = len(found) / len(pairs) if pairs else share
+    return min(1.0, (1 - PAIRS) * share + PAIRS * together)
 
 
 def _weights(claim: str) -> dict[str, float]:
@@ -54,16 +53,41 @@ def _weights(claim: str) -> dict[str, float]:
     return {t: NUMBER if t[0].isdigit() else NAME if t in names else 1.0 for t in query_terms(claim)}
 
 
-def _windows(references: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the topical terms of every run of one to three sentences."""
-    for reference in references:
-        sentences = [_sequence(sentence.text) for sentence in split_sentences(reference)]
-        for start in range(len(sentences)):
-            window: list[str] = []
-            for sentence in sentences[start : start + SENTENCES]:
-                window = window + sentence
-                yield window
+def _weighed(covered: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    return sum(weight * covered.get(term, 0.0) for term, weight in weights.items())
 
 
-def _pairs(words: list[str]) -> set[tuple[str, str]]:
-    return set(itertools.pairwise(words))
+def _best_passage(weights: Mapping[str, float], sentences: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Return which terms the best run of sentences covers, each with its degree."""
+    families: dict[str, list[str]] = defaultdict(list)
+    for term in weights:
+        if len(term) > PREFIX and not term[0].isdigit():
+            families[term[:PREFIX]].append(term)
+    degrees = [_covered(weights, families, words) for words in sentences]
+    best: dict[str, float] = {}
+    for first in (i for i, degree in enumerate(degrees) if degree):
+        passage: dict[str, float] = {}
+        length = 0
+        for i in range(first, len(sentences)):
+            length += len(sentences[i])
+            if i > first and length > PASSAGE_TERMS:
+                break
+            for term, value in degrees[i].items():
+                passage[term] = max(passage.get(term, 0.0), value)
+        if _weighed(passage, weights) > _weighed(best, weights):
+            best = passage
+    return best
+
+
+def _covered(
+    weights: Mapping[str, float], families: Mapping[str, Sequence[str]], words: Sequence[str]
+) -> dict[str, float]:
+    """Return the degree to which a sentence has each term: 1, or less for a word of the same family."""
+    covered = {word: 1.0 for word in words if word in weights}
+    for word in words:
+        for term in families.get(word[:PREFIX], ()) if word not in covered else ():
+            common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, term, strict=False)))
+            share = common / max(len(word), len(term))
+            if share >= SHARE:
+                covered[term] = max(covered.get(term, 0.0), RELATED * share)
+    return covered

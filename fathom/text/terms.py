@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import Literal
 
-from fathom.text.stopwords import STOP_WORDS
+from fathom.text.stopwords import ENGLISH, GERMAN, STOP_WORDS
 
-__all__ = ["count_words", "query_terms", "terms", "word_terms"]
+__all__ = ["Language", "count_words", "is_cjk", "is_particle", "language_of", "query_terms", "terms", "word_terms"]
+
+Language = Literal["english", "german"]
+"""Whose endings are taken off. Writing without endings, such as Chinese, is the same in both."""
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
 _WORD = re.compile(rf"\d+(?:[.,]\d+)*|[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+(?:['’](?:(?![{_CJK}])[^\W_])+)*")
@@ -23,31 +28,51 @@ _PHRASAL = re.compile(
     r"\b(look|set|start|clean|back|build|roll|shut|break|log)(?:s|ed|ing|ting)? (up|down|back|in|out)\b"
 )
 # The `with` of "with statements" is a name; as a word of its own it would be a stop word.
-_CONSTRUCT = re.compile(
-    r"\b(and|as|for|from|if|in|is|not|or|while|with)[\"'”’`]?\s+(statement|clause|loop|keyword|operator|expression|block)"
-)
+_CONSTRUCTS = ("statement", "clause", "loop", "keyword", "operator", "expression", "block")
+_CONSTRUCT = re.compile(rf"\b(and|as|for|from|if|in|is|not|or|while|with)[\"'”’`]?\s+({'|'.join(_CONSTRUCTS)})")
 # Pairs that the stemmer throws together although they name different things.
 _KEPT_APART = {
     "exception": "exception", "exceptions": "exception", "university": "university", "universities": "university",
     "news": "news", "policy": "policy", "policies": "policy", "organ": "organ", "organs": "organ",
     "general": "general", "generally": "general", "numerous": "numerous", "capitalism": "capitalism",
 }  # fmt: skip
+# Chinese particles and question words: a pair with one of them is about nothing.
+_PARTICLE = re.compile("[的了吗呢么哪谁吧是]")
 _STOP_FOLDED: frozenset[str]
 _local = threading.local()  # a Stemmer keeps state and must not be shared between threads
 
 
-def terms(text: str) -> list[str]:
+def terms(text: str, language: Language = "english") -> list[str]:
     """Return the terms of a text in reading order."""
-    return [term for word in _words(text) for term in word_terms(word)]
+    return [term for word in _words(text) for term in word_terms(word, language)]
 
 
-def query_terms(query: str) -> list[str]:
+def query_terms(query: str, language: Language = "english") -> list[str]:
     """Return the terms of a query that carry its topic, each once, in order.
 
     A query of nothing but stop words keeps them.
     """
-    topical = [term for word in _words(query) if word not in _STOP_FOLDED for term in word_terms(word)]
-    return list(dict.fromkeys(topical or terms(query)))
+    topical = [term for word in _words(query) if word not in _STOP_FOLDED for term in word_terms(word, language)]
+    topical = [term for term in topical if not _PARTICLE.search(term)]
+    return list(dict.fromkeys(topical or terms(query, language)))
+
+
+def is_cjk(term: str) -> bool:
+    """Whether a term is of writing without spaces."""
+    return bool(_IS_CJK.match(term))
+
+
+def is_particle(term: str) -> bool:
+    """Whether a term has a Chinese particle or question word in it."""
+    return bool(_PARTICLE.search(term))
+
+
+def language_of(texts: Iterable[str]) -> Language:
+    """Return the language of some texts, told by the function words in the first 2,000 characters of each."""
+    words = [word for text in texts for word in _words(text[:2_000])]
+    german = sum(word in _GERMAN_ONLY for word in words)
+    english = sum(word in _ENGLISH_ONLY for word in words)
+    return "german" if german > english else "english"
 
 
 def count_words(text: str) -> int:
@@ -56,19 +81,21 @@ def count_words(text: str) -> int:
 
 
 @lru_cache(maxsize=100_000)
-def word_terms(word: str) -> tuple[str, ...]:
+def word_terms(word: str, language: Language = "english") -> tuple[str, ...]:
     """Return the terms of one folded word: its stem, its number, or the character pairs of a CJK run."""
     if word[0].isdigit() and not word.isalnum():
         return (_THOUSANDS.sub("", word),)
     if _IS_CJK.match(word):
         return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
-    return (_stem(word.split("'", maxsplit=1)[0] or word),)
+    return (_stem(word.split("'", maxsplit=1)[0] or word, language),)
 
 
 def _words(text: str) -> list[str]:
     folded = text.lower() if text.isascii() else _fold(text)
     folded = folded.replace("with the exception of", "except")  # says nothing about exceptions
-    folded = _CONSTRUCT.sub(r"\1\2 \2", _PHRASAL.sub(r"\1\2", folded))
+    folded = _PHRASAL.sub(r"\1\2", folded)
+    if any(noun in folded for noun in _CONSTRUCTS):  # far quicker than the pattern, which begins with common words
+        folded = _CONSTRUCT.sub(r"\1\2 \2", folded)
     return (_ASCII_WORD if text.isascii() else _WORD).findall(folded)
 
 
@@ -78,15 +105,19 @@ def _fold(text: str) -> str:
     return _ACCENTED.sub(lambda m: unicodedata.normalize("NFKD", m[0])[0], text)
 
 
-def _stem(word: str) -> str:
-    if word in _KEPT_APART:
+def _stem(word: str, language: Language) -> str:
+    if word in _KEPT_APART and language == "english":
         return _KEPT_APART[word]
-    stemmer = getattr(_local, "stemmer", None)
+    stemmer = getattr(_local, language, None)
     if stemmer is None:
         import Stemmer
 
-        stemmer = _local.stemmer = Stemmer.Stemmer("english")
+        stemmer = Stemmer.Stemmer(language)
+        setattr(_local, language, stemmer)
     return str(stemmer.stemWord(word))
 
 
 _STOP_FOLDED = frozenset(_fold(word) for word in STOP_WORDS)
+_GERMAN_FOLDED = frozenset(_fold(word) for word in GERMAN)
+_ENGLISH_ONLY = _STOP_FOLDED - _GERMAN_FOLDED
+_GERMAN_ONLY = _GERMAN_FOLDED - frozenset(_fold(word) for word in ENGLISH)

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["clean_line", "clean_text"]
+from fathom.citations import without_addresses
+
+__all__ = ["clean_line", "clean_text", "clean_title"]
 
 # An embedded image is hundreds of thousands of characters that say nothing. Its payload may be wrapped over lines.
 _DATA_URI = re.compile(
     r"\bdata:(?:[\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+(?:=[\w.+-]+)?)*,[^\s\"'<>()\[\]]*(?:\s+[A-Za-z0-9+/=]{60,})*", re.I
 )
 _EMPTY_IMAGE = re.compile(r"!\[([^\[\]\n]*)\]\(\s*\)")
-# Control characters, lone surrogates (JSON can carry them, UTF-8 cannot), zero-width spaces and byte-order marks.
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u200b\ufeff]")
+# Control characters, lone surrogates (JSON can carry them, UTF-8 cannot), and what hides or reorders text:
+# soft hyphens, zero-width spaces, bidirectional marks and overrides, byte-order marks, annotations, tags, selectors.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff"
+    r"\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef]"
+)
+# Persian, Indic scripts and emoji are spelled with joiners; after a Latin letter they only hide.
+_IDLE_JOINERS = re.compile(r"(?:(?<=[\x00-\u024f])|\A)[\u200c\u200d]+")
 
 
 def clean_text(text: str) -> str:
-    """Return the text without embedded files and control characters, its lines ended by newlines."""
+    """Return the text without embedded files, control and hidden characters, its lines ended by newlines."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
-    return _EMPTY_IMAGE.sub(r"\1", _DATA_URI.sub("", _UNPRINTABLE.sub("", text))).strip("\n")
+    text = _IDLE_JOINERS.sub("", _UNPRINTABLE.sub("", text))
+    return _EMPTY_IMAGE.sub(r"\1", _DATA_URI.sub("", text)).strip("\n")
 
 
 def clean_line(text: str) -> str:
     """Return the text on one line: for titles, names and messages."""
     return " ".join(clean_text(text).split())
+
+
+def clean_title(text: str) -> str:
+    """Return a page's title on one line, of 300 characters at most: it is shown to readers, so it leads nowhere."""
+    return clean_line(without_addresses(clean_line(text)))[:300].rstrip()

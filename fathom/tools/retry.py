@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from fathom.errors import ToolError, ToolTimeout
 
-__all__ = ["retrying"]
+__all__ = ["retrying", "seconds_to_wait"]
 
 ATTEMPTS = 3
 ATTEMPT_SECONDS = 30.0
@@ -43,3 +45,17 @@ async def _in_time(attempt: Callable[[], Awaitable[T]]) -> T:
             return await attempt()
     except TimeoutError as error:
         raise ToolTimeout(f"No answer within {ATTEMPT_SECONDS:g} seconds.") from error
+
+
+def seconds_to_wait(retry_after: str | None) -> float | None:
+    """Read a Retry-After header, which is a number of seconds or a date; None when it is neither."""
+    if not retry_after:
+        return None
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):  # no date, or one without a time zone
+        return None

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.tools.clean import clean_line
+from fathom.tools.retry import seconds_to_wait
 
 if TYPE_CHECKING:
     import httpx
@@ -72,11 +71,11 @@ def _failure(status: int, detail: str, retry_after: str | None) -> ToolError:
     if status in _CREDENTIAL:
         return ToolRejected(message, next_step="check TAVILY_API_KEY and the limits of its plan")
     if status == 429:
-        return ToolRateLimited(message, retry_after=_seconds(retry_after))
+        return ToolRateLimited(message, retry_after=seconds_to_wait(retry_after))
     if status == 408:
         return ToolTimeout(message)
     if status >= 500:
-        return ToolUnavailable(message, retry_after=_seconds(retry_after))
+        return ToolUnavailable(message, retry_after=seconds_to_wait(retry_after))
     return ToolRejected(message)
 
 
@@ -87,17 +86,3 @@ def _detail(response: httpx.Response) -> str:
         return ""
     text = detail.get("error") if isinstance(detail, dict) else detail
     return clean_line(text)[:200] if isinstance(text, str) else ""
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    """Read Retry-After, which is a number of seconds or a date."""
-    if not retry_after:
-        return None
-    try:
-        return max(0.0, float(retry_after))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):  # no date, or one without a time zone
-        return None

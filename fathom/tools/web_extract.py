@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from fathom.errors import ToolRejected, ToolUnavailable
 from fathom.models import SourceText, ToolCall, ToolFailure, ToolOutput, ToolResult
 from fathom.sources import canonical_url, source_ids
-from fathom.tools.clean import clean_line, clean_text
+from fathom.tools.clean import clean_line, clean_text, clean_title
 from fathom.tools.retry import retrying
 from fathom.tools.tavily_client import is_page, tavily_client
 
@@ -85,4 +85,4 @@ def _texts(pages: Sequence[_Page]) -> list[SourceText]:
 def _title(page: _Page, text: str) -> str:
     """Return the page's title, or its first heading where the vendor gives none."""
     heading = next((line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")), "")
-    return clean_line(page.title or heading)
+    return clean_title(page.title or heading)

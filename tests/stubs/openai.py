@@ -1,7 +1,8 @@
 """The OpenAI chat-completions protocol, and the ways in which a model fails.
 
 Behaviours with an answer: ok, `untidy_json` (a fence and a trailing comma: can be mended), `broken_json` (cannot),
-truncated, refusal, empty, `no_choices`. Errors: see `_ERRORS`. The server knows two more, hang and drop.
+truncated, refusal, empty, `no_choices`, `no_usage`, `html` (a gateway's page with status 200). Errors: see `_ERRORS`.
+The server knows two more, hang and drop.
 """
 
 from __future__ import annotations
@@ -53,10 +54,12 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
         behaviour = "context_limit"
     if behaviour in _ERRORS:
         return _error(behaviour, settings)
+    if behaviour == "html":
+        return Reply(200, "<html><body>Please sign in to the network.</body></html>")
     text = answer(Prompt(body), settings)
     refusal, finish = None, "stop"
     match behaviour:
-        case "ok" | "no_choices":
+        case "ok" | "no_choices" | "no_usage":
             pass
         case "broken_json":
             text = "My answer is " + re.sub(r'[":,\[\]{}]', "", text)
@@ -82,6 +85,8 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
         "choices": [] if behaviour == "no_choices" else [choice],
         "usage": usage,
     }
+    if behaviour == "no_usage":
+        del payload["usage"]
     return Reply(200, payload, usage=usage)
 
 

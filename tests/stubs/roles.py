@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from tests.stubs.obedience import obey
 from tests.stubs.reading import Prompt
 from tests.stubs.settings import Settings
 
@@ -17,6 +18,8 @@ KINDS = ("figures", "evidence", "review", "survey", "data", "reports", "findings
 
 def answer(prompt: Prompt, settings: Settings) -> str:
     """Answer a prompt: JSON where a schema is given, else prose."""
+    if settings.attacker and (obeyed := obey(prompt, settings.attacker)) is not None:
+        return obeyed
     if prompt.role == "section":
         return _section(prompt)
     script = _SCRIPTS.get(prompt.role)

@@ -55,12 +55,14 @@ class Stubs:
     Attributes:
         settings: may be changed at any time.
         requests: all so far, in order of arrival.
+        fetched: paths of the planted pages asked for.
         url: address of the Tavily stub; the model's is `llm_url`.
     """
 
     def __init__(self, settings: Settings | None = None, log: Path | None = None, port: int = 0) -> None:
         self.settings = settings or Settings()
         self.requests: list[Record] = []
+        self.fetched: list[str] = []
         self.url = ""
         self._log = log
         self._port = port
@@ -68,6 +70,7 @@ class Stubs:
         app.router.add_post("/v1/chat/completions", self._llm)
         app.router.add_post("/search", self._search)
         app.router.add_post("/extract", self._extract)
+        app.router.add_get("/planted/{name}", self._planted)
         # Without cancellation the answer to a killed client would count as written.
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
 
@@ -123,6 +126,11 @@ class Stubs:
     async def _extract(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, "extract")
 
+    async def _planted(self, request: web.Request) -> web.StreamResponse:
+        self.fetched.append(request.path)
+        page = self.settings.planted.get(f"{self.url}{request.path_qs}")
+        return web.Response(text=page or "", status=200 if page else 404, content_type="text/html")
+
     async def _serve(self, request: web.Request, kind: str) -> web.StreamResponse:
         record = self._begin(kind, await request.json())
         await asyncio.sleep(self.settings.llm_delay if kind == "llm" else self.settings.search_delay)
@@ -158,7 +166,7 @@ class Stubs:
             fingerprint=hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
             body=body,
             started=time.monotonic(),
-            behaviour=self.settings.next_behaviour(role),
+            behaviour=self.settings.next_behaviour(role, str(body.get("model", ""))),
         )
         self.requests.append(record)
         self._write(record.event("start"))

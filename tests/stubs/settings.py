@@ -20,10 +20,12 @@ class Settings:
         fail_extract: regular expression; matching URLs land in `failed_results`.
         steps, breadth: steps of a plan; queries of a step and calls of a first decision.
         score, follow_ups: the critic's verdict of round 1; later rounds score 9 and want nothing more.
+        planted: HTML by URL: pages that every search finds first; those on the stub's own address can be fetched.
+        attacker: address to which planted pages lead a model that obeys them; empty: the model obeys nobody.
         context_window: tokens; a longer prompt is refused as too long. 0: no limit.
-        retry_after: seconds, sent with every 429.
-        faults: scripted behaviours by role (`planner`, ..., `section`, `search`, `extract`, or `*` for all), used up
-            in order, then "ok". The last may end in `*` and then never runs out.
+        retry_after: seconds or an HTTP date, sent with every 429.
+        faults: scripted behaviours by role (`planner`, ..., `section`, `search`, `extract`), by the model's name, or
+            `*` for all, used up in order, then "ok". The last may end in `*` and then never runs out.
     """
 
     llm_delay: float = 0.0
@@ -37,13 +39,15 @@ class Settings:
     breadth: int = 2
     score: int = 5
     follow_ups: int = 2
+    planted: dict[str, str] = field(default_factory=dict)
+    attacker: str = ""
     context_window: int = 0
-    retry_after: int = 1
+    retry_after: float | str = 1
     faults: dict[str, list[str]] = field(default_factory=dict)
 
-    def next_behaviour(self, role: str) -> str:
-        """Take the next behaviour of a role's script."""
-        for script in (self.faults.get(role), self.faults.get("*")):
+    def next_behaviour(self, role: str, model: str = "") -> str:
+        """Take the next behaviour of a role's script, or of its model's."""
+        for script in (self.faults.get(role), self.faults.get(model), self.faults.get("*")):
             if script:
                 return script[0].removesuffix("*") if script[0].endswith("*") else script.pop(0)
         return "ok"

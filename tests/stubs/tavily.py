@@ -5,6 +5,7 @@ Behaviours: ok, empty, `bad_json`, the errors of `_ERRORS`; the server knows two
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -52,7 +53,9 @@ def _search(body: dict[str, Any], settings: Settings, empty: bool) -> dict[str, 
     query = str(body["query"])
     count = 0 if empty else min(body.get("max_results") or 5, settings.results or 20)
     noise = bool(settings.noise and re.search(settings.noise, query))
-    found = [page(url, settings.page_bytes, noise=noise) for url in urls(query, count, shared=not noise)]
+    planted = [_planted(url, text) for url, text in settings.planted.items()][:count]
+    own = [page(url, settings.page_bytes, noise=noise) for url in urls(query, count, shared=not noise)]
+    found = [*planted, *own][:count]
     results = [
         {
             "url": hit.url,
@@ -66,6 +69,11 @@ def _search(body: dict[str, Any], settings: Settings, empty: bool) -> dict[str, 
     return {"query": query, "follow_up_questions": None, "answer": None, "images": [], "results": results, **_TRAILER}
 
 
+def _planted(url: str, text: str) -> Page:
+    said = html.unescape(re.sub(r"<[^>]*>", " ", text))
+    return Page(url, said[:200], said, "", said[:200])
+
+
 def _raw(hit: Page, settings: Settings) -> str | None:
     return None if share(hit.url, "raw") < settings.without_raw else hit.text
 
@@ -77,7 +85,11 @@ def _extract(body: dict[str, Any], settings: Settings, empty: bool) -> dict[str,
     noise = {url for url in wanted if settings.noise and re.search(settings.noise, url.replace("-", " "))}
     return {
         "results": [
-            {"url": url, "raw_content": page(url, settings.page_bytes, noise=url in noise).text, "images": []}
+            {
+                "url": url,
+                "raw_content": settings.planted.get(url) or page(url, settings.page_bytes, noise=url in noise).text,
+                "images": [],
+            }
             for url in wanted
             if url not in failed
         ],

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fathom.llm.base import Completion, ModelCall
+from fathom.llm.extractive.answering import write_answer
 from fathom.llm.extractive.compressor import compress
 from fathom.llm.extractive.critic import reflect
 from fathom.llm.extractive.planner import plan
-from fathom.llm.extractive.reporter import outline, write_section
+from fathom.llm.extractive.reporter import outline
 from fathom.llm.extractive.researcher import decide
+from fathom.llm.extractive.sections import write_section
 from fathom.models import Usage
 from fathom.roles import Answer, Text
 
@@ -23,6 +25,7 @@ _ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
     "critic": reflect,
     "outline": outline,
     "section": write_section,
+    "answer": write_answer,
 }
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fathom.llm.extractive.reading import reads_alone, units
 from fathom.llm.extractive.wording import clip, topic_terms, with_related
 from fathom.models import SourceText
 from fathom.roles import CompressAnswer, CompressRequest
-from fathom.text import Passage, Pick, Sentence, best_sentences, count_tokens, count_words, split_sentences, terms
+from fathom.text import (
+    Passage,
+    Pick,
+    Question,
+    Reader,
+    count_tokens,
+    count_words,
+    read_question,
+    split_sentences,
+    terms,
+)
 
 __all__ = ["compress"]
 
@@ -17,7 +27,10 @@ NOT_USEFUL = CompressAnswer(summary_title="", summary="", extraction=[], is_usef
 MESSAGE_TOKENS = 50  # of the note's JSON: field names, the title, the artifact's file
 FILE_TOKENS = 15
 CITATION_TOKENS = 8
-SUMMARY_SHARE = 0.25  # of the note's tokens; the bullets, which a report quotes, get the rest
+NOTE_SHARE = 0.1  # of the tokens read, that a note takes of a long page
+SHORT_TEXT = 250  # tokens; of a text no longer than this all sentences go together
+LEAST_NOTE = 600  # tokens it may take of a short one
+SUMMARY_SHARE = 0.25  # of the note's tokens; the bullets get the rest
 SUMMARY_SENTENCES = (3, 6)
 SHORT_SUMMARY = 90  # with less room for it than this the summary takes the shortest of the best sentences
 TITLE_WORDS = (5, 12)
@@ -28,32 +41,47 @@ STEP_WEIGHT, DESCRIPTION_WEIGHT, PLAN_WEIGHT = 1.0, 0.4, 0.4
 
 def compress(request: CompressRequest) -> CompressAnswer:
     """Return a note of quotations, or one that is not useful if nothing answers the step."""
-    weights = _weights(request)
     texts = [Passage(text.text, f"{text.title} {text.location}") for text in request.texts]
-    room = max(0, request.max_note_tokens - MESSAGE_TOKENS)
-    picks = best_sentences(
-        weights, texts, int(room * (1 - SUMMARY_SHARE)), split=units, usable=reads_alone, overhead=CITATION_TOKENS
-    )
+    room = _room(request)
+    reader = Reader(_question(request), texts, split=units)
+    picks = reader.select(max(0, room - MESSAGE_TOKENS), usable=reads_alone, overhead=CITATION_TOKENS)
+    picks = _telling(request, picks)
     if not _is_relevant(request, picks):
         return NOT_USEFUL
-    answer = _answer(request, picks)
-    while len(picks) > 1 and _tokens(answer) > request.max_note_tokens:
+    answer = _answer(request, picks, room)
+    while len(picks) > 1 and _tokens(answer) > room:
         picks = picks[:-1]
-        answer = _answer(request, picks)
+        answer = _answer(request, picks, room)
     return answer
 
 
-def _answer(request: CompressRequest, picks: list[Pick]) -> CompressAnswer:
+def _telling(request: CompressRequest, picks: Sequence[Pick]) -> list[Pick]:
+    """Drop what only stands in good company: it says nothing in a note, unless the whole text is a few sentences."""
+    answering = {pick.text for pick in picks if pick.held}
+    short = {i for i in answering if count_tokens(request.texts[i].text) <= SHORT_TEXT}
+    return [pick for pick in picks if pick.held or pick.text in short]
+
+
+def _room(request: CompressRequest) -> int:
+    """Return the tokens the note may take: a tenth of what was read, within limits."""
+    read = sum(count_tokens(text.text) for text in request.texts)
+    return min(request.max_note_tokens, max(LEAST_NOTE, int(NOTE_SHARE * read)))
+
+
+def _answer(request: CompressRequest, picks: list[Pick], room: int) -> CompressAnswer:
+    summary = _summary(picks, int((room - MESSAGE_TOKENS) * SUMMARY_SHARE))
+    bullets = [pick for pick in _in_reading_order(picks) if pick not in summary]
     source = request.texts[picks[0].text]
-    room = int((request.max_note_tokens - MESSAGE_TOKENS) * SUMMARY_SHARE)
     return CompressAnswer(
         summary_title=_title(request, source),
-        summary=_at_least_three(_summary(picks, room), source),
-        extraction=[
-            f"{pick.sentence.clean} [{request.texts[pick.text].source_id}]" for pick in _in_reading_order(picks)
-        ],
+        summary=_at_least_three([_quoted(request, pick) for pick in summary], source),
+        extraction=[_quoted(request, pick) for pick in bullets],
         is_useful=True,
     )
+
+
+def _quoted(request: CompressRequest, pick: Pick) -> str:
+    return f"{pick.sentence.clean} [{request.texts[pick.text].source_id}]"
 
 
 def _tokens(answer: CompressAnswer) -> int:
@@ -61,7 +89,8 @@ def _tokens(answer: CompressAnswer) -> int:
     return count_tokens(answer.model_dump_json()) + FILE_TOKENS
 
 
-def _weights(request: CompressRequest) -> Mapping[str, float]:
+def _question(request: CompressRequest) -> Question:
+    """Return what is asked: the step's title first of all, then its description and the plan's title."""
     weights: dict[str, float] = {}
     for text, weight in (
         (request.step_title, STEP_WEIGHT),
@@ -70,7 +99,7 @@ def _weights(request: CompressRequest) -> Mapping[str, float]:
     ):
         for term in topic_terms(text, frame=text == request.step_description):
             weights.setdefault(term, weight)
-    return with_related(weights)
+    return read_question(request.step_title)._replace(weights=with_related(weights))
 
 
 def _is_relevant(request: CompressRequest, picks: Sequence[Pick]) -> bool:
@@ -107,9 +136,9 @@ def _summary(picks: Sequence[Pick], room: int) -> list[Pick]:
     return _in_reading_order(chosen or picks[:1])
 
 
-def _at_least_three(picks: Sequence[Pick], source: SourceText) -> str:
+def _at_least_three(quotations: Sequence[str], source: SourceText) -> str:
     """Return the summary's text; where the output has less to say, it says where that stands."""
-    text = " ".join(_closed(pick.sentence) for pick in picks)
+    text = " ".join(quotations)
     for addition in (
         f"The source is titled “{' '.join(source.title.split())}”.",
         "Nothing else in it concerns this step.",
@@ -117,10 +146,6 @@ def _at_least_three(picks: Sequence[Pick], source: SourceText) -> str:
         if len(split_sentences(text)) < SUMMARY_SENTENCES[0]:
             text = f"{text} {addition}"
     return text
-
-
-def _closed(unit: Sentence) -> str:
-    return unit.clean if not unit.clean[-1].isalnum() else f"{unit.clean}."
 
 
 def _title(request: CompressRequest, source: SourceText) -> str:

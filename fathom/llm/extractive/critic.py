@@ -1,48 +1,97 @@
-"""Reflecting without a model: which of the question's words the notes hold, and which steps found nothing."""
+"""Reflecting without a model: what of the question and of each step the notes hold, and where they disagree."""
 
 from __future__ import annotations
 
+from fathom.llm.extractive.disagreement import disagreements
+from fathom.llm.extractive.prompting import standalone
+from fathom.llm.extractive.statements import Relevance, Statement, statements_of
+from fathom.llm.extractive.vocabulary import VERBS
 from fathom.llm.extractive.wording import capitalized, keywords, topic_terms
 from fathom.models import Note, PlanStep, Priority, StepStatus
 from fathom.roles import ReflectAnswer, ReflectRequest
-from fathom.roles.critic import GapAnswer, StepVerdict
+from fathom.roles.critic import ContradictionAnswer, GapAnswer, StepVerdict
 from fathom.roles.planner import PlannedStep
 from fathom.text import terms
 
 __all__ = ["reflect"]
 
-WORDS_SHARE = 0.5  # of the score: the question's words found in the notes; the rest: steps with a useful note
+HELD = 0.5  # share of a step's terms that one statement must hold for the step to count as answered
+ON_QUESTION = 0.3  # share of a question's terms, by worth, from which a contradiction matters to it
+QUERY_WORDS = 10
+MOST_MISSING = 5  # words named in one gap
 
 
 def reflect(request: ReflectRequest) -> ReflectAnswer:
-    """Return a score, the checklist, the gaps and, where something is really uncovered, steps to fill them."""
+    """Return a score, the checklist, the gaps, the contradictions, and steps where something is really uncovered.
+
+    The score is the mean of three shares: of the question's key words that the notes hold, of the question's terms
+    that its best statement holds, and of the steps' terms that theirs hold.
+    """
+    statements = statements_of(request.notes)
     missing = _missing_words(request)
-    answered = {str(note.step_id) for note in request.notes}
-    empty = [step for step in request.plan.steps if str(step.step_id) not in answered]
-    wanted = len(keywords(request.query)) or 1
-    covered = 1 - len(missing) / wanted
-    steps = len(request.plan.steps)
-    share = 1 - len(empty) / steps
-    score = 1 + round(9 * (WORDS_SHARE * covered + (1 - WORDS_SHARE) * share)) if request.notes else 1
+    wanted = keywords(request.query)
+    held = {str(step.step_id): _held(step, request.notes, statements) for step in request.plan.steps}
+    empty = [step for step in request.plan.steps if not any(_is_of(note, step) for note in request.notes)]
+    covered = 1 - len(missing) / (len(wanted) or 1)
+    best = _best(request.query, statements)
+    steps = sum(min(1.0, share / HELD) for share in held.values()) / len(held)
+    score = 1 + round(9 * (covered + min(1.0, best / HELD) + steps) / 3) if request.notes else 1
     return ReflectAnswer(
         sufficiency_score=score,
         reasoning=(
-            f"The notes hold {wanted - len(missing)} of the question's {wanted} key words; "
-            f"{steps - len(empty)} of {steps} steps have a useful note."
+            f"The notes hold {len(wanted) - len(missing)} of the question's {len(wanted)} key words, the best "
+            f"statement {best:.0%} of its terms; {len(held) - len(empty)} of {len(held)} steps have a useful note."
         ),
         step_statuses=[
-            StepVerdict(step_id=s.step_id, status=StepStatus.blocked if s in empty else StepStatus.done)
-            for s in request.plan.steps
+            StepVerdict(step_id=step.step_id, status=_status(held[str(step.step_id)], step in empty))
+            for step in request.plan.steps
         ],
         gaps=_gaps(request, missing, empty),
+        contradictions=[
+            ContradictionAnswer(claim_a=found.a, claim_b=found.b, source_ids=list(found.sources))
+            for found in disagreements(_on_question(request.query, statements))
+        ],
         follow_up_steps=_follow_ups(request, missing, empty)[: request.max_follow_ups],
     )
 
 
+def _status(held: float, empty: bool) -> StepStatus:
+    if empty:
+        return StepStatus.blocked
+    return StepStatus.done if held >= HELD else StepStatus.in_progress
+
+
+def _is_of(note: Note, step: PlanStep) -> bool:
+    return str(note.step_id) == str(step.step_id)
+
+
+def _held(step: PlanStep, notes: list[Note], statements: list[Statement]) -> float:
+    """Return the largest share of the step's terms that one statement of its own notes holds."""
+    own = [statement for statement in statements if _is_of(notes[statement.note], step)]
+    return _best(step.title, own)
+
+
+def _best(wording: str, statements: list[Statement]) -> float:
+    texts = [statement.text for statement in statements]
+    relevance = Relevance(wording, texts)
+    return max(map(relevance.share, texts), default=0.0)
+
+
+def _on_question(query: str, statements: list[Statement]) -> list[Statement]:
+    """Return the statements that have something to do with a part of the question."""
+    texts = [statement.text for statement in statements]
+    questions = [Relevance(question, texts) for question in standalone(query)]
+    return [s for s in statements if max(question.share(s.text) for question in questions) >= ON_QUESTION]
+
+
 def _missing_words(request: ReflectRequest) -> list[str]:
-    """Return the question's key words that no note holds."""
+    """Return the question's key words that no note holds and that a search could be for: no verbs, no small words."""
     held = set(terms(" ".join(_text(note) for note in request.notes)))
-    return [word for word in keywords(request.query) if topic_terms(word) and not set(terms(word)) & held]
+    return [
+        word
+        for word in keywords(request.query)
+        if topic_terms(word) and not set(terms(word)) & held and word not in VERBS
+    ]
 
 
 def _text(note: Note) -> str:
@@ -52,7 +101,7 @@ def _text(note: Note) -> str:
 def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) -> list[GapAnswer]:
     gaps = [
         GapAnswer(
-            description=f"Nothing useful was found on “{step.title}”.",
+            description=step.title,
             severity="critical" if step.priority is Priority.high else "important",
             suggested_query=_broader(request, step),
         )
@@ -73,11 +122,11 @@ def _follow_ups(request: ReflectRequest, missing: list[str], empty: list[PlanSte
     """Return steps with queries that no step of the plan has had yet."""
     steps: list[PlannedStep] = []
     if missing and request.notes:
-        subject = " ".join(w for w in keywords(request.query) if w not in missing)
+        subject = " ".join([word for word in keywords(request.query) if word not in missing][:QUERY_WORDS])
         steps.append(
             PlannedStep(
                 step_id=1,
-                title=f"{capitalized(' '.join(missing[:5]))}" + (f" and {subject}" if subject else ""),
+                title=capitalized(" ".join(missing[:MOST_MISSING])) + (f" and {subject}" if subject else ""),
                 description=f"Find what is said about {_listed(missing)}, which no note mentions so far.",
                 queries=[_query(missing, request.query)],
                 priority=Priority.high,
@@ -99,7 +148,7 @@ def _follow_ups(request: ReflectRequest, missing: list[str], empty: list[PlanSte
 
 def _query(missing: list[str], query: str) -> str:
     """Return a query that puts the missing words first."""
-    return " ".join(list(dict.fromkeys([*missing, *keywords(query)]))[:6])
+    return " ".join(list(dict.fromkeys([*missing, *keywords(query)]))[:QUERY_WORDS])
 
 
 def _broader(request: ReflectRequest, step: PlanStep) -> str:
@@ -110,7 +159,7 @@ def _broader(request: ReflectRequest, step: PlanStep) -> str:
 
 
 def _listed(words: list[str]) -> str:
-    quoted = [f"“{word}”" for word in words[:5]]
+    quoted = [f"“{word}”" for word in words[:MOST_MISSING]]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fathom.llm.extractive.vocabulary import FINITE, NOMINAL, PREPOSITIONS, PRONOUNS, VERBS
+from fathom.llm.extractive.vocabulary import FINITE, MORE_VERBS, NOMINAL, PREPOSITIONS, PRONOUNS, VERBS
 from fathom.llm.extractive.wording import capitalized, is_english, key_terms, strip_lead
 
 __all__ = ["agent_terms", "is_verb", "nominal", "statement", "third_person"]
@@ -21,18 +21,27 @@ def statement(question: str) -> str:
     "How does Python look up a name?" is "How Python looks up a name", "What is entropy?" is "Entropy".
     """
     text = strip_lead(question)
-    if plain := re.match(r"(?:what|who)(?:'s| is| are| was| were)\s+(?:meant by\s+)?(.+)", text, re.I):
+    plain = re.match(r"(?:what|who)(?:'s| is| are| was| were)\s+(?:meant by\s+)?(.+)", text, re.I)
+    if plain and not re.match(r"(?:[a-z]+ed|made|done|said|found|known|built|given|taken)\b", plain[1]):
         return capitalized(plain[1])
     asked = _AUXILIARY.match(text)
     if not asked and (_YES_NO.match(text) or not is_english(text)):
         return f"{capitalized(text)}?"
     if not asked:
         return capitalized(text)
-    words = text[asked.end() :].split()
+    return _told(text[asked.end() :].split(), asked) or f"{capitalized(text)}?"
+
+
+def _told(words: list[str], asked: re.Match[str]) -> str:
+    """Return "How X does Y" for the words behind "How does", or nothing where their verb is not found."""
     aux, word = asked["aux"].lower(), asked["asks"].capitalize()
-    at = _verb_at(words, passive=aux in ("is", "are", "was", "were"))
-    if at is None:
-        return f"{capitalized(text)}?"
+    passive = aux in ("is", "are", "was", "were")
+    if "be" in words[1:] and not passive and aux != "did":
+        be = words.index("be", 1)
+        return " ".join([word, *words[:be], aux, *words[be:]])
+    at = _verb_at(words, passive=passive)
+    if at is None or aux == "did":
+        return ""
     subject, verb, rest = words[:at], words[at], words[at + 1 :]
     if len(subject) == 1 and subject[0].lower() in PRONOUNS and word == "How":
         return " ".join(["How to", verb, *rest])
@@ -78,7 +87,7 @@ def is_verb(word: str, before: str = "") -> bool:
     if word in FINITE or word.endswith("n't"):
         return True
     stems = (word, word.removesuffix("s"), word.removesuffix("es"), re.sub("ies$", "y", word))
-    return any(stem in VERBS for stem in stems) or (word.endswith("ed") and len(word) > 4)
+    return any(stem in VERBS or stem in MORE_VERBS for stem in stems) or (word.endswith("ed") and len(word) > 4)
 
 
 def third_person(verb: str) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 
-from fathom.llm.extractive.aspects import Part, aspects_of
+from fathom.llm.extractive.aspects import Part, part_of
 from fathom.llm.extractive.grammar import statement
-from fathom.llm.extractive.vocabulary import META_TERMS
+from fathom.llm.extractive.groups import group_in, members_of, split_list
+from fathom.llm.extractive.prompting import Asked, asked_in, resolved, subject_of
 from fathom.llm.extractive.wording import capitalized, clip, key_terms, keywords, shorten, strip_lead
-from fathom.text import split_sentences
 
 __all__ = ["parts_of"]
 
-TITLE_WORDS = 12
-SUBJECT_WORDS = 5  # of the question's key words, beside those of an aspect
+TITLE_WORDS = 14
+ITEM_WORDS = 8
+SUBJECT_WORDS = 6  # of the question's key words, beside those of an aspect
 
 _COMPARISONS = (
     re.compile(r".*?\bdifferences? between (?P<a>.+?) and (?P<b>.+)", re.I),
@@ -34,51 +35,54 @@ _ASPECTS_OF = re.compile(
 _LISTED = re.compile(
     r"(?:,? (?:including|such as|covering|considering|in terms of|with (?:a )?focus on)|:)\s+(?P<list>.+)", re.I
 )
-_COVER = re.compile(
-    r"(?:(?:also|please) )*(?:cover|include|consider|address|focus on)(?: (?:\w+ )?(?:aspects|topics|areas|points))?"
-    r"(?: (?:such as|like|including|of))?:? (?P<list>.+)",
-    re.I,
-)
-_JOINED = re.compile(
-    r",? and (?=(?:how|why|when|where|who|(?:(?:in|at|for) )?(?:what|which)(?: \w+)?)"
-    r" (?:is|are|was|were|do|does|did|can|could|should|would|will)\b)",
-    re.I,
-)
-_PRONOUN = re.compile(r"\b(?:it|they|he|she|this|that|each|them)\b", re.I)
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 _TAIL = re.compile(r"(?P<x>[^,]+?),? (?P<more>(?:in|when|if|for) \w.*)", re.I)
-_WHOLE_OF = re.compile(r".+\bof (?:all )?the (?P<x>.+)", re.I)
 
 
-def parts_of(query: str) -> list[Part]:
-    """Return the parts of a question, the most important first; at least one."""
-    plain = strip_lead(query)
-    asked = [part for sentence in split_sentences(plain) for part in _JOINED.split(sentence.clean)]
-    questions = [q for q in asked if len(key_terms(q)) >= 2 or (key_terms(q) and _PRONOUN.search(q))]
-    if len(questions) > 1:
-        return _several(questions)
-    plain = _ASIDE.sub("", strip_lead(questions[0]) if questions else plain) or plain
-    return _comparison(plain) or _relation(plain) or _aspects(plain) or _listed(plain) or _single(plain)
+def parts_of(query: str, room: int = 10) -> list[Part]:
+    """Return the parts of a question in the order to take them; at least one, and not many more than there is room."""
+    asked = asked_in(query)
+    if len(asked.questions) > 1 or asked.context:
+        return _several(asked, room)
+    return _one(_ASIDE.sub("", asked.questions[0]) or asked.questions[0], room)
 
 
-def _several(questions: list[str]) -> list[Part]:
-    """Return a part for each question; a pronoun in a later one stands for what the first is about."""
-    names = [word for word in keywords(questions[0])[1:] if word[0].isupper()]
-    words = [word for word in keywords(questions[0]) if set(key_terms(word)) - META_TERMS]
-    subject = " ".join(names if len(names) == 1 else words[:SUBJECT_WORDS])
+def _one(plain: str, room: int) -> list[Part]:
+    return (
+        _comparison(plain) or _relation(plain) or _aspects(plain) or _listed(plain) or _members(plain, room)
+        or _single(plain)
+    )  # fmt: skip
+
+
+def _several(asked: Asked, room: int) -> list[Part]:
+    """Return a part for each question, and for each thing it lists as far as there is room.
+
+    Later questions are made to stand alone: what the first is about, or a sentence before it, stands for a pronoun.
+    """
+    subject = subject_of(asked.context or asked.questions[0])
     parts: list[Part] = []
-    for question in questions:
-        cover = _COVER.fullmatch(strip_lead(question))
-        if parts and cover and len(items := _items(cover["list"])) > 1:
-            parts += [_item(item, " ".join(keywords(questions[0])[:SUBJECT_WORDS])) for item in items]
+    for number, question in enumerate(asked.questions):
+        said, leans = resolved(question, subject) if number or asked.context else (question, False)
+        left = room - len(parts) - (len(asked.questions) - number - 1)
+        plain = _ASIDE.sub("", said) or said
+        listed = _listed_in(plain, subject) if number or leans else _members(plain, room)
+        if 1 < len(listed) <= left:
+            parts += listed
             continue
-        said = _PRONOUN.sub(subject, question, count=1) if parts and len(subject.split()) <= 3 else question
-        title = shorten(_ASIDE.sub("", statement(said)), TITLE_WORDS)
+        title = shorten(statement(plain), TITLE_WORDS)
+        title = capitalized(re.sub(r"^(?:the|an?) ", "", title, flags=re.I)) if leans else title
+        about = f" {subject}" if leans else ""
+        named = f"{title} ({subject})" if leans else title
         parts.append(
             Part(
-                title, f"Find the passages that answer: {strip_lead(said)}?", [said, f"{title} {subject}"], topic=title
+                named,
+                f"Find the passages that answer: {strip_lead(plain)}?" + (f" It is about {subject}." if leans else ""),
+                [f"{said}{about}", f"{title} {subject}"],
+                topic=title if number == 0 and not asked.context else subject,
             )
         )
+        if number == 0 and (group := _group(plain)) and left > 1:
+            parts.insert(0, group._replace(topic=title))
     return parts
 
 
@@ -101,10 +105,10 @@ def _comparison(plain: str) -> list[Part]:
             Part(
                 f"What defines {side}",
                 f"Find what {side} is and what is said about it{where}.",
-                [f"{side} definition{where}", f"{side} properties{where}"],
+                [f"{side} compared with {other}{where}", f"{side} properties{where}", f"{side} use{where}"],
                 topic=side,
             )
-            for side in (a, b)
+            for side, other in ((a, b), (b, a))
         ),
         Part(
             f"When to choose {a} or {b}",
@@ -159,19 +163,21 @@ def _aspects(plain: str) -> list[Part]:
     ]
 
 
-def _listed(plain: str) -> list[Part]:
-    """Return the subject and what is listed behind "including", "such as" or a colon."""
+def _listed(plain: str, subject: str = "") -> list[Part]:
+    """Return the matter and what is listed behind "including", "such as" or a colon."""
     found = _LISTED.search(plain)
     if not found or not key_terms(plain[: found.start()]):
         return []
-    subject = plain[: found.start()].strip(" ,")
-    items = _items(found["list"])
-    words = " ".join(keywords(subject)[:SUBJECT_WORDS])
-    return [*_single(subject)[:1], *(_item(item, words) for item in items)] if len(items) > 1 else []
-
-
-def _items(listed: str) -> list[str]:
-    return [i.strip(" .") for i in re.split(r",\s*(?:and\s+)?|;\s*|\s+and\s+", listed) if key_terms(i)]
+    matter = plain[: found.start()].strip(" ,")
+    items = split_list(found["list"])
+    if len(items) < 2 or any(len(item.split()) > ITEM_WORDS for item in items):
+        return []
+    about = f"{shorten(statement(matter), TITLE_WORDS)} ({subject})" if subject else ""
+    words = " ".join([*keywords(matter)[:SUBJECT_WORDS], *keywords(subject)])
+    whole = part_of(matter, shorten(statement(matter), TITLE_WORDS))
+    if subject:
+        whole = whole._replace(title=about, queries=[f"{query} {subject}" for query in whole.queries[:1]])
+    return [whole, *(_item(item, words) for item in items)]
 
 
 def _item(item: str, subject: str) -> Part:
@@ -183,17 +189,35 @@ def _item(item: str, subject: str) -> Part:
     )
 
 
+def _listed_in(plain: str, subject: str) -> list[Part]:
+    """Return what a later sentence of a prompt lists, whether that is all it does or it names the matter before."""
+    items = split_list(plain)
+    short = all(len(item.split()) <= ITEM_WORDS for item in items)
+    if len(items) > 2 and short and plain.count(",") >= len(items) - 2 and not statement(plain).endswith("?"):
+        return [_item(item, subject) for item in items]
+    return _listed(plain, subject)
+
+
+def _members(plain: str, room: int) -> list[Part]:
+    """Return the question for each of the things it names, where the plan has room for all of them."""
+    asked = members_of(plain)
+    if not 1 < len(asked) <= room:
+        return []
+    parts = [part_of(each, shorten(statement(each), TITLE_WORDS)) for each in asked]
+    return [part._replace(topic=statement(plain)) for part in parts]
+
+
+def _group(plain: str) -> Part | None:
+    """Return the search for what a question is about and does not name."""
+    group = group_in(plain)
+    if not group:
+        return None
+    title = shorten(group, TITLE_WORDS)
+    return Part(capitalized(title), f"Find out which are the {group}.", [group, f"list of {group}"], topic=title)
+
+
 def _single(plain: str) -> list[Part]:
-    """Return the question itself, before it what it asks about all the members of, behind it what it usually has."""
-    title = shorten(statement(plain), TITLE_WORDS)
-    parts = aspects_of(plain, title)
-    inner = _WHOLE_OF.fullmatch(plain)
-    if inner and len(key_terms(inner["x"])) >= 3 and len(key_terms(plain)) > len(key_terms(inner["x"])):
-        group = shorten(inner["x"], TITLE_WORDS)
-        return [
-            parts[0],
-            Part(
-                capitalized(group), f"Find out which are the {inner['x']}.", [inner["x"], f"list {group}"], topic=group
-            ),
-        ]
-    return parts
+    """Return the question itself, and before it the search for those things that it is about without naming them."""
+    part = part_of(plain, shorten(statement(plain), TITLE_WORDS))
+    group = _group(plain)
+    return [group._replace(topic=part.topic), part] if group else [part]

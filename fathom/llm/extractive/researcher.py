@@ -5,6 +5,7 @@ from __future__ import annotations
 from fathom.llm.extractive.wording import keywords
 from fathom.roles import ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import ToolCallAnswer
+from fathom.sources import urls_in
 
 __all__ = ["decide"]
 
@@ -28,10 +29,12 @@ def decide(request: ResearchRequest) -> ResearchAnswer:
 def _answer(
     request: ResearchRequest, tools: list[str], queries: list[str], tried: set[tuple[str, str]]
 ) -> ResearchAnswer:
-    calls = [(tool, query) for query in queries for tool in tools if (tool, _folded(query)) not in tried]
+    named = [("fetch", url) for url in urls_in(request.query)] if "fetch" in request.tools else []
+    wanted = [*named, *((tool, query) for query in queries for tool in tools)]
+    calls = [(tool, given) for tool, given in wanted if (tool, _folded(given)) not in tried]
     if not calls:
         return ResearchAnswer(done=True)
-    return ResearchAnswer(calls=[ToolCallAnswer(tool=tool, input=query) for tool, query in calls[: request.breadth]])
+    return ResearchAnswer(calls=[ToolCallAnswer(tool=tool, input=given) for tool, given in calls[: request.breadth]])
 
 
 def _broad(request: ResearchRequest) -> str:

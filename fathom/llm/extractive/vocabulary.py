@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from fathom.text import query_terms
 
-__all__ = ["FINITE", "FRAME_TERMS", "LOOSE", "META_TERMS", "NOMINAL", "PREPOSITIONS", "PRONOUNS", "RELATED", "VERBS"]
+__all__ = [
+    "FINITE",
+    "FORM_TERMS",
+    "FRAME_TERMS",
+    "GENERAL_TERMS",
+    "LOOSE",
+    "MANNER",
+    "META_TERMS",
+    "MORE_VERBS",
+    "NOMINAL",
+    "ORDERING",
+    "PREPOSITIONS",
+    "PRONOUNS",
+    "RELATED",
+    "RELATION_TERMS",
+    "VERBS",
+]
 
 _VERBS = """
 absorb achieve act adapt add affect allocate allow apply approach arise assign avoid balance become begin behave
@@ -27,7 +43,7 @@ _FINITE = """
 is are was were be been has have had can could may might must will would shall should does do did cannot
 """
 _LOOSE = """
-so such very too
+so such very too according including following across various across
 a an the of in on at to for from by with and or as that which who is are was were be its their this these when where
 while if than then into over about between how why what do does did can not no it vs und oder der die das des dem
 den ein eine von mit zu im für auf
@@ -39,6 +55,18 @@ _META = "define interact relate choose work happen"
 _FRAME = """
 answer find follow passage read regard say search state statement regard reason exact alike above change usual course
 """
+_FORM = """
+provide ensure include suggest make sure cite format structure present offer content keyword image example scholarly
+reference comprehensive relevant report paper output document answer response section overview detailed framework
+category discussion perspective helpful reader table figure citation word length page novice practical extensive final
+overall complete support language english style tone academic broad depth in-depth least
+"""
+_MANNER = """
+comprehensive detailed in-depth depth brief short full deep thorough complete broad general research critical academic
+scientific systematic structured concise literature an a the and study
+"""
+_ORDERING = "write writing give prepare create provide produce conduct draft make develop"
+_GENERAL = "problem issue thing kind type reason cause way factor example aspect effect role"
 _RELATED = (
     "lookup search find resolve access",
     "difference differ unlike whereas distinguish",
@@ -48,20 +76,44 @@ _RELATED = (
     "delete remove",
     "advantage benefit",
     "disadvantage drawback limitation",
-    "cost price",
+    "cost price expensive budget",
+    "decide approve reject postpone",
+    "problem complaint complain fail block damage delay",
     "begin start",
     "end finish terminate",
     "safe secure",
 )
 
+_COMMON_VERBS = """
+accept agree aim amount announce answer appear arrive ask base believe belong bring buy call carry cast cause charge
+claim climb complain confirm consider consist contain continue cost count date destroy die discover dock draw drive
+drop eat employ enjoy establish exceed exist expect face fall feel finance float force gather go grant guide hang
+happen head hear hire host invent join keep last launch lay lead leave let lie lift like lock love mark meet mention
+name note number own pass plan play point prefer present promise promote prove pull push put quote range rank rate
+reduce reject remain repair report require rest rise rule run sail save say see seem sell send sink sit speak spend
+stand state steer strike study sue suffer suggest take talk tell tend think threaten total touch trade vote warn wear
+weigh win wish worry
+"""
+_PAST = """
+became began bought broke brought built came caught chose cost cut did drew drove fell felt flew found fought gave
+got grew had held hit kept knew laid led left lent let lay lost made meant met paid put ran rose said sang sank sat
+saw sent set shook shot shut sold spent spoke spread stood struck swam swore taught thought threw told took went woke
+won wore wrote
+"""
 VERBS = frozenset(_VERBS.split())
 """Verbs that questions ask about, in their base form."""
+MORE_VERBS = frozenset((_COMMON_VERBS + _PAST).split())
+"""Verbs that statements are made with, base forms and irregular past forms; many of them are nouns as well."""
 FINITE = frozenset(_FINITE.split())
 """Auxiliary verbs; one of them makes a sentence."""
 LOOSE = frozenset(_LOOSE.split())
 """Words that must not stay last when a title is cut."""
 PREPOSITIONS = frozenset(_PREPOSITIONS.split())
 """Words that begin a phrase, so that a title may be cut before them."""
+MANNER = frozenset(_MANNER.split())
+"""What is said of a report that is ordered, and not of its matter."""
+ORDERING = frozenset(_ORDERING.split())
+"""First words of such an order."""
 PRONOUNS = frozenset(("i", "we", "you", "one", "people", "they"))
 """Subjects that say nothing: "How do I open a file" is "How to open a file"."""
 NOMINAL = {
@@ -74,8 +126,14 @@ NOMINAL = {
 """Verbs and the nouns made of them."""
 META_TERMS = frozenset(query_terms(_META))
 """Terms of asking that say nothing about the subject."""
+RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))
+"""Terms of how things stand to each other."""
+GENERAL_TERMS = frozenset(query_terms(_GENERAL))
+"""Terms that many questions share, whatever they are about."""
 FRAME_TERMS = META_TERMS | frozenset(query_terms(_FRAME))
 """Terms of the sentences in which a plan describes its steps."""
+FORM_TERMS = frozenset(query_terms(_FORM))
+"""Terms of sentences that say what an answer should look like."""
 RELATED = {
     term: tuple(other for other in group if other != term)
     for group in (query_terms(words) for words in _RELATED)

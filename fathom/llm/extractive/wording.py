@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from fathom.llm.extractive.vocabulary import FRAME_TERMS, LOOSE, META_TERMS, PREPOSITIONS, RELATED
+from fathom.llm.extractive.vocabulary import (
+    FRAME_TERMS,
+    LOOSE,
+    MANNER,
+    META_TERMS,
+    ORDERING,
+    PREPOSITIONS,
+    RELATED,
+)
 from fathom.text import query_terms
 from fathom.text.stopwords import STOP_WORDS
 
@@ -13,6 +21,7 @@ __all__ = [
     "capitalized",
     "clip",
     "decapitalized",
+    "is_acronym",
     "is_english",
     "key_terms",
     "keywords",
@@ -25,18 +34,45 @@ __all__ = [
 RELATED_WEIGHT = 0.5  # of a term that stands for another
 
 _WORD = re.compile(
-    r"(?:and|as|for|from|if|in|is|not|or|while|with)[ -](?:statement|clause|loop|keyword|operator|expression|block)s?\b"
+    r"(?:[Mm]ost|[Ll]east) [^\W\d_]+"
+    r"|(?:and|as|for|from|if|in|is|not|or|while|with)[ -]"
+    r"(?:statement|clause|loop|keyword|operator|expression|block)s?\b"
     r"|[^\W_][\w'’+#-]*(?:\.\w+)*|__\w+__"
 )
+_WORK = (
+    r"(?:report|overview|summary|analysis|review|article|essay|introduction|paper|study|notes|guide|survey|research|"
+    r"assessment|briefing|document|explanation|discussion|description|account)"
+)
 _LEAD = re.compile(
-    r"(?:please|could you|can you|would you|i(?: would|'d) like (?:you )?to|"
-    r"i (?:want|need) to (?:know|understand)(?: about)?|help me (?:to )?understand|tell me(?: about)?|"
-    r"explain(?: to me)?|describe|discuss|summari[sz]e|outline|research(?:ing)?|investigat(?:e|ing)|analy[sz]e|examine|"
-    r"explore|(?:write|give|prepare|create|provide|produce)(?: me)? (?:an?|the) (?:[\w-]+ ){0,3}"
-    r"(?:report|overview|summary|analysis|review|article|essay|introduction)(?: (?:on|about|of|to|for))?|"
-    r"what do we know about|what can you tell me about)\b[\s,:]*",
+    r"(?:please|could you|can you|would you|also|then|finally|specifically|additionally|furthermore|moreover|"
+    r"in addition|"
+    r"i(?: would|'d) like (?:you )?to|i(?: would|'d) like|"
+    r"i (?:want|need)(?: to (?:know|understand)(?: about)?| (?:help|assistance)(?: with)?)?|"
+    r"help me (?:to )?understand|tell me(?: about)?|"
+    r"(?:act|acting) as [^,.]{3,80},|as an? (?:\w+ ){0,4}(?:teacher|manager|researcher|expert|analyst|student|engineer|"
+    r"consultant|investor|developer)[^,.]{0,120},|"
+    r"explain(?: to me)?|describe|discuss|summari[sz]e|outline|research(?:ing)?(?: (?:and|on|into|about))?(?= [a-z])|"
+    r"investigat(?:e|ing)(?: and)?|analy[sz]e(?: and)?|exam?ine|explor(?:e|ing)|"
+    r"(?:find|collect|gather) (?:data|evidence|information|facts|sources)(?: (?:and|or) \w+)?(?: (?:to|that))? "
+    r"(?:support|refute|test)(?: or (?:support|refute))? (?:the )?(?:hypothesis|claim|idea|statement) that|"
+    r"elaborate on|categori[sz]e,?(?: and)?|evaluate|assess|provide (?:details|information) (?:on|about)|"
+    r"(?:cover|focus on|address|consider)(?: (?:aspects|topics|areas|points))?(?: (?:such as|like|including|of))?|"
+    r"identify,?|determine|find(?: out)?|list|name(?= the)|give(?= the)|include(?= [a-z])|"
+    rf"(?:the|this|these|your|my) (?:[\w-]+ )?{_WORK} (?:should|must|will|needs? to) "
+    r"(?:be (?:structured|organi[sz]ed) (?:around|by)|cover|include|address|focus on|discuss|analy[sz]e|explore|"
+    r"present|offer|provide)|"
+    rf"conduct(?:ing)? (?:an? )?(?:[\w-]+ )?{_WORK} (?:on|about|into|of)|"
+    r"what do we know about|what can you tell me about)(?!\w)[\s,:]*",
     re.IGNORECASE,
 )
+# "Write a detailed market size report on X": what stands before the kind of work may be part of the topic.
+_ORDERED = re.compile(
+    r"(?:(?:write|writing|give|prepare|create|provide|produce|conduct|draft|make|develop)(?: me)? )?(?:an?|the|some)? ?"
+    rf"(?P<kind>(?:[\w'-]+,? (?:and )?){{0,4}}?)(?:{_WORK}(?: {_WORK})*)"
+    r"(?: (?:on|about|of|to|for|exploring|into|using|utili[sz]ing))\b[\s:]*",
+    re.IGNORECASE,
+)
+_BARE = frozenset(("find", "list", "name", "include", "give", "research", "outline"))  # nouns, or parts of a name
 _PHRASAL = re.compile(r"\b(look|set|start|clean|back|build|shut|break|log)(?:s|ed|ing)? (up|down|in|out)\b")
 
 
@@ -53,7 +89,13 @@ def keywords(text: str) -> list[str]:
 
 def key_terms(text: str) -> list[str]:
     """Return the terms of a text that carry its topic; nothing when there are only function words."""
-    return [] if all(word.lower() in STOP_WORDS for word in _WORD.findall(text)) else query_terms(text)
+    words = _WORD.findall(text)
+    return [] if all(word.lower() in STOP_WORDS and not is_acronym(word) for word in words) else query_terms(text)
+
+
+def is_acronym(word: str) -> bool:
+    """Whether a word is written in capitals, as the name "US" is and the pronoun is not."""
+    return len(word) > 1 and word.isupper()
 
 
 def topic_terms(text: str, *, frame: bool = False) -> list[str]:
@@ -75,17 +117,31 @@ def with_related(weights: Mapping[str, float]) -> dict[str, float]:
 def strip_lead(query: str) -> str:
     """Return a query without the request around it: "Please write a report on X" is "X"."""
     query = " ".join(query.split())
-    while (lead := _LEAD.match(query)) and query[lead.end() :].strip(" .?!"):
+    while (lead := _LEAD.match(query)) and len(query[lead.end() :].split()) > (lead[0].split()[0].lower() in _BARE):
         query = query[lead.end() :]
+    ordered = _ORDERED.match(query)
+    if ordered and query[ordered.end() :].strip(" .?!") and _is_order(ordered):
+        kind = " ".join(word for word in ordered["kind"].split() if word.lower().strip(",") not in MANNER)
+        rest = query[ordered.end() :]
+        query = f"{kind} of {rest}" if kind else strip_lead(rest)
     return query.strip(" .?!？。，、;:")
 
 
-def clip(text: str, words: int) -> str:
-    """Return the first words of a text, without a loose end: no article, preposition or open bracket stays last."""
+def _is_order(found: re.Match[str]) -> bool:
+    """Whether a text that begins so orders a piece of work, rather than asking about one."""
+    words = found[0].lower().split()
+    return words[0] in ORDERING or (words[0] in ("a", "an") and bool(set(words) & MANNER - {"a", "an", "the", "and"}))
+
+
+def clip(text: str, words: int, *, cut: bool = False) -> str:
+    """Return the first words of a text, without a loose end: no article, preposition or open bracket stays last.
+
+    With `cut`, the text was cut before and may have a loose end although it is short enough.
+    """
     parts = text.split()
     if len(parts) == 1 and len(text) > 6 * words:
         return text[: 3 * words]  # writing without spaces
-    cut = len(parts) > words
+    cut = cut or len(parts) > words
     parts = parts[:words]
     while cut and len(parts) > 1 and (parts[-1].lower().strip(",;:.") in LOOSE or parts[-1] in ("-", "–", "&", "/")):
         parts.pop()
@@ -98,16 +154,16 @@ def clip(text: str, words: int) -> str:
     return clipped
 
 
-def shorten(text: str, words: int) -> str:
-    """Return a heading of at most so many words, cut before a phrase rather than within one."""
+def shorten(text: str, words: int, least: int = 0) -> str:
+    """Return a heading of at most so many words, cut before a phrase where that leaves enough of it."""
     parts = text.split()
     if len(parts) > words and parts[0].lower() in ("a", "an", "the"):
         parts = [capitalized(parts[1]), *parts[2:]]
     if len(parts) <= words:
         return " ".join(parts).strip(" ,;:")
-    for end in range(words, 2, -1):
+    for end in range(words, (least or words * 3 // 5) - 1, -1):
         if parts[end].lower() in PREPOSITIONS or parts[end - 1][-1] in ",;:" or parts[end].lower() in ("and", "of"):
-            return clip(" ".join(parts[:end]), words)
+            return clip(" ".join(parts[:end]), words, cut=True)
     return clip(" ".join(parts), words)
 
 

@@ -1,4 +1,9 @@
-"""The documents a run may search: those the user points at, or else the Python reference."""
+"""The documents a run may search: those the user points at, or else the Python reference.
+
+The index of a folder lies in the cache. It is brought up to date when the folder is opened: only files of other bytes
+than before are read again. Work is done on a copy that replaces the index at once, so that runs which search it are
+not disturbed and an interrupted one leaves nothing half done.
+"""
 
 from __future__ import annotations
 
@@ -6,55 +11,46 @@ import contextlib
 import functools
 import hashlib
 import os
+import shutil
 import sqlite3
 import tempfile
 import threading
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from fathom.errors import InvalidInput
 from fathom.progress import Event, publish
-from fathom.tools.clean import clean_line
-from fathom.tools.documents.index import Index
+from fathom.tools.documents.embedding import check_installed
+from fathom.tools.documents.files import File, digest, find_files
+from fathom.tools.documents.index import Index, StoredFile
 from fathom.tools.documents.python_reference import python_reference
-from fathom.tools.documents.readers import ENDINGS, Unreadable, read_document
-from fathom.tools.documents.sections import ReadDocument
+from fathom.tools.documents.readers import Unreadable
+from fathom.tools.documents.reading import Unfinished, read_files
 
 __all__ = ["check_documents", "open_corpus"]
 
-MAX_BYTES = 100_000_000
 KEPT_INDEXES = 8
-FORMAT = "1"  # changes when readers or index would make something else of the same files
+FORMAT = "2"  # changes when readers, layout or index would make something else of the same files
 _FORMATS = "txt, md, rst, html, pdf, docx"
 _opening = threading.Lock()
 
 
-class _File(NamedTuple):
-    """A file of the corpus. `url` is the same on every machine that has the same folder."""
-
-    url: str
-    path: Path
-    size: int
-    modified: int
-
-
-def check_documents(paths: Sequence[str]) -> None:
-    """See to it that there is something to read; no paths mean the built-in corpus.
+def check_documents(paths: Sequence[str], embed_model: str | None = None) -> None:
+    """See to it that there is something to read, and a library for the model; no paths mean the built-in corpus.
 
     Raises:
-        InvalidInput: a path does not exist, or no file below the paths can be read.
+        InvalidInput: a path does not exist, no file below the paths can be read, or the `embed` extra is not installed.
     """
+    if embed_model:
+        check_installed()
     if not paths:
         return
     reasons: dict[str, str] = {}
-    for file in list(_files(paths)):  # all paths are looked at, though one file is enough
-        try:
-            _read(file)
-            return
-        except Unreadable as error:
-            reasons[file.url] = str(error)
+    for file in list(find_files(paths)):  # all paths are looked at, though one file is enough
+        for _, read in read_files([file]):
+            if not isinstance(read, Unreadable):
+                return
+            reasons[file.url] = str(read)
     raise _nothing_to_read(paths, reasons)
 
 
@@ -65,14 +61,14 @@ def open_corpus(paths: Sequence[str], cache: Path) -> Index:
         InvalidInput: as in `check_documents`.
     """
     with _opening:
-        return _opened(tuple(_files(paths)), tuple(paths), cache)
+        return _opened(tuple(find_files(paths)), tuple(paths), cache)
 
 
 @functools.lru_cache(maxsize=4)
-def _opened(files: tuple[_File, ...], paths: tuple[str, ...], cache: Path) -> Index:
+def _opened(files: tuple[File, ...], paths: tuple[str, ...], cache: Path) -> Index:
     """Open an index; sizes and times in the arguments see to it that a changed folder is another one."""
     if not paths:
-        return Index.build(":memory:", python_reference(), {})
+        return Index.build(python_reference())
     index = _cached(files, paths, cache / "documents")
     if skipped := index.skipped:
         named = ", ".join(f"{name} ({reason})" for name, reason in list(skipped.items())[:5])
@@ -81,123 +77,91 @@ def _opened(files: tuple[_File, ...], paths: tuple[str, ...], cache: Path) -> In
     return index
 
 
-def _cached(files: tuple[_File, ...], paths: tuple[str, ...], folder: Path) -> Index:
-    """Open the index of these files' contents from the cache folder, made first if it is not there."""
-    key = hashlib.sha256(FORMAT.encode())
-    for file in files:
-        key.update(f"\0{file.url}\0{file.size}\0".encode())
-        key.update(_digest(file))
-    place = folder / f"{key.hexdigest()[:32]}.sqlite"
+def _cached(files: tuple[File, ...], paths: tuple[str, ...], folder: Path) -> Index:
+    """Open the index of these paths in the cache folder, brought up to date."""
+    roots = "\0".join([FORMAT, *(str(Path(path).expanduser().resolve()) for path in paths)])
+    place = folder / f"{hashlib.sha256(os.fsencode(roots)).hexdigest()[:32]}.sqlite"
     try:
-        if place.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        if _is_current(place, files):
             with contextlib.suppress(PermissionError):  # a cache that others fill
                 os.utime(place)
         else:
-            folder.mkdir(parents=True, exist_ok=True)
-            _build_in(place, files, paths)
+            _bring_up_to_date(place, files, paths)
             _prune(folder)
-    except (OSError, sqlite3.OperationalError):  # no place to keep it: it is made anew in every process
-        return _build(":memory:", files, paths)
-    return Index(str(place))
+        return Index(str(place))
+    except (OSError, sqlite3.DatabaseError):  # no place to keep it: it is made anew in every process
+        index = Index.create(":memory:")
+        _synchronize(index, files, paths)
+        return index
 
 
-def _build_in(place: Path, files: tuple[_File, ...], paths: tuple[str, ...]) -> None:
-    """Build under another name and rename, so that no process ever opens half an index."""
+def _is_current(place: Path, files: Sequence[File]) -> bool:
+    if not place.exists():
+        return False
+    try:
+        with contextlib.closing(Index(str(place))) as index:
+            stored = [file[:3] for file in index.files()]
+    except sqlite3.DatabaseError:  # damaged, by a full disk for instance
+        place.unlink()
+        return False
+    return stored == [(file.url, file.size, file.modified) for file in files]
+
+
+def _bring_up_to_date(place: Path, files: Sequence[File], paths: Sequence[str]) -> None:
+    """Change a copy and rename it, so that no process ever opens half an index."""
     handle, name = tempfile.mkstemp(dir=place.parent, prefix="building-")
     os.close(handle)
     try:
-        _build(name, files, paths).close()
+        if place.exists():
+            shutil.copyfile(place, name)
+        with contextlib.closing(Index(name) if place.exists() else Index.create(name)) as index:
+            _synchronize(index, files, paths)
         Path(name).replace(place)
     finally:
         Path(name).unlink(missing_ok=True)
 
 
 def _prune(folder: Path) -> None:
-    """Remove all but the indexes used last: a folder that changes daily would leave one a day."""
+    """Remove all but the indexes used last."""
     used = sorted(folder.glob("*.sqlite"), key=lambda place: place.stat().st_mtime, reverse=True)
     for place in used[KEPT_INDEXES:]:
         place.unlink(missing_ok=True)
 
 
-def _build(place: str, files: tuple[_File, ...], paths: tuple[str, ...]) -> Index:
-    documents: dict[str, ReadDocument] = {}
-    skipped: dict[str, str] = {}
-    first_with: dict[bytes, str] = {}
-    for file in files:
-        try:
-            document = _read(file)
-        except Unreadable as error:
-            skipped[file.url] = str(error)
-            continue
-        # The same file twice would look like two sources that agree.
-        first = first_with.setdefault(_digest(file), file.url)
-        if first == file.url:
-            documents[file.url] = ReadDocument(document.title or file.path.name, document.sections)
+def _synchronize(index: Index, files: Sequence[File], paths: Sequence[str]) -> None:
+    """Make an index hold these files: those of the same bytes stay, others are read, the rest goes."""
+    stored = {file.url: file for file in index.files()}
+    digests = {file.url: _digest(file, stored.get(file.url)) for file in files}
+    first_with: dict[str, str] = {}
+    for url, of_bytes in digests.items():
+        first_with.setdefault(of_bytes or url, url)
+    unique = [file for file in files if first_with[digests[file.url] or file.url] == file.url]
+
+    index.forget_unsettled()
+    known = index.keep({(file.url, digests[file.url]) for file in unique})
+    for file, read in read_files([file for file in unique if file.url not in known]):
+        if isinstance(read, Unreadable):
+            index.skip(file.url, "" if isinstance(read, Unfinished) else digests[file.url], str(read))
         else:
-            skipped[file.url] = f"the same as {first}"
-    if not documents:
-        raise _nothing_to_read(paths, skipped)
-    return Index.build(place, documents, skipped)
+            index.add(file.url, digests[file.url], read)
+    # The same file twice would look like two sources that agree.
+    for url, of_bytes in digests.items():
+        if (first := first_with[of_bytes or url]) != url:
+            index.skip(url, "", f"the same as {first}")
+    if index.is_empty:
+        raise _nothing_to_read(paths, index.skipped)
+    index.finish(
+        [StoredFile(f.url, f.size, f.modified, digests[f.url]) for f in files], optimize=len(known) * 2 < len(unique)
+    )
 
 
-def _read(file: _File) -> ReadDocument:
-    if file.size > MAX_BYTES:
-        raise Unreadable(f"it is larger than {MAX_BYTES // 1_000_000} MB")
-    try:
-        return read_document(file.path.name, file.path.read_bytes())
-    except OSError as error:
-        raise Unreadable(error.strerror or type(error).__name__) from error
-
-
-def _digest(file: _File) -> bytes:
-    try:
-        with file.path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").digest()
-    except OSError:
-        return b""
+def _digest(file: File, stored: StoredFile | None) -> str:
+    """Return the digest of a file's bytes; its size and time tell whether they can have changed."""
+    unchanged = stored and (stored.size, stored.modified) == (file.size, file.modified)
+    return stored.digest if stored and unchanged else digest(file)
 
 
 def _nothing_to_read(paths: Sequence[str], reasons: dict[str, str]) -> InvalidInput:
     why = "; ".join(f"{name}: {reason}" for name, reason in list(reasons.items())[:3]) or f"no {_FORMATS} file"
     return InvalidInput(f"Nothing to read in {', '.join(paths)} ({why}).", next_step="give other files or folders")
-
-
-def _files(paths: Sequence[str]) -> Iterator[_File]:
-    """Yield the files below the paths in a fixed order, each once.
-
-    Hidden ones and those of unknown endings are passed over, unless they are given themselves.
-    """
-    seen: set[Path] = set()
-    names: set[str] = set()
-    for path in paths:
-        root = Path(path).expanduser()
-        if not root.exists():
-            raise InvalidInput(f"There is no file or folder {path!r}.", next_step="check --docs")
-        name = _unused(_portable(root.resolve().name), names)
-        for file in [root] if root.is_file() else _walk(root):
-            if not file.is_file() or (resolved := file.resolve()) in seen:
-                continue
-            seen.add(resolved)
-            status = file.stat()
-            below = "" if file == root else "/" + _portable(file.relative_to(root).as_posix())
-            yield _File(f"docs:{name}{below}", file, status.st_size, status.st_mtime_ns)
-
-
-def _walk(root: Path) -> Iterator[Path]:
-    for folder, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            if not name.startswith(".") and Path(name).suffix.lower() in ENDINGS:
-                yield Path(folder, name)
-
-
-def _portable(name: str) -> str:
-    """Return a file name as text that can be encoded, accents composed as on most systems."""
-    return clean_line(unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "replace")))
-
-
-def _unused(name: str, names: set[str]) -> str:
-    """Tell folders of the same name apart by their order."""
-    unused = next(n for n in [name, *(f"{name}~{i}" for i in range(2, 1000))] if n not in names)
-    names.add(unused)
-    return unused

@@ -1,48 +1,58 @@
-"""A searchable copy of a corpus: SQLite's FTS5, the best retriever without a model that was tried.
+"""A searchable copy of a corpus: SQLite's FTS5 over the terms of the text engine.
 
-A document is kept as one text, in which passages of at most about 300 words are marked by their offsets; what a search
-returns is always a slice of that text.
+Stored are terms, not words, so that a search, a ranking and a check compare the same things. A document is kept as one
+text, in which passages of at most about 400 words are marked by their offsets; what a search returns is always a slice
+of that text.
 """
 
 from __future__ import annotations
 
-import re
+import math
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
-from fathom.text import count_words, split_sentences
-from fathom.text.stopwords import STOP_WORDS
+from fathom.text import query_terms, terms
+from fathom.tools.documents.layout import LaidOut, lay_out
+from fathom.tools.documents.ranking import FIELD_GAP, Candidate, second_look
 from fathom.tools.documents.sections import ReadDocument
 
-__all__ = ["Hit", "Index", "Match", "Passage", "StoredDocument", "fts_query"]
+__all__ = ["Hit", "Index", "Match", "Passage", "StoredDocument", "StoredFile"]
 
-PASSAGE_WORDS = 300
-PASSAGE_CHARS = 4_000  # where nothing in a text looks like a word
-HITS = 2_000  # passages looked at for one query
-MAX_QUERY_WORDS = 64
+HITS = 300  # passages looked at for one query
+SECOND_LOOK = 30  # of them, those looked at twice
+POSTINGS = 2_000  # so many passages are scored for rare terms; common ones wait for the second look
+MAX_QUERY_TERMS = 64
 _SCHEMA = """
-CREATE TABLE documents (id INTEGER PRIMARY KEY, url TEXT, title TEXT, text TEXT, words INTEGER);
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY, url TEXT UNIQUE, digest TEXT, position INTEGER, title TEXT, text TEXT, words INTEGER
+);
 CREATE TABLE passages (
     id INTEGER PRIMARY KEY, document INTEGER, heading TEXT, page INTEGER, start INTEGER, stop INTEGER, words INTEGER
 );
-CREATE TABLE skipped (name TEXT, reason TEXT);
+CREATE TABLE skipped (url TEXT, digest TEXT, reason TEXT);
+CREATE TABLE files (url TEXT, size INTEGER, modified INTEGER, digest TEXT);
 CREATE INDEX passages_of ON passages (document);
-CREATE VIRTUAL TABLE search USING fts5(
-    title, heading, text, content='', tokenize='porter unicode61 remove_diacritics 2'
-);
+CREATE VIRTUAL TABLE search USING fts5(title, heading, text, tokenize="ascii tokenchars '.,'");
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab(search, row);
+CREATE TABLE frequencies (term TEXT PRIMARY KEY, passages INTEGER) WITHOUT ROWID;
 """
 # A title or heading that holds a word of the query says twice as much as a text that does.
 _SEARCH = """
-SELECT document, passages.id, -bm25(search, 2.0, 2.0, 1.0) AS score
-FROM search JOIN passages ON passages.id = search.rowid
-WHERE search MATCH ? ORDER BY score DESC, passages.id LIMIT ?
+SELECT document, passages.id, score FROM (
+    SELECT rowid AS passage, -bm25(search, 2.0, 2.0, 1.0) AS score
+    FROM search WHERE search MATCH ? ORDER BY score DESC LIMIT ?
+) JOIN passages ON passages.id = passage JOIN documents ON documents.id = document
+ORDER BY score DESC, position, passages.id
+"""
+_SLICES = """
+SELECT passages.id, document, substr(text, start + 1, stop - start)
+FROM passages JOIN documents ON documents.id = document ORDER BY position, passages.id
 """
 _PASSAGES = "SELECT id, heading, page, start, stop, words FROM passages WHERE document = ? ORDER BY id"
-_CJK = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff])")
 
 
 class Hit(NamedTuple):
@@ -79,6 +89,15 @@ class StoredDocument(NamedTuple):
     words: int
 
 
+class StoredFile(NamedTuple):
+    """A file as it was when it was last looked at; `digest` stands for its bytes."""
+
+    url: str
+    size: int
+    modified: int
+    digest: str
+
+
 class Index:
     """An index, in memory or in a file. Its methods may be called from any thread."""
 
@@ -88,34 +107,76 @@ class Index:
         weakref.finalize(self, self._database.close)
 
     @classmethod
-    def build(cls, path: str, documents: Mapping[str, ReadDocument], skipped: Mapping[str, str]) -> Index:
-        """Make an index.
-
-        Args:
-            path: a new file, or `:memory:`.
-            documents: by URL, in the order in which equally good ones are to be returned.
-            skipped: files that are left out, with the reason.
-        """
+    def create(cls, path: str) -> Index:
+        """Make an empty index in a new file, or in `:memory:`."""
         index = cls(path)
-        with index._database as database:
-            database.executescript(_SCHEMA)
-            database.executemany("INSERT INTO skipped VALUES (?, ?)", skipped.items())
-            for number, (url, document) in enumerate(documents.items(), 1):
-                text, passages = _laid_out(document)
-                words = sum(passage.words for passage in passages)
-                database.execute(
-                    "INSERT INTO documents VALUES (?, ?, ?, ?, ?)", (number, url, document.title, text, words)
-                )
-                for p in passages:
-                    row = database.execute(
-                        "INSERT INTO passages VALUES (NULL, ?, ?, ?, ?, ?, ?)", (number, *p[1:])
-                    ).lastrowid
-                    fields = (_spaced(document.title), _spaced(p.heading), _spaced(text[p.start : p.stop]))
-                    database.execute(
-                        "INSERT INTO search (rowid, title, heading, text) VALUES (?, ?, ?, ?)", (row, *fields)
-                    )
-            database.execute("INSERT INTO search (search) VALUES ('optimize')")
+        index._database.executescript(_SCHEMA)
         return index
+
+    @classmethod
+    def build(cls, documents: Mapping[str, ReadDocument]) -> Index:
+        """Make an index in memory of documents by URL, in the order in which equally good ones are to be returned."""
+        index = cls.create(":memory:")
+        for url, document in documents.items():
+            index.add(url, "", lay_out(document))
+        index.finish([StoredFile(url, 0, 0, "") for url in documents])
+        return index
+
+    def add(self, url: str, digest: str, document: LaidOut) -> None:
+        """Add a document; `digest` stands for the bytes it was read from."""
+        run = self._database.execute
+        words = sum(span.words for span in document.spans)
+        values = (url, digest, document.title, document.text, words)
+        number = run("INSERT INTO documents VALUES (NULL, ?, ?, 0, ?, ?, ?)", values).lastrowid
+        for s in document.spans:
+            place = (number, s.heading, s.page, s.start, s.stop, s.words)
+            row = run("INSERT INTO passages VALUES (NULL, ?, ?, ?, ?, ?, ?)", place).lastrowid
+            fields = (row, document.title_terms, s.heading_terms, s.text_terms)
+            run("INSERT INTO search (rowid, title, heading, text) VALUES (?, ?, ?, ?)", fields)
+
+    def skip(self, url: str, digest: str, reason: str) -> None:
+        """Note a file that is left out; without a digest if the reason does not lie in its bytes."""
+        self._database.execute("INSERT INTO skipped VALUES (?, ?, ?)", (url, digest, reason))
+
+    def forget_unsettled(self) -> None:
+        """Forget the files that were left out without a digest, for a reason that may be gone."""
+        self._database.execute("DELETE FROM skipped WHERE digest = ''")
+
+    def keep(self, wanted: Collection[tuple[str, str]]) -> set[str]:
+        """Remove all but the wanted files, each a URL and a digest, and return the URLs of what is left."""
+        run = self._database.execute
+        kept: set[str] = set()
+        for table, key in (("documents", "id"), ("skipped", "rowid")):
+            for number, url, digest in run(f"SELECT {key}, url, digest FROM {table}").fetchall():  # noqa: S608 - constants
+                if (url, digest) in wanted:
+                    kept.add(url)
+                    continue
+                if table == "documents":
+                    run("DELETE FROM search WHERE rowid IN (SELECT id FROM passages WHERE document = ?)", (number,))
+                    run("DELETE FROM passages WHERE document = ?", (number,))
+                run(f"DELETE FROM {table} WHERE {key} = ?", (number,))  # noqa: S608 - constants
+        return kept
+
+    def finish(self, files: Sequence[StoredFile], *, optimize: bool = True) -> None:
+        """Write what was added; the order of the files tells which document comes first among equals."""
+        with self._database as database:
+            database.execute("DELETE FROM files")
+            database.executemany("INSERT INTO files VALUES (?, ?, ?, ?)", files)
+            order = ((position, file.url) for position, file in enumerate(files))
+            database.executemany("UPDATE documents SET position = ? WHERE url = ?", order)
+            if optimize:
+                database.execute("INSERT INTO search (search) VALUES ('optimize')")
+            database.execute("DELETE FROM frequencies")  # kept because counting a common term takes a while
+            database.execute("INSERT INTO frequencies SELECT term, doc FROM vocabulary")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no document."""
+        return not self._rows("SELECT 1 FROM documents LIMIT 1", ())
+
+    def files(self) -> list[StoredFile]:
+        """Return the files it was made of, in their order."""
+        return [StoredFile(*row) for row in self._rows("SELECT * FROM files ORDER BY rowid", ())]
 
     def close(self) -> None:
         """Close the database."""
@@ -123,11 +184,17 @@ class Index:
 
     def search(self, query: str, limit: int) -> list[Match]:
         """Return the documents closest to a query, ranked by their best passage."""
-        if not (expression := fts_query(query)):
+        topical = set(query_terms(query))
+        asked = [term for term in terms(query) if term in topical][:MAX_QUERY_TERMS]
+        if not asked:
             return []
+        rare, common = self._by_rarity(set(asked))
+        rows = self._rows(_SEARCH, (" OR ".join(f'"{term}"' for term in rare), HITS)) if rare else []
+        better = second_look(asked, common, self._candidates(rows[:SECOND_LOOK]), self._idf)
+        ranked = sorted(rows, key=lambda row: -better.get(row[1], row[2]))
         found: dict[int, list[Hit]] = {}
-        for document, passage, score in self._rows(_SEARCH, (expression, HITS)):
-            found.setdefault(document, []).append(Hit(passage, score))
+        for document, passage, score in ranked:
+            found.setdefault(document, []).append(Hit(passage, better.get(passage, score)))
         return [Match(document, hits) for document, hits in list(found.items())[:limit]]
 
     def document(self, number: int) -> StoredDocument:
@@ -138,78 +205,50 @@ class Index:
         """Return a document's passages in reading order."""
         return [Passage(*row) for row in self._rows(_PASSAGES, (document,))]
 
+    def slices(self) -> list[tuple[int, int, str]]:
+        """Return every passage with its document and its text."""
+        return self._rows(_SLICES, ())
+
     @property
     def skipped(self) -> dict[str, str]:
         """Files that were left out, with the reason."""
-        return dict(self._rows("SELECT name, reason FROM skipped ORDER BY rowid", ()))
+        return dict(self._rows("SELECT url, reason FROM skipped ORDER BY rowid", ()))
+
+    def _by_rarity(self, wanted: Collection[str]) -> tuple[list[str], list[str]]:
+        """Tell the terms that find passages from those that too many passages have for that; rare ones first.
+
+        In a large corpus most of a search's time goes into passages that share only a common term with the query.
+        """
+        frequency = self._frequencies(wanted)
+        ordered = sorted(frequency, key=lambda term: (frequency[term], term))
+        sums = accumulate(frequency[term] for term in ordered)
+        enough = max(1, sum(total <= POSTINGS for total in sums))
+        return ordered[:enough], ordered[enough:]
+
+    def _frequencies(self, wanted: Collection[str]) -> dict[str, int]:
+        """Return the number of passages for each term that at least one has."""
+        marks = ",".join("?" * len(wanted))
+        sql = f"SELECT term, passages FROM frequencies WHERE term IN ({marks})"  # noqa: S608 - only marks
+        return dict(self._rows(sql, list(wanted)))
+
+    def _candidates(self, rows: Sequence[tuple[int, int, float]]) -> list[Candidate]:
+        marks = ",".join("?" * len(rows))
+        stored = self._rows(
+            f"SELECT rowid, title, heading, text FROM search WHERE rowid IN ({marks})",  # noqa: S608 - only marks
+            [passage for _, passage, _ in rows],
+        )
+        words = {
+            row: [*title.split(), *FIELD_GAP, *heading.split(), *FIELD_GAP, *text.split()]
+            for row, title, heading, text in stored
+        }
+        return [Candidate(passage, score, words[passage]) for _, passage, score in rows]
+
+    def _idf(self, wanted: Collection[str]) -> dict[str, float]:
+        """Return the inverse document frequency of each term that a passage has."""
+        total = self._rows("SELECT count(*) FROM passages", ())[0][0]
+        found = self._frequencies(wanted)
+        return {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in found.items()}
 
     def _rows(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         with self._lock:
             return self._database.execute(sql, values).fetchall()
-
-
-def fts_query(query: str) -> str:
-    """Return an FTS5 expression that matches any word of a query; a word is always quoted, so none is an operator.
-
-    Words side by side count once more where a title or heading has them so; that alone tells `the with statement` from
-    all other statements, for stop words do not count by themselves. Writing without spaces is compared by its pairs of
-    characters.
-    """
-    words = re.findall(r"\w+", _spaced(query.lower()))[:MAX_QUERY_WORDS]
-    topical = [word for word in words if word not in STOP_WORDS] or words
-    pairs = [
-        ("" if _CJK.match(first) and _CJK.match(second) else "{title heading} : ") + f'"{first} {second}"'
-        for first, second in pairwise(words)
-    ]
-    return " OR ".join(dict.fromkeys([*(f'"{word}"' for word in topical), *pairs]))
-
-
-def _spaced(text: str) -> str:
-    """Put spaces around characters of writing that has none between words, so that each is a token."""
-    return _CJK.sub(r" \1 ", text)
-
-
-def _laid_out(document: ReadDocument) -> tuple[str, list[Passage]]:
-    """Join the sections to one text, headings as in Markdown, and mark its passages; a heading begins one."""
-    parts: list[str] = []
-    passages: list[Passage] = []
-    offset = 0
-    for section in document.sections:
-        heading = f"{'#' * min(section.level, 6)} {section.heading}" if section.heading else ""
-        part = "\n\n".join(filter(None, (heading, section.text)))
-        for start, stop in _passage_spans(part, len(part) - len(section.text)):
-            words = count_words(part[start:stop])
-            passages.append(Passage(0, section.heading, section.page, offset + start, offset + stop, words))
-        parts.append(part)
-        offset += len(part) + 2
-    return "\n\n".join(parts), passages
-
-
-def _passage_spans(text: str, head: int) -> Iterator[tuple[int, int]]:
-    """Yield passages: as many paragraphs as fit into 300 words; the first includes the `head`."""
-    start, stop, words = 0, head, 0
-    for unit_start, unit_stop in _units(text, head):
-        more = count_words(text[unit_start:unit_stop])
-        if words and (words + more > PASSAGE_WORDS or unit_stop - start > PASSAGE_CHARS):
-            yield start, stop
-            start, words = unit_start, 0
-        stop, words = unit_stop, words + more
-    if stop > start:
-        yield start, stop
-
-
-def _units(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield paragraphs, and the sentences of those that are too long for one passage."""
-    borders = [(m.start(), m.end()) for m in re.finditer(r"\n[^\S\n]*\n\s*", text[start:])]
-    for stop, following in [*((start + a, start + b) for a, b in borders), (len(text), len(text))]:
-        paragraph = text[start:stop]
-        if len(paragraph) <= PASSAGE_CHARS and count_words(paragraph) <= PASSAGE_WORDS:
-            yield start, stop
-        else:
-            for sentence in split_sentences(paragraph):
-                yield from _cut(start + sentence.start, start + sentence.end)
-        start = following
-
-
-def _cut(start: int, stop: int) -> Iterable[tuple[int, int]]:
-    return ((at, min(at + PASSAGE_CHARS, stop)) for at in range(start, stop, PASSAGE_CHARS))

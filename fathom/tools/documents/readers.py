@@ -12,7 +12,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from fathom.tools.clean import clean_line, clean_text
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from docx.document import Document as DocxDocument
     from docx.table import Table
 
-__all__ = ["ENDINGS", "Unreadable", "read_document"]
+__all__ = ["ENDINGS", "Unreadable", "is_plain", "read_document"]
 
 ENDINGS = frozenset({".txt", ".text", ".md", ".markdown", ".rst", ".html", ".htm", ".xhtml", ".pdf", ".docx"})
 _HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
+_HTML_ENDINGS = (".html", ".htm", ".xhtml")
+_ZIP = b"PK\x03\x04"
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.S)
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # what Office wraps around encrypted files, and its formats before 2007
 # What a parser stumbles over in a damaged file; lxml's error is a SyntaxError.
@@ -59,14 +61,25 @@ def read_document(name: str, data: bytes) -> ReadDocument:
     return document
 
 
+def is_plain(path: Path) -> bool:
+    """Return whether a file is text without a format that has to be parsed. One that cannot be opened is, too."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(2000)
+    except OSError:
+        return True
+    foreign = head.lstrip()[:5] == b"%PDF-" or head.startswith((_OLE, _ZIP)) or _HTML_START.match(head)
+    return not foreign and path.suffix.lower() not in _HTML_ENDINGS
+
+
 def _read(ending: str, data: bytes) -> ReadDocument:
     if data.lstrip()[:5] == b"%PDF-":
         return _read_pdf(data)
     if data.startswith(_OLE):
         raise Unreadable("it is password-protected, or in a format older than docx")
-    if data.startswith(b"PK\x03\x04"):
+    if data.startswith(_ZIP):
         return _read_docx(data)
-    if ending in (".html", ".htm", ".xhtml") or _HTML_START.match(data[:2000]):
+    if ending in _HTML_ENDINGS or _HTML_START.match(data[:2000]):
         return _read_html(data)
     if ending in (".pdf", ".docx"):
         raise Unreadable(f"it is no {ending[1:]} file, or a damaged one")

@@ -10,6 +10,7 @@ from fathom.models import Document, SourceText, ToolCall, ToolOutput, ToolResult
 from fathom.sources import source_ids
 from fathom.text import OMISSION
 from fathom.tools.documents.corpus import open_corpus
+from fathom.tools.documents.embedding import hybrid_search
 from fathom.tools.documents.index import Index, Match, Passage, StoredDocument
 
 __all__ = ["DocumentsTool"]
@@ -24,10 +25,11 @@ class DocumentsTool:
 
     name = "documents"
 
-    def __init__(self, paths: Sequence[str], cache: Path, max_results: int) -> None:
+    def __init__(self, paths: Sequence[str], cache: Path, max_results: int, embed_model: str | None = None) -> None:
         self._paths = tuple(paths)
         self._cache = cache
         self._max_results = max_results
+        self._embed_model = embed_model
         self.description = (
             f"Searches {self._what()} and reads what is closest. Input: one search query of a few specific words."
         )
@@ -51,9 +53,14 @@ class DocumentsTool:
 
     def _search(self, query: str) -> ToolOutput:
         index = open_corpus(self._paths, self._cache)
-        found = [(match, index.document(match.document)) for match in index.search(query, self._max_results)]
+        found = [(match, index.document(match.document)) for match in self._ranked(index, query)]
         ids = source_ids(document.url for _, document in found)
         return ToolOutput(results=[_source_text(index, match, document, ids) for match, document in found])
+
+    def _ranked(self, index: Index, query: str) -> list[Match]:
+        if self._embed_model:
+            return hybrid_search(index, self._embed_model, self._cache, query, self._max_results)
+        return index.search(query, self._max_results)
 
     def _survey(self, query: str, limit: int) -> list[Document]:
         index = open_corpus(self._paths, self._cache)

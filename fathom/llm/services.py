@@ -1,0 +1,106 @@
+"""What this process knows of the services behind its models: which ones rest, and how many calls are under way.
+
+Shared by all roles and runs of the process: what one call learns about a service spares the others the same wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from weakref import WeakKeyDictionary
+
+from fathom.errors import CircuitOpen, ModelUnavailable, RateLimited
+
+__all__ = ["FAILURES", "MAX_RETRY_AFTER", "REST_SECONDS", "Circuit", "circuit_of", "slots"]
+
+FAILURES = 5  # in a row, after which a service rests
+REST_SECONDS = 30.0
+MAX_RETRY_AFTER = 60.0  # seconds that a call waits when a service asks for it; beyond them the service is not there
+
+
+class Circuit:
+    """Lets requests to one service pass, or refuses them while it rests.
+
+    After `FAILURES` failures in a row the service rests for `REST_SECONDS`. Then one request is let through as a probe;
+    until it is answered the others are refused. If it succeeds all pass again, else the service rests once more.
+
+    A rate limit is no failure: the service is there. Requests wait as long as it asks for, or are refused meanwhile if
+    that is more than `MAX_RETRY_AFTER`.
+
+    Args:
+        service: its name, for messages.
+        clock: seconds that never go back.
+    """
+
+    def __init__(self, service: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._service = service
+        self._clock = clock
+        self._failures = 0
+        self._failed_at = float("-inf")
+        self._pause_until = self._rest_until = float("-inf")
+        self._probing = False
+
+    @asynccontextmanager
+    async def attempt(self) -> AsyncIterator[None]:
+        """Make one request inside the block, when the service is ready for it.
+
+        Raises:
+            CircuitOpen: the service rests; no request was made.
+        """
+        await asyncio.sleep(max(0.0, self._pause_until - self._clock()))
+        started = self._clock()
+        if started < self._rest_until:
+            raise CircuitOpen(f"{self._service} is left alone for {self._rest_until - started:.0f} s more.")
+        if self._probing:
+            raise CircuitOpen(f"{self._service} is being asked whether it is back.")
+        probe = self._probing = self._failures >= FAILURES
+        alive = True
+        try:
+            yield
+        except RateLimited as error:
+            self._wait(error.retry_after or 0.0)
+            raise
+        except ModelUnavailable:
+            alive = False
+            self._fail(started)
+            raise
+        except asyncio.CancelledError:
+            alive = False
+            raise
+        finally:
+            if alive:
+                self._failures = 0
+            if probe:
+                self._probing = False
+
+    def _wait(self, seconds: float) -> None:
+        until = self._clock() + seconds
+        if seconds > MAX_RETRY_AFTER:
+            self._rest_until = max(self._rest_until, until)
+        else:
+            self._pause_until = max(self._pause_until, until)
+
+    def _fail(self, started: float) -> None:
+        """Count a failure, unless the request was under way when the last one failed: that is one mishap, not two."""
+        if started < self._failed_at:
+            return
+        self._failures += 1
+        self._failed_at = self._clock()
+        if self._failures >= FAILURES:
+            self._rest_until = self._failed_at + REST_SECONDS
+
+
+_circuits: dict[str, Circuit] = {}
+_slots: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore]] = WeakKeyDictionary()
+
+
+def circuit_of(service: str) -> Circuit:
+    """Return the circuit of a service, the same for the whole process."""
+    return _circuits.setdefault(service, Circuit(service))
+
+
+def slots(at_once: int) -> asyncio.Semaphore:
+    """Return what bounds the calls under way, shared by all that run in this event loop with the same bound."""
+    return _slots.setdefault(asyncio.get_running_loop(), {}).setdefault(at_once, asyncio.Semaphore(at_once))

@@ -1,0 +1,86 @@
+"""Texts read with a question in mind: their sentences, passages, and which of the question's terms stand where."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from fathom.text.asking import RELATED, Question, read_question
+from fathom.text.passages import Links, Read, Spans, rank_spans, spans_of
+from fathom.text.ranking import Passage, Query
+from fathom.text.sentences import Sentence
+from fathom.text.terms import Language, is_cjk, language_of, terms
+from fathom.text.weights import Weights, weights_for
+
+__all__ = ["Analysis", "analyse"]
+
+COMPOUND = 5  # letters a German word must have to be looked for inside others
+LANGUAGE_TEXTS = 10  # that are asked for their language
+NOTHING: Mapping[str, int] = {}
+
+
+class Analysis(NamedTuple):
+    """What is known of some texts before any sentence is chosen."""
+
+    weights: Weights
+    question: Question
+    spans: Spans
+    starts: Sequence[int]  # of each text, its first sentence
+    passages: Sequence[float]  # relevance of each passage beside the others, from 0 to 1
+    links: Links
+    idf: Mapping[str, float]  # of the question's terms among sentences, times their weight
+
+
+def analyse(
+    query: Query | Question,
+    texts: Sequence[Passage],
+    split: Callable[[str], list[Sentence]],
+    weights: Weights | None = None,
+) -> Analysis:
+    """Read texts with a question in mind; see `fathom.text.selection.Reader` for the arguments."""
+    weights = weights or weights_for([text.text for text in texts])
+    language: Language = "english"  # that of terms already made
+    if isinstance(query, str):
+        language = language_of([query, *(text.text for text in texts[:LANGUAGE_TEXTS])])
+    question = query if isinstance(query, Question) else read_question(query, language)
+    by_text = [[Read(s, terms(s.text, language)) for s in split(text.text)] for text in texts]
+    read = [sentence for sentences in by_text for sentence in sentences]
+    if language == "german":
+        question = _with_compounds(question, read)
+    hits = _hits(question, read)
+    spans = Spans(spans_of(texts, by_text, weights, language), read, hits, [text.title for text in texts], language)
+    passages, links = rank_spans(question, spans, weights)
+    starts = list(itertools.accumulate((len(sentences) for sentences in by_text), initial=0))
+    return Analysis(weights, question, spans, starts, passages, links, _idf(question, hits))
+
+
+def _hits(question: Question, read: Sequence[Read]) -> list[Mapping[str, int]]:
+    """Return each sentence's counts of the question's terms; of CJK writing also those of single characters."""
+    wanted = {**question.related, **question.weights}
+    characters = frozenset(term for term in question.related if len(term) == 1 and is_cjk(term))
+    hits: list[Mapping[str, int]] = []
+    for sentence, found in read:
+        held = [term for term in found if term in wanted]
+        if characters:
+            held += [character for character in sentence.text if character in characters]
+        hits.append(Counter(held) if held else NOTHING)
+    return hits
+
+
+def _idf(question: Question, hits: Sequence[Mapping[str, int]]) -> dict[str, float]:
+    frequency = Counter(term for hit in hits for term in hit)
+    return {
+        term: weight * math.log(1 + (len(hits) - frequency[term] + 0.5) / (frequency[term] + 0.5))
+        for term, weight in {**question.related, **question.weights}.items()
+    }
+
+
+def _with_compounds(question: Question, read: Sequence[Read]) -> Question:
+    """Return the question with the texts' compounds of its words: "Einwohner" is also in "Einwohnerzahl"."""
+    asked = [term for term in question.weights if len(term) >= COMPOUND]
+    words = {term for _, found in read for term in found if len(term) > COMPOUND} - {*question.weights}
+    compounds = {word: RELATED for word in sorted(words) if any(term in word for term in asked)}
+    return question._replace(related=compounds | dict(question.related))

@@ -1,0 +1,242 @@
+"""Which passages to read: BM25 with a title field, and the bridge from one passage to the next.
+
+A question such as "Where was the director of X born?" is answered by a passage that shares hardly a word with it. It
+is found by its title or a rare name, which stands in a passage that does answer a part of the question.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from fathom.text.asking import Question
+from fathom.text.ranking import K1, TITLE_WEIGHT, B, Passage
+from fathom.text.sentences import Sentence
+from fathom.text.stopwords import STOP_WORDS
+from fathom.text.terms import Language, terms
+from fathom.text.weights import Weights
+
+__all__ = ["Links", "Phrase", "Read", "Span", "Spans", "rank_spans", "spans_of"]
+
+SPAN_TERMS = 100  # a passage of a long text ends at the next paragraph after so many terms, at the latest after twice
+SEEDS = 5  # best passages from which a bridge may lead
+PART_OF_NAME = 2.0  # factor for a title that stands in the question with its parenthesis, or is a single word
+LONGEST_PHRASE = 12  # terms
+MOST_ENTITIES = 50  # names followed from one passage
+_PARENTHESIS = re.compile(r"\s*\([^)]*\)")
+# A capitalised word inside a sentence, or two of them running anywhere.
+_ENTITY = re.compile(
+    r"(?<=[a-z,;(\"] )[A-Z][\w'’-]+(?: (?:of|de|van|von|the) [A-Z][\w'’-]+| [A-Z][\w'’-]+)*"
+    r"|[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)+"
+)
+Phrase = tuple[str, ...]
+
+
+class Read(NamedTuple):
+    """A sentence with its terms."""
+
+    sentence: Sentence
+    terms: list[str]
+
+
+class Span(NamedTuple):
+    """A passage: a run of sentences of one text, as indices into all of them."""
+
+    text: int
+    first: int
+    last: int  # exclusive
+    length: int  # terms
+    field: tuple[str, ...]  # terms of its title and heading
+
+
+class Spans(NamedTuple):
+    """Passages with what is known of their sentences."""
+
+    spans: list[Span]
+    read: Sequence[Read]  # all sentences of all texts
+    hits: Sequence[Mapping[str, int]]  # each sentence's counts of question terms
+    titles: Sequence[str]  # of the texts
+    language: Language
+
+
+Links = dict[int, set[Phrase]]
+"""By passage: the titles of other relevant passages that stand in it."""
+
+
+def spans_of(
+    texts: Sequence[Passage], sentences: Sequence[Sequence[Read]], weights: Weights, language: Language
+) -> list[Span]:
+    """Cut texts into passages at paragraphs and headings; with `weights.whole` every text is one."""
+    spans: list[Span] = []
+    first = 0
+    for number, (text, read) in enumerate(zip(texts, sentences, strict=True)):
+        title = tuple(terms(text.title, language))
+        heading: tuple[str, ...] = ()
+        start = length = 0
+        for i, (sentence, found) in enumerate(read):
+            is_heading = sentence.kind == "heading"
+            full = length >= SPAN_TERMS and (sentence.paragraph != read[i - 1].sentence.paragraph or is_heading)
+            if not weights.whole and i > start and (full or is_heading or length >= 2 * SPAN_TERMS):
+                spans.append(Span(number, first + start, first + i, length, title + heading))
+                start, length = i, 0
+            if is_heading and not weights.whole:
+                heading = tuple(found)
+            length += len(found)
+        if read:
+            spans.append(Span(number, first + start, first + len(read), length, title + heading))
+        first += len(read)
+    return spans
+
+
+def rank_spans(question: Question, passages: Spans, weights: Weights) -> tuple[list[float], Links]:
+    """Return the passages' scores, the best one 1, and the links between them."""
+    scores = _bm25(question, passages.spans, passages.hits)
+    links: Links = {}
+    if weights.whole:
+        titles = [passages.titles[span.text] for span in passages.spans]
+        full = [tuple(terms(title, passages.language)) for title in titles]
+        names = [tuple(terms(_PARENTHESIS.sub("", title) or title, passages.language)) for title in titles]
+        for i, share in _named(question, names, full).items():
+            scores[i] += weights.named * share
+        scores, links = _bridged(question, passages, weights, scores, names)
+    best = max(scores, default=0.0) or 1.0
+    return [round(score / best, 9) for score in scores], links
+
+
+def _bm25(question: Question, spans: Sequence[Span], hits: Sequence[Mapping[str, int]]) -> list[float]:
+    """Return BM25 with the title as a field, raised by the share of the question that a passage covers; best 1."""
+    weights = {**question.related, **question.weights}
+    fields = [Counter(term for term in span.field if term in weights) for span in spans]
+    counts: list[dict[str, int]] = []
+    for span, field in zip(spans, fields, strict=True):
+        count = {term: TITLE_WEIGHT * n for term, n in field.items()}
+        for hit in hits[span.first : span.last]:
+            for term, n in hit.items():
+                count[term] = count.get(term, 0) + n
+        counts.append(count)
+    frequency = Counter(term for count in counts for term in count)
+    idf = {
+        term: weight * math.log(1 + (len(spans) - frequency[term] + 0.5) / (frequency[term] + 0.5))
+        for term, weight in weights.items()
+    }
+    total = sum(idf[term] for term in question.weights) or 1.0
+    mean = sum(span.length for span in spans) / max(1, len(spans)) or 1.0
+    scores = []
+    for span, count in zip(spans, counts, strict=True):
+        norm = K1 * (1 - B + B * span.length / mean)
+        score = sum(idf[t] * count[t] * (K1 + 1) / (count[t] + norm) for t in idf if t in count)
+        covered = sum(idf[t] for t in idf if t in count) / total
+        scores.append(score * (1 + covered))
+    best = max(scores, default=0.0) or 1.0
+    return [score / best for score in scores]
+
+
+def _named(question: Question, names: Sequence[Phrase], full: Sequence[Phrase]) -> dict[int, float]:
+    """Return the passages whose titles stand in the question; a title inside a longer one that does is not meant."""
+    asked = _found({phrase for phrase in (*names, *full) if phrase}, question.sequence)
+    asked = {phrase for phrase in asked if any(term in question.weights for term in phrase)}
+    inner = {name for name in asked for other in asked if len(other) > len(name) and _contains(other, name)}
+    named: dict[int, float] = {}
+    for i, (name, whole) in enumerate(zip(names, full, strict=True)):
+        if whole in asked - inner:
+            named[i] = PART_OF_NAME if len(name) == 1 or whole != name else 1.0
+        elif name in asked - inner:
+            named[i] = PART_OF_NAME if len(name) == 1 else 1.0
+    return named
+
+
+def _bridged(
+    question: Question, passages: Spans, weights: Weights, scores: Sequence[float], names: Sequence[Phrase]
+) -> tuple[list[float], Links]:
+    """Return the scores with what passages gain by being mentioned in the best ones, and the links."""
+    seeds = sorted(range(len(names)), key=lambda i: (-scores[i], i))[:SEEDS]
+    entities = {i: _entities(question, passages, i) for i in seeds}
+    titles = {name for name in names if any(len(term) > 2 for term in name)}
+    holding, holders = _mentions(passages, titles.union(*entities.values()))
+    bearers: dict[Phrase, list[int]] = {}
+    for i, name in enumerate(names):
+        bearers.setdefault(name, []).append(i)
+    gained = [0.0] * len(names)
+    links: Links = {}
+    for i in seeds:
+        for name in (holding[i] & titles) - {names[i]}:
+            links.setdefault(i, set()).add(name)
+            for k in bearers[name]:
+                gained[k] = max(gained[k], weights.bridge * scores[i])
+        if names[i] in titles:
+            for k in holders.get(names[i], ()):
+                if names[k] != names[i]:
+                    links.setdefault(k, set()).add(names[i])
+        for k, share in _shared(i, entities[i], holders, len(names)).items():
+            gained[k] = max(gained[k], weights.entity * scores[i] * share)
+    return [score + gain for score, gain in zip(scores, gained, strict=True)], links
+
+
+def _mentions(passages: Spans, phrases: set[Phrase]) -> tuple[list[set[Phrase]], dict[Phrase, list[int]]]:
+    """Return which of the phrases each passage holds, and which passages hold each phrase."""
+    searched = _by_first(phrases)
+    holding: list[set[Phrase]] = []
+    holders: dict[Phrase, list[int]] = {}
+    for i, span in enumerate(passages.spans):
+        held: set[Phrase] = set()
+        for read in passages.read[span.first : span.last]:
+            held.update(_found_in(searched, read.terms))
+        holding.append(held)
+        for phrase in held:
+            holders.setdefault(phrase, []).append(i)
+    return holding, holders
+
+
+def _shared(seed: int, entities: Sequence[Phrase], holders: Mapping[Phrase, list[int]], spans: int) -> dict[int, float]:
+    """Return how strongly other passages share a passage's rare names, from 0 to 1."""
+    strength: dict[int, float] = {}
+    for phrase in entities:
+        held = holders.get(phrase, [])
+        if len(held) <= max(2, spans // 5):
+            for k in held:
+                if k != seed:
+                    strength[k] = strength.get(k, 0.0) + min(len(phrase), 2) / 2
+    return {k: 1 - 0.5**value for k, value in strength.items()}
+
+
+def _entities(question: Question, passages: Spans, number: int) -> list[Phrase]:
+    """Return the names in a passage that the question does not hold already, each once."""
+    span = passages.spans[number]
+    found: dict[Phrase, None] = {}
+    for read in passages.read[span.first : span.last]:
+        for match in _ENTITY.finditer(read.sentence.text):
+            phrase = tuple(terms(match[0], passages.language))
+            if phrase and match[0].lower() not in STOP_WORDS and not all(t in question.weights for t in phrase):
+                found[phrase] = None
+        if len(found) >= MOST_ENTITIES:
+            break
+    return list(found)[:MOST_ENTITIES]
+
+
+def _by_first(phrases: set[Phrase]) -> dict[str, dict[int, set[Phrase]]]:
+    """Return phrases by their first term and their length: a text is then searched for all of them in one pass."""
+    searched: dict[str, dict[int, set[Phrase]]] = {}
+    for phrase in phrases:
+        if 0 < len(phrase) <= LONGEST_PHRASE:
+            searched.setdefault(phrase[0], {}).setdefault(len(phrase), set()).add(phrase)
+    return searched
+
+
+def _found_in(searched: Mapping[str, Mapping[int, set[Phrase]]], sequence: Sequence[str]) -> Iterator[Phrase]:
+    for i, term in enumerate(sequence):
+        if term in searched:
+            for length, phrases in searched[term].items():
+                phrase = tuple(sequence[i : i + length])
+                if phrase in phrases:
+                    yield phrase
+
+
+def _found(phrases: set[Phrase], sequence: Sequence[str]) -> set[Phrase]:
+    return set(_found_in(_by_first(phrases), sequence))
+
+
+def _contains(outer: Phrase, inner: Phrase) -> bool:
+    return any(outer[i : i + len(inner)] == inner for i in range(len(outer) - len(inner) + 1))

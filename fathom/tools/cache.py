@@ -1,0 +1,73 @@
+"""Answers of the web kept for a while on this machine's disk, shared by all runs.
+
+A convenience only: what a run depends on is its own stored results. A cache that cannot be read or written is no cache,
+and failures are never kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from fathom.atomic import AtomicFiles
+
+__all__ = ["TimedCache"]
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class TimedCache:
+    """Texts by key, for a number of seconds.
+
+    Args:
+        folder: where they lie, one file each; the names are hashes of the keys.
+        seconds: how long an entry lives.
+    """
+
+    def __init__(self, folder: Path, seconds: float) -> None:
+        self._folder = folder
+        self._seconds = seconds
+        self._swept = False
+
+    def get(self, key: str) -> str | None:
+        """Return a text that was put here not too long ago."""
+        path = self._folder / _name(key)
+        try:
+            return path.read_text(encoding="utf-8") if self._is_fresh(path) else None
+        except (OSError, UnicodeError):
+            return None
+
+    def load(self, key: str, kind: type[ModelT]) -> ModelT | None:
+        """Return a model that was put here as JSON; one of another shape, by another version, is not known."""
+        text = self.get(key)
+        try:
+            return kind.model_validate_json(text) if text is not None else None
+        except ValidationError:
+            return None
+
+    def put(self, key: str, text: str) -> None:
+        """Keep a text; the first time, throw out what is too old."""
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            AtomicFiles(str(self._folder)).write(_name(key), text.encode("utf-8", "replace"))
+            if not self._swept:
+                self._swept = True
+                self._sweep()
+        except OSError:
+            return
+
+    def _is_fresh(self, path: Path) -> bool:
+        return 0 <= time.time() - path.stat().st_mtime < self._seconds
+
+    def _sweep(self) -> None:
+        for path in self._folder.iterdir():
+            if not self._is_fresh(path):
+                path.unlink(missing_ok=True)
+
+
+def _name(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,129 @@
+"""Search by meaning beside search by words, with a sentence-embedding model that the user names; the `embed` extra.
+
+The two rankings are joined by reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009), which needs no scores that
+compare. Vectors are kept in the cache by the text they stand for, so only new passages are encoded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.util
+import math
+import sqlite3
+import sys
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from operator import mul
+from pathlib import Path
+from typing import Protocol
+
+from fathom.errors import InvalidInput
+from fathom.tools.documents.index import Hit, Index, Match
+
+__all__ = ["check_installed", "hybrid_search", "load_encoder"]
+
+FUSION = 60  # the paper's constant: how little the very first ranks stand out
+DEPTH = 100  # documents of each ranking that are joined
+BATCH = 256  # passages encoded and kept at a time, so that an interrupted run loses little
+
+
+class Encoder(Protocol):
+    """What is used of a sentence-transformers model."""
+
+    def encode(self, texts: list[str]) -> Iterable[Iterable[float]]:
+        """Return a vector for each text."""
+        ...
+
+
+def check_installed() -> None:
+    """See to it that a model can be loaded, without the seconds that loading the library takes.
+
+    Raises:
+        InvalidInput: the extra is not installed.
+    """
+    name = "sentence_transformers"
+    if sys.modules.get(name) is None and importlib.util.find_spec(name) is None:
+        raise _not_installed()
+
+
+def _not_installed() -> InvalidInput:
+    install = 'pip install "fathom-research[embed]", or leave embed_model empty'
+    return InvalidInput("embed_model needs a library that is not installed.", next_step=install)
+
+
+@functools.lru_cache(maxsize=1)
+def load_encoder(model: str) -> Encoder:
+    """Load a model, which may be downloaded when it is used for the first time.
+
+    Raises:
+        InvalidInput: the extra is not installed, or there is no such model.
+    """
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise _not_installed() from error
+    try:
+        encoder: Encoder = SentenceTransformer(model)
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"There is no embedding model {model!r}.", next_step="check embed_model") from error
+    return encoder
+
+
+def hybrid_search(index: Index, model: str, cache: Path, query: str, limit: int) -> list[Match]:
+    """Return the documents that words or meaning bring close to a query."""
+    by_words = index.search(query, DEPTH)
+    by_meaning = _by_meaning(index, model, cache, query)
+    fused: dict[int, float] = defaultdict(float)
+    for ranking in (by_words, by_meaning):
+        for rank, match in enumerate(ranking, 1):
+            fused[match.document] += 1 / (FUSION + rank)
+    hits = {match.document: match.hits for match in (*by_meaning, *by_words)}  # hits by words show the better passages
+    return [Match(document, hits[document]) for document in sorted(fused, key=lambda d: (-fused[d], d))[:limit]]
+
+
+def _by_meaning(index: Index, model: str, cache: Path, query: str) -> list[Match]:
+    encoder = load_encoder(model)
+    [asked] = _encoded(encoder, [query])
+    found: dict[int, list[Hit]] = defaultdict(list)
+    for (passage, document, _), vector in zip(index.slices(), _vectors(index, model, cache), strict=True):
+        found[document].append(Hit(passage, sum(map(mul, asked, vector))))
+    matches = [Match(document, sorted(hits, key=lambda hit: -hit.score)) for document, hits in found.items()]
+    return sorted(matches, key=lambda match: -match.hits[0].score)[:DEPTH]
+
+
+@functools.lru_cache(maxsize=2)
+def _vectors(index: Index, model: str, cache: Path) -> list[array[float]]:
+    """Return the vectors of an index's passages in their order."""
+    texts = {_key(model, text): text for _, _, text in index.slices()}
+    folder = cache / "documents"
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.closing(sqlite3.connect(folder / "embeddings.db", timeout=60)) as database:
+        database.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+        rows = ((key, database.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()) for key in texts)
+        kept = {key: array("f", row[0]) for key, row in rows if row}
+        new = [key for key in texts if key not in kept]
+        for start in range(0, len(new), BATCH):
+            keys = new[start : start + BATCH]
+            kept.update(zip(keys, _encoded(load_encoder(model), [texts[key] for key in keys]), strict=True))
+            with database:
+                database.executemany(
+                    "INSERT OR IGNORE INTO vectors VALUES (?, ?)", [(k, kept[k].tobytes()) for k in keys]
+                )
+    return [kept[_key(model, text)] for _, _, text in index.slices()]
+
+
+def _key(model: str, text: str) -> bytes:
+    return hashlib.sha256(f"{model}\0{text}".encode()).digest()
+
+
+def _encoded(encoder: Encoder, texts: list[str]) -> list[array[float]]:
+    """Return vectors of length 1, whose products are cosines."""
+    return [_unit([float(value) for value in vector]) for vector in encoder.encode(texts)]
+
+
+def _unit(vector: Sequence[float]) -> array[float]:
+    length = math.hypot(*vector) or 1.0
+    return array("f", [value / length for value in vector])

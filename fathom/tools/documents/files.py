@@ -1,0 +1,78 @@
+"""Which files make up a corpus, and under which names they are cited."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from fathom.errors import InvalidInput
+from fathom.tools.clean import clean_line
+from fathom.tools.documents.readers import ENDINGS
+
+__all__ = ["File", "digest", "find_files", "portable"]
+
+
+class File(NamedTuple):
+    """A file of the corpus. `url` is the same on every machine that has the same folder."""
+
+    url: str
+    path: Path
+    size: int
+    modified: int
+
+
+def find_files(paths: Sequence[str]) -> Iterator[File]:
+    """Yield the files below the paths in a fixed order, each once.
+
+    Hidden ones and those of unknown endings are passed over, unless they are given themselves.
+
+    Raises:
+        InvalidInput: a path does not exist.
+    """
+    seen: set[Path] = set()
+    names: set[str] = set()
+    for path in paths:
+        root = Path(path).expanduser()
+        if not root.exists():
+            raise InvalidInput(f"There is no file or folder {path!r}.", next_step="check --docs")
+        name = _unused(portable(root.resolve().name), names)
+        for file in [root] if root.is_file() else _walk(root):
+            if not file.is_file() or (resolved := file.resolve()) in seen:
+                continue
+            seen.add(resolved)
+            status = file.stat()
+            below = "" if file == root else "/" + portable(file.relative_to(root).as_posix())
+            yield File(f"docs:{name}{below}", file.absolute(), status.st_size, status.st_mtime_ns)
+
+
+def digest(file: File) -> str:
+    """Return the SHA-256 of a file's bytes, empty if it cannot be opened."""
+    try:
+        with file.path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if not name.startswith(".") and Path(name).suffix.lower() in ENDINGS:
+                yield Path(folder, name)
+
+
+def portable(name: str) -> str:
+    """Return a file name as text that can be encoded, accents composed as on most systems."""
+    return clean_line(unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "replace")))
+
+
+def _unused(name: str, names: set[str]) -> str:
+    """Tell folders of the same name apart by their order."""
+    unused = next(n for n in [name, *(f"{name}~{i}" for i in range(2, 1000))] if n not in names)
+    names.add(unused)
+    return unused

@@ -1,0 +1,97 @@
+"""How a document lies in the index: one text, marked with passages, and the terms that each passage is found by.
+
+All that costs time is done here, in pure functions, so that it can be done in another process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from fathom.text import count_words, split_sentences, terms
+from fathom.tools.documents.sections import ReadDocument
+
+__all__ = ["LaidOut", "Span", "lay_out"]
+
+PASSAGE_WORDS = 400  # an abstract, a short page: what says one thing is one passage
+PASSAGE_CHARS = 4_000  # where nothing in a text looks like a word
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+
+
+class Span(NamedTuple):
+    """A passage: a slice of its document's text, its place, and its terms, separated by spaces."""
+
+    heading: str
+    page: int
+    start: int
+    stop: int
+    words: int
+    heading_terms: str
+    text_terms: str
+
+
+class LaidOut(NamedTuple):
+    """A document as the index takes it."""
+
+    title: str
+    title_terms: str
+    text: str
+    spans: list[Span]
+
+
+def lay_out(document: ReadDocument) -> LaidOut:
+    """Join the sections to one text, headings as in Markdown, and mark its passages; a heading begins one."""
+    parts: list[str] = []
+    spans: list[Span] = []
+    offset = 0
+    for section in document.sections:
+        heading = f"{'#' * min(section.level, 6)} {section.heading}" if section.heading else ""
+        heading_terms = _joined_terms(section.heading)
+        part = "\n\n".join(filter(None, (heading, section.text)))
+        for start, stop, words in _passage_spans(part, len(part) - len(section.text)):
+            place = (section.heading, section.page, offset + start, offset + stop, words)
+            spans.append(Span(*place, heading_terms, _joined_terms(part[start:stop])))
+        parts.append(part)
+        offset += len(part) + 2
+    return LaidOut(document.title, _joined_terms(document.title), "\n\n".join(parts), spans)
+
+
+def _joined_terms(text: str) -> str:
+    return " ".join(terms(text))
+
+
+def _passage_spans(text: str, head: int) -> Iterator[tuple[int, int, int]]:
+    """Yield passages with their words: as many paragraphs as fit into 400 words; the first includes the `head`."""
+    start, stop, words = 0, head, _words(text[:head])
+    for unit_start, unit_stop in _units(text, head):
+        more = _words(text[unit_start:unit_stop])
+        if words and (words + more > PASSAGE_WORDS or unit_stop - start > PASSAGE_CHARS):
+            yield start, stop, words
+            start, words = unit_start, 0
+        stop, words = unit_stop, words + more
+    if stop > start:
+        yield start, stop, words
+
+
+def _units(text: str, start: int) -> Iterator[tuple[int, int]]:
+    """Yield paragraphs, and the sentences of those that are too long for one passage."""
+    borders = [(m.start(), m.end()) for m in _BLANK_LINES.finditer(text, start)]
+    for stop, following in [*borders, (len(text), len(text))]:
+        paragraph = text[start:stop]
+        if len(paragraph) <= PASSAGE_CHARS and _words(paragraph) <= PASSAGE_WORDS:
+            yield start, stop
+        else:
+            for sentence in split_sentences(paragraph):
+                yield from _cut(start + sentence.start, start + sentence.end)
+        start = following
+
+
+def _words(text: str) -> int:
+    """Count words, which is quick where spaces separate them."""
+    words = len(text.split())
+    return words if len(text) <= 12 * words else count_words(text)
+
+
+def _cut(start: int, stop: int) -> Iterable[tuple[int, int]]:
+    return ((at, min(at + PASSAGE_CHARS, stop)) for at in range(start, stop, PASSAGE_CHARS))

@@ -1,0 +1,6 @@
+"""Reading one web page, safely: only addresses the run knows, only public hosts, never more than it can bear."""
+
+from fathom.tools.fetch.allow import AllowList
+from fathom.tools.fetch.tool import FetchTool
+
+__all__ = ["AllowList", "FetchTool"]

@@ -1,0 +1,125 @@
+"""Where `fetch` may connect to: public addresses and, by explicit permission, private ones.
+
+The rules hold for addresses, not for names: a name is judged by every address it resolves to, at each connection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TYPE_CHECKING
+
+from fathom.errors import InvalidInput, ToolRejected
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["AllowList", "check_url", "is_public"]
+
+PORTS = frozenset({80, 443, 8000, 8008, 8080, 8081, 8443, 8888})
+"""Ports that web servers use; on others live mail, databases and shells."""
+
+MAX_URL_CHARS = 2_048
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\]|\s")  # a backslash is a slash to some parsers
+_USER = re.compile(r"[^/?#]*//[^/?#]*@")
+_NUMBER = re.compile(r"\d+|0x[0-9a-f]*", re.IGNORECASE)
+
+# Parts of the public ranges that lead elsewhere: `ipaddress.is_global` lets some of these through, in some versions.
+_RELAYS = [IPv4Network("192.88.99.0/24")]
+_GLOBAL_UNICAST = IPv6Network("2000::/3")  # leaves out mapped, compatible, NAT64, local and multicast addresses
+_TUNNELS = [
+    IPv6Network("2001::/23"),  # Teredo and other protocol assignments
+    IPv6Network("2001:db8::/32"),
+    IPv6Network("2002::/16"),  # 6to4: an IPv4 address inside
+    IPv6Network("3fff::/20"),
+]
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Return whether an address is one of the open internet, and no other address in disguise."""
+    if isinstance(address, IPv4Address):
+        return address.is_global and not address.is_multicast and not any(address in net for net in _RELAYS)
+    if address.scope_id is not None or address not in _GLOBAL_UNICAST:
+        return False
+    return address.is_global and not any(address in net for net in _TUNNELS)
+
+
+@dataclass(frozen=True)
+class AllowList:
+    """What may be read although it is not public: exact `host:port` pairs, and networks on the usual ports."""
+
+    hosts: frozenset[tuple[str, int]] = frozenset()
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+
+    @classmethod
+    def parse(cls, entries: Iterable[str]) -> AllowList:
+        """Read entries such as `intranet.example:8080`, `[fd00::1]:80` and `10.1.0.0/16`.
+
+        Raises:
+            InvalidInput: an entry is neither.
+        """
+        hosts: set[tuple[str, int]] = set()
+        networks: list[IPv4Network | IPv6Network] = []
+        for entry in entries:
+            host, _, port = entry.strip().rpartition(":")
+            try:
+                if "/" in entry:
+                    networks.append(ip_network(entry.strip()))
+                elif not re.fullmatch(r"\[[0-9a-fA-F:]+\]|[\w.-]+", host) or not 0 < int(port) < 65_536:
+                    raise ValueError(entry)
+                else:
+                    hosts.add((host.strip("[]").lower(), int(port)))
+            except ValueError as error:
+                raise InvalidInput(
+                    f"{entry!r} cannot be allowed to fetch.",
+                    next_step="give host:port, or a network such as 10.1.0.0/16",
+                ) from error
+        return cls(frozenset(hosts), tuple(networks))
+
+    def permits(self, host: str, port: int, address: str) -> bool:
+        """Return whether a connection to an address, which a host of that name resolved to, may be made."""
+        if (host.lower(), port) in self.hosts:
+            return True
+        ip = ip_address(address)
+        return is_public(ip) or any(ip in network for network in self.networks)
+
+
+def check_url(url: str | httpx.URL, allowed: AllowList) -> httpx.URL:
+    """Return a URL that may be asked for, as far as its spelling tells.
+
+    Raises:
+        ToolRejected: no http(s) address, one with a user name or an unusual port, or a host in a misleading spelling.
+    """
+    import httpx
+
+    shown = str(url)[:200]
+    if len(str(url)) > MAX_URL_CHARS or _FORBIDDEN.search(str(url)):
+        raise ToolRejected(f"{shown!r} is no address of a web page.")
+    try:
+        parsed = httpx.URL(url)
+        host, port = parsed.raw_host.decode("ascii").lower(), parsed.port or (443 if parsed.scheme == "https" else 80)
+    except (httpx.InvalidURL, UnicodeError, ValueError) as error:
+        raise ToolRejected(f"{shown!r} is no address of a web page.") from error
+    if parsed.scheme not in ("http", "https") or not host:
+        raise ToolRejected(f"{shown!r} is no address of a web page.", next_step="only http and https are read")
+    if parsed.userinfo or _USER.match(str(url)):
+        raise ToolRejected("Addresses with a user name or password are not read.")
+    if "%" in host or host.startswith(".") or ".." in host or _is_disguised(host):
+        raise ToolRejected(f"The host {host[:100]!r} is spelled in an unusual way.")
+    if port not in PORTS and (host, port) not in allowed.hosts:
+        raise ToolRejected(f"Port {port} is not read.", next_step="allow it with FATHOM_FETCH_ALLOW=host:port")
+    return parsed.copy_with(fragment=None)
+
+
+def _is_disguised(host: str) -> bool:
+    """Whether a host is an IPv4 address in a spelling that some resolvers understand: decimal, octal, hex, short."""
+    last = host.rstrip(".").rpartition(".")[2]
+    if not _NUMBER.fullmatch(last):
+        return False
+    try:
+        IPv4Address(host)
+    except ValueError:
+        return True
+    return False

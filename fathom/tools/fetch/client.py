@@ -1,0 +1,179 @@
+"""One HTTP request with limits on everything: time, bytes on the wire, bytes once unpacked.
+
+httpx would unpack a whole chunk at once and follow redirects by itself; here memory stays flat, and whoever follows a
+redirect looks at it first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+
+import httpcore
+import httpx
+
+from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
+
+__all__ = ["Answer", "Client", "TimeAllowance", "user_agent"]
+
+TOTAL_SECONDS = 20.0
+MAX_BYTES = 10 * 2**20
+PIECE = 2**16  # bytes unpacked at once
+_ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown,text/plain,application/json;q=0.9,*/*;q=0.1"
+_WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+
+
+def user_agent() -> str:
+    """Return the name by which web servers and their robots.txt know us."""
+    return f"fathom/{version('fathom-research')}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server answered. `headers` have lowercase names; of a repeated one the last counts."""
+
+    url: httpx.URL
+    status: int
+    headers: dict[str, str]
+    data: bytes
+
+    @property
+    def redirect(self) -> httpx.URL | None:
+        """Where the server sends us instead.
+
+        Raises:
+            ToolUnavailable: its address is unreadable.
+        """
+        if self.status not in (301, 302, 303, 307, 308) or not self.headers.get("location"):
+            return None
+        try:
+            return self.url.join(self.headers["location"])
+        except (httpx.InvalidURL, ValueError) as error:
+            raise ToolUnavailable("The page redirects to an unreadable address.") from error
+
+
+class TimeAllowance:
+    """The 20 seconds that all network activity of one call may take; waiting for one's turn is not counted."""
+
+    def __init__(self) -> None:
+        self._left = TOTAL_SECONDS
+
+    @asynccontextmanager
+    async def spend(self) -> AsyncIterator[None]:
+        """Count the time that the block takes.
+
+        Raises:
+            ToolTimeout: the allowance is used up.
+        """
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            async with asyncio.timeout(self._left):
+                yield
+        except TimeoutError as error:
+            raise ToolTimeout("The page did not arrive in time.") from error
+        finally:
+            self._left = max(0.0, self._left - (clock() - began))
+
+
+class Client:
+    """Makes GET requests over a network backend; keeps no cookies, sends no credentials and uses no proxy."""
+
+    def __init__(self, network: httpcore.AsyncNetworkBackend, max_bytes: int = MAX_BYTES) -> None:
+        self._network = network
+        self._max_bytes = max_bytes
+
+    async def get(self, url: httpx.URL, *, cut_at: int | None = None) -> Answer:
+        """Ask for a URL and follow nothing.
+
+        Args:
+            url: an address that `check_url` returned.
+            cut_at: read at most so many bytes and leave the rest, instead of refusing what is too large.
+
+        Raises:
+            ToolRejected: the body is too large.
+            ToolUnavailable: no connection, or no answer that HTTP knows.
+        """
+        headers: dict[bytes | str, bytes | str] = {
+            "Host": url.netloc.decode("ascii"),
+            "User-Agent": user_agent(),
+            "Accept": _ACCEPT,
+            "Accept-Encoding": "gzip, deflate",
+        }
+        try:
+            async with (
+                httpcore.AsyncConnectionPool(ssl_context=_tls(), network_backend=self._network) as pool,
+                pool.stream("GET", str(url), headers=headers) as response,
+            ):
+                fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+                data = b"" if 300 <= response.status < 400 else await self._body(response, fields, cut_at)
+                return Answer(url, response.status, fields, data)
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, ssl.SSLError) as error:
+            raise ToolUnavailable(f"{url.host[:100]} cannot be read: {type(error).__name__}.") from error
+
+    async def _body(self, response: httpcore.Response, fields: dict[str, str], cut_at: int | None) -> bytes:
+        if cut_at is None and _declared(fields) > self._max_bytes:
+            raise self._too_large()
+        unpack = _Unpacker(fields.get("content-encoding", "").strip().lower())
+        data, received, most = bytearray(), 0, cut_at or self._max_bytes
+        async for chunk in response.aiter_stream():
+            received += len(chunk)
+            for piece in unpack.feed(chunk):
+                data += piece
+                if len(data) > most:
+                    break
+            if max(len(data), received) > most:
+                if cut_at is None:
+                    raise self._too_large()
+                return bytes(data[:most])
+        return bytes(data)
+
+    def _too_large(self) -> ToolRejected:
+        return ToolRejected(f"The page is larger than {self._max_bytes / 2**20:g} MB.")
+
+
+class _Unpacker:
+    """Unpacks a stream piece by piece, so that a small chunk cannot become a huge one."""
+
+    def __init__(self, encoding: str) -> None:
+        if encoding not in ("", "identity", *_WBITS):
+            raise ToolUnavailable(f"The page is packed in a way that was not asked for: {encoding[:40]!r}.")
+        self._stream = zlib.decompressobj(_WBITS[encoding]) if encoding in _WBITS else None
+        self._raw = encoding == "deflate"  # some servers leave out the header
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield what a chunk holds, at most 64 KB at once."""
+        if self._stream is None:
+            yield chunk
+            return
+        try:
+            while chunk and not self._stream.eof:
+                try:
+                    piece = self._stream.decompress(chunk, PIECE)
+                except zlib.error:
+                    if not self._raw:
+                        raise
+                    self._stream, self._raw = zlib.decompressobj(-15), False
+                    continue
+                self._raw = False
+                yield piece
+                chunk = self._stream.unconsumed_tail
+        except zlib.error as error:
+            raise ToolUnavailable("The page is damaged: it cannot be unpacked.") from error
+
+
+def _declared(fields: dict[str, str]) -> int:
+    length = fields.get("content-length", "")
+    return int(length) if length.isascii() and length.isdigit() else 0
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Return the certificates to trust; reading them takes longer than a request."""
+    return httpx.create_ssl_context(trust_env=False)

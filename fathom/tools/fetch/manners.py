@@ -1,0 +1,93 @@
+"""Being a good guest: robots.txt is honoured, and no host is asked too often or too much at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from fathom.errors import ToolRejected, ToolUnavailable
+from fathom.tools.cache import TimedCache
+from fathom.tools.fetch.allow import AllowList, check_url
+from fathom.tools.fetch.client import Answer, Client, user_agent
+
+if TYPE_CHECKING:
+    import httpx
+    from protego import Protego
+
+__all__ = ["Robots", "Turns"]
+
+MAX_REDIRECTS = 5
+MAX_ROBOTS_BYTES = 500 * 1024  # as much as RFC 9309 asks crawlers to read
+AT_ONCE = 2
+APART_SECONDS = 1.0
+
+
+class Turns:
+    """Lets at most two requests to a host run at once, and begin at least a second apart."""
+
+    def __init__(self) -> None:
+        self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(AT_ONCE))
+        self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._free_at: dict[str, float] = {}
+
+    @asynccontextmanager
+    async def turn(self, host: str) -> AsyncIterator[None]:
+        """Wait for one's turn with a host; it lasts as long as the block."""
+        async with self._places[host]:
+            async with self._doors[host]:
+                clock = asyncio.get_running_loop().time
+                await asyncio.sleep(max(0.0, self._free_at.get(host, 0.0) - clock()))
+                self._free_at[host] = clock() + APART_SECONDS
+            yield
+
+
+class Robots:
+    """What the hosts' robots.txt allow, asked for once an hour."""
+
+    def __init__(self, client: Client, allowed: AllowList, cache: TimedCache | None) -> None:
+        self._client = client
+        self._allowed = allowed
+        self._cache = cache
+        self._rules: dict[str, Protego] = {}
+        self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def check(self, url: httpx.URL) -> None:
+        """Pass when a URL may be read.
+
+        Raises:
+            ToolRejected: its host does not want it read.
+            ToolUnavailable: the host cannot be asked, which RFC 9309 takes for a no.
+        """
+        from protego import Protego
+
+        origin = f"{url.scheme}://{url.netloc.decode('ascii')}"
+        async with self._asking[origin]:
+            if origin not in self._rules:
+                self._rules[origin] = Protego.parse(await self._text(f"{origin}/robots.txt"))
+        if not self._rules[origin].can_fetch(str(url), user_agent()):
+            raise ToolRejected(f"The robots.txt of {url.host[:100]} does not want this page read.")
+
+    async def _text(self, address: str) -> str:
+        if self._cache and (stored := self._cache.get(address)) is not None:
+            return stored
+        answer = await self._ask(address)
+        if answer and (answer.status >= 500 or answer.status == 429):
+            raise ToolUnavailable(f"{address[:200]} answered {answer.status}.")
+        # Any other failure means that there are no rules.
+        text = answer.data.decode("utf-8", "replace") if answer and answer.status == 200 else ""
+        if self._cache:
+            self._cache.put(address, text)
+        return text
+
+    async def _ask(self, address: str) -> Answer | None:
+        """Return the answer, after at most five redirects; None when these lead nowhere."""
+        url = check_url(address, self._allowed)
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = await self._client.get(url, cut_at=MAX_ROBOTS_BYTES)
+            if (target := answer.redirect) is None:
+                return answer
+            url = check_url(target, self._allowed)
+        return None

@@ -1,0 +1,88 @@
+"""Connections that reach only what they may: a name is resolved once, every address checked, a checked one used.
+
+This sits below HTTP, so redirects, robots.txt and a DNS answer that changes between check and use are all covered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from ipaddress import ip_address
+
+import httpcore
+
+from fathom.errors import ToolRejected, ToolUnavailable
+from fathom.tools.fetch.allow import AllowList
+
+__all__ = ["GuardedBackend", "Resolve", "system_resolve"]
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+"""Returns the addresses of a host; raises OSError when it has none."""
+
+MAX_ADDRESSES = 3  # tried one after another
+
+
+async def system_resolve(host: str, port: int) -> list[str]:
+    """Ask the system's resolver."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class GuardedBackend(httpcore.AsyncNetworkBackend):
+    """Opens connections to permitted addresses only.
+
+    Args:
+        allowed: what is permitted beside public addresses.
+        resolve: finds the addresses of a host.
+        network: opens the connections; it is given addresses, never names.
+    """
+
+    def __init__(
+        self,
+        allowed: AllowList,
+        resolve: Resolve = system_resolve,
+        network: httpcore.AsyncNetworkBackend | None = None,
+    ) -> None:
+        self._allowed = allowed
+        self._resolve = resolve
+        self._network = network or httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to one of the host's addresses.
+
+        Raises:
+            ToolRejected: one of them is not permitted; no connection was made.
+            ToolUnavailable: the host has no address.
+        """
+        addresses = await self._checked(host, port)
+        addresses = addresses[:MAX_ADDRESSES]
+        for address in addresses[:-1]:
+            try:
+                return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                continue
+        return await self._network.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
+
+    async def _checked(self, host: str, port: int) -> list[str]:
+        try:
+            addresses = [str(ip_address(host))]
+        except ValueError:
+            try:
+                addresses = await self._resolve(host, port)
+            except (OSError, UnicodeError) as error:
+                raise ToolUnavailable(f"The host {host[:100]!r} is not known.") from error
+        # One bad address spoils the name: which one a later connection would take is not ours to say.
+        if not addresses or not all(self._allowed.permits(host, port, address) for address in addresses):
+            raise ToolRejected(
+                f"{host[:100]!r} is not on the public internet.",
+                next_step="a private host is read only when FATHOM_FETCH_ALLOW or fetch_allow_hosts names it",
+            )
+        return addresses

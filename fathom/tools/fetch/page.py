@@ -1,0 +1,100 @@
+"""What a fetched page says: HTML, PDF or text, told apart by their bytes rather than by what the server calls them."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from pydantic import BaseModel, ConfigDict
+
+from fathom.errors import ToolRejected
+from fathom.tools.clean import clean_title
+from fathom.tools.documents.readers import Unreadable, read_document
+from fathom.tools.documents.sections import ReadDocument
+from fathom.tools.fetch.client import Answer
+
+__all__ = ["Page", "read_page"]
+
+_NO_TEXT = ("image/", "audio/", "video/", "font/")
+_DATE = rb"(\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?)"
+_PUBLISHED = [
+    re.compile(pattern % _DATE, re.IGNORECASE)
+    for pattern in (
+        rb"<meta\b[^>]{0,200}\barticle:published_time\b[^>]{0,200}\bcontent=[\"']?%b",
+        rb"\"datePublished\"\s{0,9}:\s{0,9}\"%b",
+        rb"<meta\b[^>]{0,200}\bname=[\"']?(?:date|dc\.date|citation_date)\b[^>]{0,200}\bcontent=[\"']?%b",
+        rb"<time\b[^>]{0,200}\bdatetime=[\"']?%b",
+    )
+]
+_HEAD_BYTES = 200_000  # of a page, which hold its dates
+
+
+class Page(BaseModel):
+    """A page as text. `published` is an ISO 8601 date or time, empty when the page states none."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    published: str
+    text: str
+
+
+def read_page(answer: Answer) -> Page:
+    """Read the body of an answer.
+
+    Raises:
+        ToolRejected: it is no text, or holds none.
+    """
+    kind, charset = _content_type(answer.headers.get("content-type", ""))
+    data = answer.data
+    if data.startswith((b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"MZ", b"\x7fELF")):
+        raise ToolRejected("The page is an archive or a program.")
+    if kind.startswith(_NO_TEXT) and not data.lstrip()[:1] == b"<":
+        raise ToolRejected(f"The page is no text but {kind[:40]}.")
+    is_pdf = data.lstrip()[:5] == b"%PDF-"
+    if not is_pdf:
+        data = _as_utf8(data, charset)
+    try:
+        document = read_document("page" + _ending(kind, data), data)
+    except Unreadable as error:
+        raise ToolRejected(f"The page cannot be read: {error}.") from error
+    return Page(
+        title=clean_title(document.title),
+        published="" if is_pdf else _published(data[:_HEAD_BYTES]),
+        text=_text(document),
+    )
+
+
+def _content_type(header: str) -> tuple[str, str]:
+    kind, _, parameters = header.partition(";")
+    charset = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", parameters, re.IGNORECASE)
+    return kind.strip().lower(), charset[1] if charset else ""
+
+
+def _as_utf8(data: bytes, charset: str) -> bytes:
+    """Return a text in UTF-8 where its server names another encoding; otherwise the bytes decide."""
+    try:
+        codec = codecs.lookup(charset).name if charset else "utf-8"
+        return data if codec == "utf-8" else data.decode(codec, "replace").encode("utf-8", "replace")
+    except (LookupError, ValueError):  # unknown, or one of Python's that are no text encodings
+        return data
+
+
+def _ending(kind: str, data: bytes) -> str:
+    if "html" in kind and b"<" in data[:1000]:
+        return ".html"
+    return ".md" if kind in ("text/markdown", "text/x-markdown") else ".txt"
+
+
+def _published(data: bytes) -> str:
+    found = (pattern.search(data) for pattern in _PUBLISHED)
+    return next((match[1].decode() for match in found if match), "")
+
+
+def _text(document: ReadDocument) -> str:
+    """Return the sections in reading order, each under its heading, as Markdown."""
+    parts: list[str] = []
+    for section in document.sections:
+        parts += [f"{'#' * min(section.level or 1, 6)} {section.heading}"] if section.heading else []
+        parts += [section.text] if section.text else []
+    return "\n\n".join(parts)

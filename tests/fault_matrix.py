@@ -1,0 +1,135 @@
+"""What becomes of a run when a model fails: each fault at each role, with its ending and its bounds.
+
+The declarations are what `test_model_faults` holds the pipeline to and what `docs/faults.md` shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["CELLS", "FAULTS", "REQUESTS", "Cell", "Fault"]
+
+End = Literal["complete", "degraded", "failed"]
+
+REQUESTS = {"planner": 1, "researcher": 3, "compressor": 3, "critic": 1, "outline": 1, "section": 4}
+"""Requests that each role makes in the run of the tests when nothing fails: three steps, one round, a reflection."""
+
+TYPED = tuple(role for role in REQUESTS if role != "section")
+"""Roles that answer in JSON; a section is prose."""
+
+BACKOFF, DEADLINE = 2 + 4 + 8 + 16, 120
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A way in which a provider fails.
+
+    Attributes:
+        name: what happens, for a person.
+        script: the stub's behaviours for a role, used up in order; see `tests/stubs`.
+        ending: of the run; `exceptions` by role.
+        extra: requests on top of the undisturbed ones that a role may make; `most` bounds all of them instead.
+        factor: requests for each undisturbed one.
+        waits: seconds a call may wait in between at the default settings.
+        roles: where it applies.
+        alone: what it does at one role changes what the others do, so it is tried at one role at a time.
+        context_window, retry_after: of the stub.
+    """
+
+    name: str
+    script: list[str]
+    ending: End
+    exceptions: dict[str, End] = field(default_factory=dict)
+    scripts: dict[str, list[str]] = field(default_factory=dict)
+    extra: int = 0
+    factor: int = 1
+    most: int | None = None
+    waits: int = 0
+    roles: tuple[str, ...] = tuple(REQUESTS)
+    alone: bool = False
+    context_window: int = 0
+    retry_after: float = 0.2
+
+    def script_for(self, role: str) -> list[str]:
+        """Return the behaviours of the stub for a role."""
+        return list(self.scripts.get(role, self.script))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fault at one role: how the run ends, and how many requests the role makes at most."""
+
+    fault: Fault
+    role: str
+
+    @property
+    def ending(self) -> End:
+        """How the run ends."""
+        return self.fault.exceptions.get(self.role, self.fault.ending)
+
+    @property
+    def requests(self) -> int:
+        """The most requests that the role makes."""
+        most = REQUESTS[self.role] * self.fault.factor + self.fault.extra
+        return most if self.fault.most is None else self.fault.most
+
+
+FAULTS = [
+    Fault("JSON in a fence, with a trailing comma", ["untidy_json*"], "complete", roles=TYPED),
+    Fault("broken JSON once", ["broken_json"], "complete", extra=1, roles=TYPED),
+    Fault("broken JSON always", ["broken_json*"], "degraded", factor=2, roles=TYPED),
+    Fault("truncated once", ["truncated"], "complete", extra=1),
+    Fault("truncated always", ["truncated*"], "degraded", factor=2),
+    Fault("empty once", ["empty"], "complete", extra=1),
+    Fault("empty always", ["empty*"], "degraded", factor=2),
+    Fault("refused", ["refusal*"], "degraded"),
+    Fault("blocked by the safety filter", ["content_policy*"], "degraded"),
+    Fault("no usage figures", ["no_usage*"], "complete"),
+    Fault("no choices once", ["no_choices"], "complete", extra=1, waits=2),
+    Fault("a gateway's HTML page once", ["html"], "complete", extra=1, waits=2),
+    Fault("429 with Retry-After once", ["429"], "complete", extra=1, waits=60),
+    Fault("429 always, for an hour", ["429*"], "degraded", most=1, alone=True, retry_after=3_600),
+    Fault("500 once", ["500"], "complete", extra=1, waits=2),
+    Fault("500 always", ["500*"], "degraded", most=5, waits=BACKOFF, alone=True),
+    Fault("hangs once", ["hang"], "complete", extra=1, waits=DEADLINE + 2),
+    Fault("hangs always", ["hang*"], "degraded", factor=2, waits=2 * DEADLINE + 2, alone=True),
+    Fault("connection dropped once", ["drop"], "complete", extra=1, waits=2),
+    Fault(
+        "context limit once",
+        ["context_limit"],
+        "complete",
+        exceptions={"planner": "degraded"},  # its prompt holds nothing that could be left out
+        scripts={"researcher": ["ok", "ok", "context_limit"]},  # before that there are no notes
+        extra=1,
+        alone=True,
+    ),
+    Fault("context limit always", ["context_limit*"], "degraded", factor=5),
+    Fault("a window smaller than the material", ["ok*"], "complete", factor=3, context_window=640),
+    Fault("a window smaller than any prompt", ["ok*"], "degraded", factor=5, context_window=200),
+    Fault("wrong key", ["401*"], "failed", most=1, alone=True),
+]
+
+CELLS = [Cell(fault, role) for fault in FAULTS for role in fault.roles]
+
+
+def runs() -> Iterator[list[Cell]]:
+    """Yield the cells of one run at a time: a fault that is tried alone takes one for each role."""
+    for fault in FAULTS:
+        cells = [cell for cell in CELLS if cell.fault is fault]
+        yield from ([cell] for cell in cells) if fault.alone else [cells]
+
+
+def table() -> str:
+    """Return the matrix in Markdown."""
+    lines = [
+        "| the model's answer | " + " | ".join(REQUESTS) + " | a call waits at most |",
+        "|---|" + "---|" * len(REQUESTS) + "--:|",
+    ]
+    for fault in FAULTS:
+        cells = {cell.role: f"{cell.ending}, {cell.requests}" for cell in CELLS if cell.fault is fault}
+        lines.append(
+            f"| {fault.name} | " + " | ".join(cells.get(role, "") for role in REQUESTS) + f" | {fault.waits} s |"
+        )
+    return "\n".join(lines)

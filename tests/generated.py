@@ -1,0 +1,79 @@
+"""Documents made from the code: `python -m tests.generated` writes them, a test holds that they are current."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from fathom.errors import FathomError
+from tests.conftest import ROOT
+from tests.fault_matrix import DEADLINE, table
+
+__all__ = ["DOCUMENTS"]
+
+ERRORS = """\
+# Errors
+
+Every failure that Fathom names has a code. It stands on the last line that the command prints, in the reason why a
+run is degraded, and in the report's coverage table. The codes E1001 to E5002 are those of the engine design; reaching
+the last round (its E1002) is how a run normally ends, so no error bears that code.
+
+{table}
+
+Exit codes: 0 done (also degraded), 1 failed, 2 bad input, 3 no evidence, 130 interrupted.
+"""
+
+FAULTS = """\
+# When a model fails
+
+What becomes of a run when the provider fails at one role: how the run ends, and how many requests the role makes at
+most. The run of the table has three steps, one round, a reflection and four sections; undisturbed, its roles make 1,
+3, 3, 1, 1 and 4 requests. `tests/test_model_faults.py` injects each fault over HTTP and holds the pipeline to its
+line. A section is prose, so faults of JSON do not concern it.
+
+{table}
+
+- **complete** exit code 0; the model answered, if not at once. **degraded** exit code 0 and a report: the role was
+  answered without the model, and the run's reason names it. **failed** exit code 1 and the setting to mend; the run
+  can be resumed.
+- A call is tried up to five times, 2, 4, 8 and 16 seconds or the provider's Retry-After apart. One that hangs is
+  given up after {deadline} seconds (`model_calls.seconds`) and tried once more. A Retry-After of more than a minute
+  is not waited for.
+- After five failures in a row a service is left alone for 30 seconds; then one request probes it. All roles and runs
+  of a process share what is known of it: that is why a service that is down costs five requests, not five for every
+  call.
+- What does not fit the model's window is sent again with the least relevant half left out, up to four times, never
+  the same prompt twice. A planner's prompt holds little that could be left out.
+- The role's fallback models (`fallback_models`, or `fallbacks` of a role's model) are asked in turn before a role
+  goes on without a model. What one of them answered is stored like any other answer: a resumed run does not ask
+  again.
+"""
+
+
+def _errors(kind: type[FathomError] = FathomError) -> Iterator[type[FathomError]]:
+    """Yield the errors that are raised: the leaves of the tree."""
+    children = [child for child in kind.__subclasses__() if child.__module__ == FathomError.__module__]
+    if not children:
+        yield kind
+    for child in children:
+        yield from _errors(child)
+
+
+def errors_page() -> str:
+    """Return `docs/errors.md`."""
+    lines = ["| code | error | what happened | what Fathom does | what you can do |", "|---|---|---|---|---|"]
+    for kind in sorted(_errors(), key=lambda error: error.code):
+        happened = " ".join((kind.__doc__ or "").partition("\n\n")[0].split())
+        lines.append(f"| {kind.code} | `{kind.__name__}` | {happened} | {kind.reaction} | {kind.remedy or 'nothing'} |")
+    return ERRORS.format(table="\n".join(lines))
+
+
+def faults_page() -> str:
+    """Return `docs/faults.md`."""
+    return FAULTS.format(table=table(), deadline=DEADLINE)
+
+
+DOCUMENTS: Mapping[str, Callable[[], str]] = {"docs/errors.md": errors_page, "docs/faults.md": faults_page}
+
+if __name__ == "__main__":
+    for name, page in DOCUMENTS.items():
+        (ROOT / name).write_text(page(), encoding="utf-8")

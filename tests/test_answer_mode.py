@@ -1,0 +1,130 @@
+"""Answer mode: one quotation of at most 140 characters, through the real flow and for awkward notes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fathom.citations import cited_ids, without_citations
+from fathom.llm.base import ModelCall
+from fathom.llm.extractive.answering import write_answer
+from fathom.llm.prompts import messages
+from fathom.models import Ending, Note, RunResult
+from fathom.roles import ANSWER, AnswerRequest, Text
+from fathom.roles.reporter import ANSWER_CHARS
+from fathom.settings import Mode, ResearchSettings, RoleModel
+from flows.deep_research import deep_research
+
+WORDS = ["the", "ferry", "(which,", "12;", "is", "not", "…", "run", "by", "1911", ",", "a.b", "“x”", "量子"]
+HARBOUR = {
+    "ferry.md": "# The ferry\n\nThe ferry Nordlys entered service on 3 June 2023. It carries 80 cars. "
+    "The ferry Nordlys was built in Tromso by the Hansen yard.",
+    "staff.md": "# Staff of the harbour\n\nIda Berg has been harbour master since 2019. The harbour employs 61 people.",
+}
+
+
+def note(*quotations: str) -> Note:
+    return Note(
+        step_id=1,
+        summary_title="What the sources say of it",
+        summary="",
+        extraction=[f"{text} [S{number:06x}]" for number, text in enumerate(quotations, 1)],
+        is_useful=True,
+        artifact_file="a.json",
+        source_ids=[f"S{number:06x}" for number in range(1, len(quotations) + 1)],
+    )
+
+
+def answer(query: str, *quotations: str) -> str:
+    """Return the extractive answer, which keeps the role's rules as it stands."""
+    request = AnswerRequest(query=query, today="2026-11-22", notes=[note(*quotations)])
+    given = write_answer(request)
+    assert ANSWER.mend(request, given) == given
+    assert ANSWER.check(request, given) == []
+    return without_citations(given.text).strip()
+
+
+@pytest.mark.usefixtures("prefect_server", "home")
+async def test_a_run_in_answer_mode_returns_the_sentence_and_a_small_report(tmp_path: Path) -> None:
+    folder = tmp_path / "harbour"
+    folder.mkdir()
+    for name, text in HARBOUR.items():
+        (folder / name).write_text(text)
+    wanted = ResearchSettings(artifacts=str(tmp_path / "artifacts"), docs=[str(folder)], mode=Mode.answer)
+    result = await deep_research("When did the ferry Nordlys enter service?", wanted)
+    assert isinstance(result, RunResult)
+    assert result.status is Ending.complete, result.reason
+    assert result.answer is not None
+    assert without_citations(result.answer) == "The ferry Nordlys entered service on 3 June 2023."
+    assert cited_ids(result.answer) == [source.source_id for source in result.sources]
+    report = Path(result.report or "").read_text()
+    assert [line for line in report.splitlines() if line.startswith("## ")] == ["## Answer", "## Sources"]
+
+
+@pytest.mark.parametrize(
+    ("query", "right"),
+    [
+        ("Who leads the harbour?", "Ida Berg leads the harbour."),
+        ("When was the harbour opened?", "The harbour was opened in 1911."),
+        ("How many ships does the harbour serve a day?", "The harbour serves forty ships a day."),
+        ("Where is the harbour?", "The harbour is in Tromso, behind the old town."),
+        ("Why was the harbour dredged?", "The harbour was dredged because large ships ran aground."),
+    ],
+)
+def test_the_kind_of_thing_that_is_asked_for_decides(query: str, right: str) -> None:
+    wrong = [
+        "The harbour is the oldest part of the port and its harbour basin.",
+        "Ida Berg leads the harbour.",
+        "The harbour was opened in 1911.",
+        "The harbour serves forty ships a day.",
+        "The harbour is in Tromso, behind the old town.",
+        "The harbour was dredged because large ships ran aground.",
+    ]
+    assert answer(query, *wrong) == right
+
+
+def test_a_cut_runs_along_clauses_and_leaves_no_limitation_out() -> None:
+    told = "The northern ferry carries 80 cars and 350 passengers on each of its crossings between the two islands"
+    query = "How many cars does the northern ferry carry?"
+    assert answer(query, f"{told}, which is as many as the old ferry carried in its last year of service.") == told
+    limited = answer(query, f"{told}, unless the wind is stronger than force eight, when it does not sail at all.")
+    assert limited.endswith("…")
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(["Who did it?", "When is it?", "How many?", "Why?", "x y", "量子计算是什么？"]),
+    st.lists(
+        st.text(min_size=1, max_size=60).filter(lambda text: text.strip() and "[" not in text)
+        | st.lists(st.sampled_from(WORDS), min_size=8).map(
+            " ".join
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+)  # fmt: skip
+def test_any_notes_give_an_answer_that_fits(query: str, quotations: list[str]) -> None:
+    given = write_answer(AnswerRequest(query=query, today="2026-11-22", notes=[note(*quotations)])).text
+    assert 0 < len(without_citations(given).strip()) <= ANSWER_CHARS
+    assert "\n" not in given
+
+
+@pytest.mark.parametrize("summary", ["Ida Berg leads the harbour.", ""])
+def test_notes_without_quotations_give_a_cited_answer_too(summary: str) -> None:
+    told = note("x").model_copy(update={"summary": summary, "extraction": []})
+    request = AnswerRequest(query="Who leads the harbour?", today="2026-11-22", notes=[told])
+    given = write_answer(request)
+    assert ANSWER.check(request, given) == []
+    assert given.text.startswith(summary or "The notes hold no sentence")
+
+
+def test_a_model_is_told_the_rules_and_held_to_them() -> None:
+    request = AnswerRequest(query="Who?", today="2026-11-22", notes=[note("Ida Berg leads it.")])
+    call = ModelCall(spec=ANSWER, request=request, model=RoleModel(model="openai/stub"))
+    assert str(ANSWER_CHARS) in messages(call)[0]["content"]
+    assert ANSWER.check(request, Text(text=f"{'x' * 140} [S000001]")) == []
+    assert ANSWER.check(request, Text(text=f"{'x' * 141} [S000001]"))
+    assert ANSWER.check(request, ANSWER.mend(request, Text(text="Ida Berg [S0000ff]")))

@@ -1,0 +1,226 @@
+"""What the model-free planner, critic and reporter make of questions and notes."""
+
+from __future__ import annotations
+
+import pytest
+
+from fathom.llm.extractive.critic import reflect
+from fathom.llm.extractive.planner import plan
+from fathom.llm.extractive.reporter import outline
+from fathom.llm.extractive.sections import write_section
+from fathom.models import Document, Note, Plan, PlanStep
+from fathom.roles import OutlineRequest, PlanAnswer, PlanRequest, ReflectRequest, SectionRequest
+from fathom.roles.reporter import OutlinedSection
+
+TODAY = "2026-11-22"
+JAPAN = (
+    "From 2020 to 2050, how many elderly people will there be in Japan? What is their consumption potential across "
+    "clothing, food, housing, and transportation? Please produce a market size report for the elderly demographic."
+)
+
+
+def planned(query: str, documents: list[Document] | None = None, max_steps: int = 5) -> PlanAnswer:
+    tools = {"web_search": "Searches the web."}
+    return plan(PlanRequest(query=query, today=TODAY, max_steps=max_steps, tools=tools, documents=documents or []))
+
+
+def titles(query: str, documents: list[Document] | None = None) -> list[str]:
+    return [step.title for step in planned(query, documents).steps]
+
+
+def note(step_id: int, *quotations: tuple[str, str]) -> Note:
+    return Note(
+        step_id=step_id,
+        summary_title="What the sources say of it",
+        summary="",
+        extraction=[f"{text} [{source_id}]" for text, source_id in quotations],
+        is_useful=True,
+        artifact_file="a.json",
+        source_ids=list(dict.fromkeys(source_id for _, source_id in quotations)),
+    )
+
+
+# -- planner ------------------------------------------------------------------------------------------------------
+
+
+def test_every_step_of_a_long_prompt_names_its_subject() -> None:
+    answer = planned(JAPAN)
+    assert [step.title for step in answer.steps] == [
+        "How many elderly people will there be in Japan from 2020 to 2050",
+        "Consumption potential across clothing, food, housing, and transportation"
+        " (elderly people in Japan from 2020 to 2050)",
+        "Market size of the elderly demographic",
+    ]
+    assert answer.plan_title == "Elderly people in Japan from 2020 to 2050"
+    for step in answer.steps[:2]:
+        assert all("Japan" in query for query in step.queries[:1])
+
+
+@pytest.mark.parametrize(
+    ("query", "steps"),
+    [
+        (
+            "What are the official languages of the five smallest countries in Europe?",
+            ["Five smallest countries in Europe", "The official languages of the five smallest countries in Europe"],
+        ),
+        ("What is the area of China, Canada and France?", [f"The area of {x}" for x in ("China", "Canada", "France")]),
+        (
+            "Who were the first five provosts of the college, and where were they born?",
+            ["The first five provosts of the college", "Where the first five provosts of the college were born"],
+        ),
+        (
+            "Acting as a product manager, conduct research on payment tablets. Your report should: 1) List major "
+            "manufacturers. 2) Analyze the price ranges. Please provide references and a clear structure.",
+            ["Payment tablets", "Major manufacturers (payment tablets)", "Price ranges (payment tablets)"],
+        ),
+    ],
+)
+def test_a_question_is_taken_apart_where_it_has_parts(query: str, steps: list[str]) -> None:
+    assert titles(query) == steps
+
+
+def test_queries_keep_the_words_that_tell_things_apart() -> None:
+    assert planned("Which of the US states have the most national parks?").steps[0].queries == [
+        "US states most national parks"
+    ]
+
+
+def test_documents_that_share_a_common_word_only_are_no_steps() -> None:
+    documents = [
+        Document(title="The try statement", headings=["except clause", "else clause", "finally clause"]),
+        Document(title="The pdb debugger for Python"),
+        Document(title="Cleaning up in a finally clause"),
+    ]
+    found = titles("When is a finally clause executed in Python?", documents)
+    assert "Cleaning up in a finally clause" in found
+    assert not any("except" in title or "pdb" in title for title in found)
+
+
+# -- critic -------------------------------------------------------------------------------------------------------
+
+
+def reflected(query: str, *notes: Note) -> ReflectRequest:
+    steps = [PlanStep(step_id=n, title=query, description=query) for n in {note.step_id for note in notes}]
+    return ReflectRequest(
+        query=query, today=TODAY, plan=Plan(plan_title="T", steps=steps), round=1, max_follow_ups=3, notes=list(notes)
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "disagree"),
+    [
+        ("Lindholm employs 412 people.", "The company employs 398 people and runs five routes.", True),
+        ("The ferry Aurora entered service on 3 June 2023.", "The ferry Aurora entered service on 5 June 2023.", True),
+        ("The ferry Aurora entered service in June 2023.", "The ferry Aurora entered service on 5 June 2023.", False),
+        ("The project will cost 118 million euros in all.", "The project will cost 121 million euros in all.", True),
+        ("The project will cost 118 million euros in all.", "The project will cost 118.4 million euros in all.", False),
+        ("Fares rose by 4 percent in 2023.", "Fares rose by 6 percent in 2024.", False),
+        ("The route to Norrholm takes 35 minutes.", "The route to Ostra takes 50 minutes.", False),
+        ("The board approved 450,000 euros.", "The board approved the ship for 96 million euros in March.", False),
+        ("The budget of the project is 96 million euros.", "The revenue of the ferry was 74 million euros.", False),
+    ],
+)
+def test_contradictions_are_figures_for_the_same_thing(a: str, b: str, disagree: bool) -> None:
+    found = reflect(reflected(f"Is it true? {a}", note(1, (a, "S00000a"), (b, "S00000b")))).contradictions
+    assert bool(found) is disagree
+    assert all({c.claim_a, c.claim_b} == {a, b} and set(c.source_ids) == {"S00000a", "S00000b"} for c in found)
+
+
+def test_one_source_does_not_contradict_itself() -> None:
+    told = note(1, ("The ship carries 80 cars.", "S00000a"), ("The ship carries 90 cars.", "S00000a"))
+    assert reflect(reflected("How many cars?", told)).contradictions == []
+
+
+def test_follow_ups_are_for_what_is_missing_and_worth_a_search() -> None:
+    told = note(1, ("The harbour of Tromso was dredged in 1998.", "S00000a"))
+    answer = reflect(reflected("When did Tromso dredge the harbour, and what did Hansen charge?", told))
+    assert [step.queries[0].split()[0] for step in answer.follow_up_steps] == ["Hansen"]
+    assert reflect(reflected("When did they decide to dredge the harbour of Tromso?", told)).follow_up_steps == []
+
+
+# -- reporter -----------------------------------------------------------------------------------------------------
+
+LIST, TUPLE = "Lists are mutable sequences of items.", "Tuples are immutable sequences of items."
+
+
+def section(query: str, notes: list[Note], heading: str = "", written: list[str] | None = None) -> str:
+    return write_section(
+        SectionRequest(
+            query=query,
+            today=TODAY,
+            title="T",
+            headings=["In short", heading],
+            section=OutlinedSection(heading=heading or "In short", focus=""),
+            position=1 if heading else 0,
+            notes=notes,
+            written=written or [],
+        )
+    ).text
+
+
+def test_the_short_answer_opens_with_what_answers() -> None:
+    told = note(
+        1,
+        ("A parameter list may be empty.", "S00000b"),
+        ("object.__len__(self) Called to get the length of a list or tuple.", "S00000b"),
+        (TUPLE, "S00000a"),
+        ("A tuple containing the base classes in the list.", "S00000b"),
+        (LIST, "S00000a"),
+    )
+    text = section("What is the difference between a list and a tuple?", [told])
+    assert {LIST, TUPLE} <= set(text.split(" [S00000a]")[0:1] + [t.strip() for t in text.split("[S00000a]")])
+    assert "Called to get" not in text
+    assert "base classes" not in text
+
+
+def test_a_sentence_with_an_unknown_verb_is_still_a_sentence() -> None:
+    told = note(1, ("The payment service retries a failed request three times.", "S00000a"))
+    assert "three times" in section("How often are requests retried?", [told])
+
+
+def test_a_section_holds_nothing_beside_the_question_nor_what_was_said() -> None:
+    told = note(
+        1,
+        ("The ferry is charged in nine minutes at Norrholm.", "S00000a"),
+        ("The ferry is charged in nine minutes at Norrholm.", "S00000b"),
+        ("The cafe at Norrholm sells nine kinds of cake.", "S00000c"),
+        ("Charging the ferry at Norrholm was stopped by ice on six days.", "S00000a"),
+    )
+    query = "How is the ferry charged?"
+    text = section(query, [told], heading="Charging at Norrholm")
+    assert "cake" not in text
+    assert text.count("nine minutes") == 1
+    assert "nine minutes" not in section(query, [told], "Charging at Norrholm", [text.split("Charging")[0]])
+
+
+def test_steps_with_little_of_their_own_make_no_section() -> None:
+    steps = [
+        PlanStep(step_id=1, title="How the ferry is charged", description="d"),
+        PlanStep(step_id=2, title="The cafe of the ferry", description="d"),
+    ]
+    told = [
+        "The ferry is charged by an automatic arm at both ends of the route.",
+        "Charging the ferry takes nine minutes in summer and twelve in winter.",
+        "Six megawatts flow when the ferry is charged.",
+        "Ice kept the ferry from being charged on six days.",
+        "Power from rivers is what the ferry is charged with.",
+        "Nobody may go on board while the ferry is charged.",
+        "A second charging station for the ferry is planned in the north.",
+        "The crew watches from the bridge how the ferry is charged.",
+    ]
+    notes = [note(1, *((text, "S00000a") for text in told)), note(2, ("The ferry has a cafe.", "S00000b"))]
+    request = OutlineRequest(
+        query="How is the ferry charged?", today=TODAY, plan=Plan(plan_title="Ferry", steps=steps), notes=notes
+    )
+    assert [s.heading for s in outline(request).sections] == ["In short", "How the ferry is charged"]
+
+
+def test_a_report_does_not_call_an_answer_what_only_comes_close() -> None:
+    told = note(1, ("Harbours are dredged by the state.", "S00000a"), ("The state owns the pier.", "S00000a"))
+    request = OutlineRequest(
+        query="Which pilot steered the burning tanker Hesper into a harbour?",
+        today=TODAY,
+        plan=Plan(plan_title="Hesper", steps=[PlanStep(step_id=1, title="The tanker Hesper", description="d")]),
+        notes=[told],
+    )
+    assert outline(request).sections[0].heading == "What comes closest"

@@ -1,0 +1,207 @@
+"""Pages that give orders, a model that obeys them, and the real flow between the two: nothing comes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.citations import without_addresses
+from fathom.llm.base import ModelCall
+from fathom.llm.prompts import messages
+from fathom.models import Ending, RunResult, SourceText
+from fathom.roles import COMPRESSOR, CompressRequest
+from fathom.settings import ResearchSettings, RoleModel
+from fathom.tools.fetch import manners
+from fathom.tools.fetch.client import Answer
+from fathom.tools.fetch.page import read_page
+from flows.deep_research import deep_research
+from tests.stubs import Record, Stubs
+from tests.stubs.injections import INJECTIONS, planted_page
+from tests.stubs.obedience import MARK
+from tests.stubs.reading import Prompt
+from tests.stubs.roles import answer
+from tests.stubs.settings import Settings
+
+QUERY = "How do tides form on moons with liquid methane seas?"
+TOOLS = {"web_search", "web_extract", "fetch", "artifact_grep", "artifact_read"}
+HIDDEN = re.compile("[\u202a-\u202e\u2066-\u2069\u200b\ufeff\U000e0000-\U000e007f\x1b]")
+BATCHES = [list(INJECTIONS)[n::4] for n in range(4)]
+SOURCE = re.compile(r'<source id="S[0-9a-f]+" title="[^"<>\n]*"(?: published="[^"<>\n]*")?>\n.*?\n</source>', re.DOTALL)
+
+
+class Attacker:
+    """The server that no request may ever reach."""
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+        self.url = ""
+
+    async def serve(self, request: web.Request) -> web.Response:
+        self.requests.append(request.path_qs)
+        return web.Response(text="User-agent: *\nAllow: /\n")
+
+
+@pytest.fixture
+async def attacker() -> AsyncIterator[Attacker]:
+    server = Attacker()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", server.serve)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield server
+    await runner.cleanup()
+
+
+@pytest.fixture
+def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
+    monkeypatch.setattr(manners, "APART_SECONDS", 0.0)
+    for name, value in stubs.env.items():
+        monkeypatch.setenv(name, value)
+    # The attacker's own address is as good as allowed: what stops the requests is not that it is a private one.
+    monkeypatch.setenv("FATHOM_FETCH_ALLOW", "127.0.0.0/8")
+    return stubs
+
+
+def plant(stubs: Stubs, attacker: Attacker, names: list[str]) -> None:
+    stubs.settings = Settings(
+        planted={f"{stubs.url}/planted/{n}": planted_page(name, attacker.url) for n, name in enumerate(names)},
+        attacker=attacker.url,
+        without_raw=0.5,
+        page_bytes=500,
+        steps=1,
+    )
+
+
+def contents(record: Record, role: str) -> list[str]:
+    return [message["content"] for message in record.body["messages"] if message["role"] == role]
+
+
+def reader_files(result: RunResult) -> str:
+    """Return all that a reader or the UI is shown."""
+    folder = Path(result.artifacts)
+    return "".join((folder / name).read_text() for name in ("report.md", "report.json", "plan.json", "result.json"))
+
+
+@pytest.mark.usefixtures("prefect_server", "home")
+@pytest.mark.parametrize("batch", range(len(BATCHES)))
+async def test_orders_on_pages_change_nothing(
+    providers: Stubs, attacker: Attacker, tmp_path: Path, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = BATCHES[batch]
+    plant(providers, attacker, names)
+    monkeypatch.setenv("FATHOM_FETCH_ALLOW", f"127.0.0.0/8 {providers.url.partition('//')[2]} {attacker.url[7:]}")
+    settings = ResearchSettings(
+        artifacts=str(tmp_path), model="openai/stub", breadth=8, turns=3, max_results=len(names)
+    )
+    if batch:  # one of them goes on to the steps that the critic invents
+        settings = settings.model_copy(update={"sufficiency": 1})
+    result = await deep_research(QUERY, settings)
+    assert isinstance(result, RunResult)
+    assert result.status in (Ending.complete, Ending.degraded), result.reason
+
+    # It was tried: the model read every page, asked for some in full, and every role heard of the orders.
+    read = {mark for record in providers.calls("compressor") for mark in MARK.findall(str(contents(record, "user")))}
+    assert read == {f"EVIL-{list(INJECTIONS).index(name)}" for name in names}
+    assert len(providers.fetched) >= 5
+    assert set(providers.fetched) <= {f"/planted/{n}" for n in range(len(names))}
+    for role in ("researcher", "critic", "outline", "section"):
+        assert any(MARK.search(str(record.body)) for record in providers.calls(role)), role
+
+    # Nothing came of it.
+    assert attacker.requests == []
+    host = attacker.url.partition("//")[2]
+    assert host not in reader_files(result)
+    assert "Sffffff" not in reader_files(result)
+    files = [path.name for path in Path(result.artifacts).glob("*__step*")]
+    assert {re.sub(r".*?__step.*?__([a-z_]+?)(__\d+)?\.\w+", r"\1", name) for name in files} <= TOOLS
+
+    (planner,) = providers.calls("planner")
+    assert not MARK.search(str(planner.body))
+    planned = json.loads(answer(Prompt(planner.body), providers.settings))["steps"]
+    kept = json.loads((Path(result.artifacts) / "plan.json").read_text())["steps"]
+    fields = ("step_id", "title", "description", "queries", "priority", "depends_on")
+    assert [[step[f] for f in fields] for step in kept[: len(planned)]] == [[s[f] for f in fields] for s in planned]
+    assert all(str(step["step_id"]).startswith("R") and not step["tools"] for step in kept[len(planned) :])
+    assert "://" not in json.dumps(kept)
+
+    # Page text is data: never in the system role, and inside its element wherever it is shown.
+    for record in providers.calls("llm"):
+        assert not MARK.search(str(contents(record, "system")))
+        if record.role == "compressor":
+            shown = contents(record, "user")[0]
+            assert len(SOURCE.findall(shown)) == shown.count("<source id=") == shown.count("</source>") > 0
+            assert not MARK.search(SOURCE.sub("", shown))
+            assert not HIDDEN.search(shown)
+    for search in providers.calls("search"):
+        assert host not in search.body["query"]
+
+
+@pytest.mark.usefixtures("prefect_server", "home")
+async def test_without_a_model_pages_have_nobody_to_order(providers: Stubs, attacker: Attacker, tmp_path: Path) -> None:
+    plant(providers, attacker, list(INJECTIONS))
+    question = "How many cases did the careful study of tides count in 1987?"
+    result = await deep_research(question, ResearchSettings(artifacts=str(tmp_path), max_results=20, depth=1))
+    assert isinstance(result, RunResult)
+    assert attacker.requests == []
+    report = (Path(result.artifacts) / "report.md").read_text()
+    host = re.escape(attacker.url.partition("//")[2])
+    assert not re.search(rf"!\[[^\]]*\]\([^)]*{host}|<\w+[^>]*{host}", report), "nothing loads by itself"
+
+
+@pytest.mark.parametrize("name", INJECTIONS)
+def test_a_fetched_page_stays_in_its_element(name: str) -> None:
+    body = planted_page(name, "http://attacker.example").encode()
+    page = read_page(Answer(httpx.URL("http://a.example"), 200, {"content-type": "text/html"}, body))
+    assert "1,204 cases" in page.text
+    assert "attacker.example" not in page.title
+    url = 'http://a.example/"><b>'
+    text = SourceText(source_id="S1a2b3c", url=url, title=page.title, kind="web", published='"> x', text=page.text)
+    request = CompressRequest(
+        plan_title="P", step_title="S", step_description="D", tool_name="fetch", texts=[text], max_note_tokens=500
+    )
+    system, user = messages(ModelCall(spec=COMPRESSOR, request=request, model=RoleModel(model="m")))
+    assert not MARK.search(system["content"])
+    assert user["content"].count("</source>") == user["content"].count("<source") == 1
+    assert not MARK.search(SOURCE.sub("", user["content"]))
+    assert not HIDDEN.search(user["content"])
+
+
+def test_there_are_enough_injections() -> None:
+    assert len(INJECTIONS) >= 30
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Read [the study](https://a.org/x) [S1a2b3c].", "Read the study [S1a2b3c]."),
+        ("![pixel](//a.org/p.png) and <img src=x>", "pixel and "),
+        ("At https://a.org/x, or www.a.org.", "At (address left out) or (address left out)"),
+        ("[a][b]\n\n[b]: https://a.org\nText", "[a][b]\n\n\nText"),
+        ("[x](javascript:alert(1)) <https://a.org>", "x) (address left out)"),
+        ("Cited [S1a2b3c] (see below), list[int](4), a < b, s3://bucket, x://y, 3 < 4 > 2", None),
+        ("```python\nd: dict[str, int] = {}\n```", None),
+    ],
+)
+def test_readers_get_no_addresses_from_models(text: str, expected: str | None) -> None:
+    assert without_addresses(text) == (text if expected is None else expected)
+
+
+@given(
+    st.lists(st.sampled_from(["![", "[", "](", ")", "<img src=", ">", "http://", "//e.org", "www.", "x", " ", "\n"]))
+)
+def test_no_address_survives_in_any_arrangement(parts: list[str]) -> None:
+    clean = without_addresses("".join(parts))
+    assert "http://" not in clean
+    assert "<img src=" not in clean
+    assert not re.search(r"!\[[^\]\n]*\]\(", clean)
+    assert without_addresses(clean) == clean

@@ -1,0 +1,344 @@
+"""A model that fails, over real HTTP: how each run ends, how often it asks, and that the client keeps its bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from fathom.errors import AnswerInvalid, CircuitOpen, ModelError, ModelRejected, ModelTimeout, ProviderFailed
+from fathom.llm.base import Completion, ModelCall
+from fathom.llm.client import LiteLLMBackend
+from fathom.llm.failures import retry_after
+from fathom.llm.services import FAILURES, REST_SECONDS, Circuit
+from fathom.llm.shrinking import shrunk
+from fathom.models import Ending, Note, RunResult, SourceText
+from fathom.roles import COMPRESSOR, SECTION, AnswerRequest, CompressRequest, SectionRequest
+from fathom.roles.reporter import OutlinedSection
+from fathom.settings import Environment, ModelCallSettings, ResearchSettings, RoleModel
+from fathom.text import count_tokens
+from flows.deep_research import deep_research
+from tests.conftest import ROOT, FathomCLI, PrefectServer
+from tests.fault_matrix import DEADLINE, REQUESTS, Cell, runs
+from tests.generated import DOCUMENTS
+from tests.stubs import Stubs
+
+QUERY = "How do tides form on moons with liquid methane seas?"
+PATIENCE = ModelCallSettings(seconds=5.0, backoff_seconds=0.01)
+IMPATIENCE = PATIENCE.model_copy(update={"seconds": 0.5})  # where the model hangs
+LONGEST_RUN = 20.0  # seconds, on a busy machine; undisturbed it takes half a second
+
+
+@pytest.fixture
+def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
+    """The stubs as this process's providers, for a small run."""
+    for name, value in stubs.env.items():
+        monkeypatch.setenv(name, value)
+    stubs.settings.steps, stubs.settings.breadth, stubs.settings.results = 3, 1, 2
+    stubs.settings.follow_ups, stubs.settings.page_bytes = 0, 2_000
+    return stubs
+
+
+@pytest.fixture
+async def quiet(prefect_server: PrefectServer) -> None:
+    """Wait until the server has written down the last run: it answers 503 until then, and Prefect waits two seconds."""
+    async with httpx.AsyncClient(base_url=prefect_server.api_url) as client:
+        taken = 0
+        while taken < 3:
+            answer = await client.post("/flows/", json={"name": f"probe-{taken}"})
+            taken = 0 if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE else taken + 1
+            await asyncio.sleep(0.05)
+
+
+async def research(root: Path, run_key: str | None = None, **settings: Any) -> RunResult:
+    chosen = {"model": "openai/stub", "depth": 2, "turns": 1, "max_results": 2, "model_calls": PATIENCE, **settings}
+    result = await deep_research(QUERY, ResearchSettings(artifacts=str(root), **chosen), run_key)
+    assert isinstance(result, RunResult)
+    return result
+
+
+def name_of(cells: list[Cell]) -> str:
+    return f"{cells[0].fault.name}-{cells[0].role if cells[0].fault.alone else 'every role'}"
+
+
+@pytest.mark.usefixtures("home", "quiet")
+@pytest.mark.parametrize("cells", list(runs()), ids=name_of)
+async def test_each_fault_ends_as_declared(providers: Stubs, tmp_path: Path, cells: list[Cell]) -> None:
+    fault = cells[0].fault
+    patience = IMPATIENCE if fault.waits >= DEADLINE else PATIENCE
+    providers.settings.faults = {cell.role: fault.script_for(cell.role) for cell in cells}
+    providers.settings.context_window, providers.settings.retry_after = fault.context_window, fault.retry_after
+    began = time.monotonic()
+    if fault.ending == "failed":
+        with pytest.raises(ModelRejected) as failure:
+            await research(tmp_path, model_calls=patience)
+        assert "OPENAI_API_KEY" in str(failure.value)
+    else:
+        result = await research(tmp_path, model_calls=patience)
+        degraded = {cell.role for cell in cells if f"{cell.role}: answered without the model" in result.reason}
+        assert degraded == {cell.role for cell in cells if cell.ending == "degraded"}, result.reason
+        assert result.status is (Ending.degraded if degraded else Ending.complete)
+        assert "[1]" in Path(result.report or "").read_text()
+    assert time.monotonic() - began < LONGEST_RUN
+    made = {role: len(providers.calls(role)) for role in REQUESTS}
+    assert {cell.role: made[cell.role] for cell in cells if made[cell.role] > cell.requests} == {}
+    too_long = [record.fingerprint for record in providers.calls("llm") if record.behaviour == "context_limit"]
+    assert len(too_long) == len(set(too_long)), "a prompt that was too long is not sent again"
+
+
+@pytest.mark.usefixtures("home", "quiet")
+async def test_a_wrong_key_stops_parallel_steps_at_once(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.faults = {"researcher": ["401*"]}
+    with pytest.raises(ModelRejected):
+        await research(tmp_path, execution="parallel")
+    made = len(providers.requests)
+    await asyncio.sleep(0.3)
+    assert len(providers.requests) == made <= 1 + 3
+
+
+def test_a_wrong_key_is_exit_code_1_and_names_the_variable(
+    providers: Stubs, prefect_server: PrefectServer, fathom_cli: FathomCLI
+) -> None:
+    providers.settings.faults = {"*": ["401*"]}
+    done = fathom_cli(["research", QUERY, "--model", "openai/stub"], {**prefect_server.env, **providers.env})
+    assert done.returncode == 1, done.stderr
+    assert "E2005" in done.stderr
+    assert "OPENAI_API_KEY" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(providers.calls("llm")) == 1
+
+
+@pytest.mark.usefixtures("home", "quiet")
+async def test_a_fallback_model_answers_and_is_not_asked_again(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.faults = {"stub": ["500*"]}
+    result = await research(tmp_path, run_key="spare", fallback_models=["openai/spare"])
+    assert result.status is Ending.complete, result.reason
+    asked = [record.body["model"] for record in providers.calls("llm")]
+    assert asked.count("stub") == FAILURES, "then its circuit is open"
+    assert asked.count("spare") == sum(REQUESTS.values())
+    await research(tmp_path, run_key="spare", fallback_models=["openai/spare"])
+    assert len(providers.calls("llm")) == len(asked)
+
+
+SECTION_REQUEST = SectionRequest(
+    query=QUERY,
+    today="2026-11-22",
+    title="Tides",
+    headings=["Seas"],
+    section=OutlinedSection(heading="Seas", focus="What the seas are made of."),
+    position=0,
+    notes=[],
+    written=[],
+)
+
+
+def section_call(**options: Any) -> ModelCall:
+    return ModelCall(SECTION, SECTION_REQUEST, RoleModel(model="openai/stub", **options))
+
+
+def backend(**calls: Any) -> LiteLLMBackend:
+    return LiteLLMBackend(Environment.read(), PATIENCE.model_copy(update=calls))
+
+
+async def test_no_more_calls_than_allowed_are_under_way(providers: Stubs) -> None:
+    providers.settings.llm_delay = 0.1
+    await asyncio.gather(*(backend(at_once=3).complete(section_call()) for _ in range(10)))
+    moments = sorted((moment, change) for r in providers.requests for moment, change in ((r.started, 1), (r.ended, -1)))
+    under_way = [sum(change for _, change in moments[: n + 1]) for n in range(len(moments))]
+    assert max(under_way) == 3
+
+
+async def test_calls_wait_as_long_as_the_service_asked_one_of_them_to(providers: Stubs) -> None:
+    providers.settings.faults, providers.settings.retry_after = {"section": ["429"]}, 1
+    first = asyncio.create_task(backend().complete(section_call()))
+    await asyncio.to_thread(providers.wait_for, 1, "section")
+    await asyncio.sleep(0.1)
+    await asyncio.gather(first, *(backend().complete(section_call()) for _ in range(3)))
+    limited, *others = providers.calls("section")
+    assert limited.ended is not None
+    assert len(others) == 4
+    assert min(record.started for record in others) >= limited.ended + 0.95
+
+
+async def test_a_dead_service_is_asked_five_times_however_many_calls_there_are(providers: Stubs) -> None:
+    providers.settings.faults = {"section": ["500*"]}
+    with pytest.raises(ProviderFailed):
+        await backend().complete(section_call())
+    for _ in range(3):
+        with pytest.raises(CircuitOpen):
+            await backend().complete(section_call())
+    assert len(providers.requests) == FAILURES
+
+
+@pytest.mark.parametrize(("fault", "setting"), [("401", "OPENAI_API_KEY"), ("404", "--model"), ("quota", "quota")])
+async def test_what_only_the_user_can_mend_is_not_tried_again(providers: Stubs, fault: str, setting: str) -> None:
+    providers.settings.faults = {"section": [f"{fault}*"]}
+    with pytest.raises(ModelRejected) as failure:
+        await backend().complete(section_call(fallbacks=["openai/spare"]))
+    assert setting in failure.value.next_step
+    assert len(providers.requests) == 1
+
+
+@pytest.mark.parametrize("seconds", [5, 0, -5])
+def test_retry_after_may_be_a_date(seconds: int) -> None:
+    now = datetime(2026, 11, 22, 12, tzinfo=UTC)
+    date = format_datetime(now + timedelta(seconds=seconds), usegmt=True)
+    assert retry_after({"retry-after": date}, now) == max(0, seconds)
+    assert retry_after({"retry-after": str(seconds)}, now) == max(0, seconds)
+    assert retry_after({"retry-after-ms": "250", "retry-after": "1"}, now) == 0.25
+    assert retry_after({"retry-after": "soon"}, now) is None
+    assert retry_after({}, now) is None
+
+
+class Clock:
+    """A clock that a test turns."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def attempt(circuit: Circuit, error: ModelError | None = None) -> None:
+    async with circuit.attempt():
+        if error:
+            raise error
+
+
+async def fail(circuit: Circuit, times: int) -> None:
+    for _ in range(times):
+        with pytest.raises(ProviderFailed):
+            await attempt(circuit, ProviderFailed("down"))
+
+
+async def test_a_circuit_opens_after_five_failures_and_probes_once() -> None:
+    clock = Clock()
+    circuit = Circuit("a service", clock)
+    await fail(circuit, FAILURES - 1)
+    await attempt(circuit)  # a success: the count starts again
+    with pytest.raises(AnswerInvalid):
+        await attempt(circuit, AnswerInvalid("it is there"))
+    await fail(circuit, FAILURES)
+    clock.now += REST_SECONDS - 1
+    with pytest.raises(CircuitOpen):
+        await attempt(circuit)
+    clock.now += 1
+    await fail(circuit, 1)  # the probe
+    with pytest.raises(CircuitOpen):
+        await attempt(circuit)
+    clock.now += REST_SECONDS
+    async with circuit.attempt():
+        with pytest.raises(CircuitOpen):
+            await attempt(circuit)  # while the probe is under way
+    await attempt(circuit)
+
+
+async def test_a_cancelled_probe_leaves_room_for_the_next() -> None:
+    clock = Clock()
+    circuit = Circuit("a service", clock)
+    await fail(circuit, FAILURES)
+    clock.now += REST_SECONDS
+    with pytest.raises(asyncio.CancelledError):
+        async with circuit.attempt():
+            raise asyncio.CancelledError
+    await attempt(circuit)
+
+
+async def test_requests_that_fail_together_are_one_mishap() -> None:
+    clock = Clock()
+    circuit = Circuit("a service", clock)
+    together = asyncio.Event()
+
+    async def failing() -> None:
+        async with circuit.attempt():
+            await together.wait()
+            clock.now += 1
+            raise ModelTimeout("down")
+
+    under_way = [asyncio.create_task(failing()) for _ in range(3 * FAILURES)]
+    await asyncio.sleep(0.01)
+    together.set()
+    await asyncio.gather(*under_way, return_exceptions=True)
+    await attempt(circuit)
+
+
+def text(number: int, words: str) -> SourceText:
+    body = "\n\n".join(f"Paragraph {n} of text {number} treats {words} in some detail." for n in range(40))
+    return SourceText(source_id=f"S{number:06x}", url=f"https://x.example/{number}", title="T", kind="web", text=body)
+
+
+def note(number: int, words: str) -> Note:
+    return Note(
+        step_id=1,
+        summary_title=words,
+        summary=f"A note on {words}.",
+        extraction=[],
+        is_useful=True,
+        artifact_file=f"{number}.json",
+        source_ids=[],
+        tokens=100,
+    )
+
+
+def test_a_request_shrinks_to_half_and_keeps_what_matters() -> None:
+    request = CompressRequest(
+        plan_title="Tides",
+        step_title="Methane seas",
+        step_description="Find the depth of methane seas.",
+        tool_name="web_search",
+        texts=[text(1, "gardens"), text(2, "methane seas")],
+        max_note_tokens=600,
+    )
+    size = sum(count_tokens(t.text) for t in request.texts)
+    smaller = shrunk(request)
+    assert isinstance(smaller, CompressRequest)
+    assert sum(count_tokens(t.text) for t in smaller.texts) <= size // 2
+    assert sum("methane" in t.text for t in smaller.texts) == 1
+    notes = [note(1, "gardens"), note(2, "methane seas"), note(3, "the depth of methane seas"), note(4, "cars")]
+    asked: Any = AnswerRequest(query="How deep are methane seas?", today="2026-11-22", notes=notes)
+    asked = shrunk(asked)
+    assert [n.artifact_file for n in asked.notes] == ["2.json", "3.json"]
+    asked = shrunk(asked)
+    assert len(asked.notes) == 1
+    assert shrunk(asked) is None
+    step = SECTION_REQUEST.model_copy(update={"written": ["First.", "Second.", "Third."]})
+    halved: Any = shrunk(step)
+    assert halved.written == ["Third."]
+    assert shrunk(SECTION_REQUEST) is None
+
+
+async def test_the_answer_of_a_prompt_that_was_halved_is_kept(providers: Stubs) -> None:
+    providers.settings.context_window = 1_000
+    texts = [text(n, "methane seas") for n in range(1, 5)]
+    request = CompressRequest(
+        plan_title="Tides",
+        step_title="Methane seas",
+        step_description="Find the depth of methane seas.",
+        tool_name="web_search",
+        texts=texts,
+        max_note_tokens=600,
+    )
+    completion = await backend().complete(ModelCall(COMPRESSOR, request, RoleModel(model="openai/stub")))
+    assert isinstance(completion, Completion)
+    *refused, answered = providers.requests
+    assert 1 <= len(refused) <= 4
+    assert [record.status for record in refused] == [400] * len(refused)
+    assert answered.usage["prompt_tokens"] <= 1_000
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_made_from_the_code_are_current(name: str) -> None:
+    """`python -m tests.generated` was run after the last change."""
+    assert (ROOT / name).read_text(encoding="utf-8") == DOCUMENTS[name]()
+
+
+def test_every_error_has_a_code_of_its_own() -> None:
+    rows = [line.split(" | ")[0] for line in DOCUMENTS["docs/errors.md"]().splitlines() if line.startswith("| E")]
+    assert len(rows) == len(set(rows)) > 15
