@@ -27,8 +27,7 @@ COMMIT_SECONDS = 0.1  # an answer that came this shortly before the kill may not
 def env(stubs: Stubs, prefect_server: PrefectServer, home: Path) -> dict[str, str]:
     """A process's environment: the session's server, the stubs, an empty home."""
     stubs.settings.llm_delay = stubs.settings.search_delay = 0.15
-    # Without a cache on the disk: a search that is made again must be seen.
-    return {**base_env(), "HOME": str(home), "FATHOM_CACHE": os.devnull, **prefect_server.env, **stubs.env}
+    return {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
 
 
 def fathom(env: dict[str, str], *arguments: str) -> subprocess.Popen[str]:

@@ -160,19 +160,6 @@ async def test_an_unreadable_answer_is_a_failure_of_the_vendor(vendor: Vendor, b
         await vendor.extract().run("https://example.org")
 
 
-async def test_searches_are_kept_for_other_runs_and_failures_are_not(vendor: Vendor, tmp_path: Path) -> None:
-    vendor.answers = [lambda: web.json_response({}, status=400)]
-    with pytest.raises(ToolRejected):
-        await WebSearchTool("key", vendor.url, 5, tmp_path).run("some query")
-    vendor.says({"results": [page("https://example.org/a")]})
-    first = await WebSearchTool("key", vendor.url, 5, tmp_path).run("some query")
-    assert await WebSearchTool("key", vendor.url, 5, tmp_path).run("some  query") == first
-    assert len(vendor.requests) == 2
-    await WebSearchTool("key", vendor.url, 6, tmp_path).run("some query")
-    await WebSearchTool("key", vendor.url, 5).run("some query")
-    assert len(vendor.requests) == 4
-
-
 async def test_a_bad_moment_is_waited_out(vendor: Vendor) -> None:
     busy = web.json_response({}, status=429, headers={"Retry-After": "0"})
     down = web.Response(status=502, text="<html>Bad gateway</html>")

@@ -35,21 +35,21 @@ _TAVILY = "TAVILY_API_KEY"
 _TOOLS = {
     "documents": _Entry(lambda s, e, a, q: DocumentsTool(s.docs, e.cache, s.max_results, s.embed_model)),
     "web_search": _Entry(
-        lambda s, e, a, q: WebSearchTool(e.tavily_key or "", e.tavily_url, s.max_results, _cache(s, e, "searches")),
+        lambda s, e, a, q: WebSearchTool(e.tavily_key or "", e.tavily_url, s.max_results),
         _TAVILY,
     ),
     "web_extract": _Entry(lambda s, e, a, q: WebExtractTool(e.tavily_key or "", e.tavily_url), _TAVILY, offered=False),
     "fetch": _Entry(
-        lambda s, e, a, q: FetchTool(a, q, AllowList.parse(s.fetch_allow_hosts), _cache(s, e, "pages")),
+        lambda s, e, a, q: FetchTool(a, q, AllowList.parse(s.fetch_allow_hosts), _page_cache(s, e)),
     ),
     "artifact_grep": _Entry(lambda s, e, a, q: ArtifactGrepTool(a)),
     "artifact_read": _Entry(lambda s, e, a, q: ArtifactReadTool(a)),
 }
 
 
-def _cache(settings: ResolvedSettings, environment: Environment, name: str) -> Path | None:
-    """Return where answers of the web are kept for other runs; nowhere when personal data must not be stored."""
-    return None if settings.redact else environment.cache / name
+def _page_cache(settings: ResolvedSettings, environment: Environment) -> Path | None:
+    """Return where fetched pages are kept for other runs; nowhere when personal data must not be stored."""
+    return None if settings.redact else environment.cache / "pages"
 
 
 def configured_tools(settings: ResearchSettings, environment: Environment, query: str = "") -> list[str]:

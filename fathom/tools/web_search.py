@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator
@@ -14,14 +12,12 @@ from pydantic import BaseModel, BeforeValidator
 from fathom.errors import ToolRejected
 from fathom.models import Source, SourceText, ToolCall, ToolOutput, ToolResult
 from fathom.sources import canonical_url, source_ids
-from fathom.tools.cache import TimedCache
 from fathom.tools.clean import clean_line, clean_text, clean_title
 from fathom.tools.retry import retrying
 from fathom.tools.tavily_client import is_page, tavily_client
 
 __all__ = ["WebSearchTool"]
 
-CACHE_SECONDS = 900.0
 MAX_QUERY_CHARS = 400  # Tavily refuses more
 
 
@@ -48,16 +44,14 @@ class WebSearchTool:
     Args:
         key, url: the vendor's API key, and its address when it is not the public one.
         max_results: pages of one search.
-        cache: where answers are kept for 15 minutes; None: nowhere.
     """
 
     name = "web_search"
     description = "Searches the web. Input: one search query of a few specific words."
 
-    def __init__(self, key: str, url: str | None, max_results: int, cache: Path | None = None) -> None:
+    def __init__(self, key: str, url: str | None, max_results: int) -> None:
         self._key = key
         self._url = url
-        self._cache = TimedCache(cache, CACHE_SECONDS) if cache else None
         self._max_results = max_results
 
     async def run(self, tool_input: str) -> ToolOutput:
@@ -65,12 +59,7 @@ class WebSearchTool:
         if not (query := clean_line(tool_input)):
             raise ToolRejected("The search query is empty.")
         query = textwrap.shorten(query, MAX_QUERY_CHARS, placeholder="") or query[:MAX_QUERY_CHARS]
-        key = json.dumps(["search", self._url, query, self._max_results])
-        answer = self._cache.load(key, _Answer) if self._cache else None
-        if answer is None:
-            answer = await retrying(lambda: self._ask(query))
-            if self._cache:
-                self._cache.put(key, answer.model_dump_json())
+        answer = await retrying(lambda: self._ask(query))
         return ToolOutput(results=_texts(answer.results))
 
     async def _ask(self, query: str) -> _Answer:
