@@ -19,7 +19,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help research install test check lint bench bench-text lock clean
 
 help:
-	@echo 'make research Q="How does ...?"   research a question; prints the report and where it is kept'
+	@echo 'make research Q="How does ...?"   research a question; prints where the report is kept'
 	@echo '              DOCS=path           your own files instead of the embedded ones (txt md rst html pdf docx)'
 	@echo '              MODEL=provider/name a language model; without one the report is made of quotations'
 	@echo '              ARGS="--profile deep"   any other option of `fathom research --help`'

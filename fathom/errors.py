@@ -3,6 +3,7 @@
     FathomError
     ├── UserError                the user mends something; exit code 2, nothing was written
     │   ├── InvalidInput         E4001  a query, option or setting that cannot be used
+    │   ├── ServerUnreachable    E4005
     │   ├── MissingCredential    E4003  a model or service without its key
     │   └── RunNotFound          E5001
     ├── ModelError               a model call
@@ -48,6 +49,7 @@ __all__ = [
     "RateLimited",
     "Refused",
     "RunNotFound",
+    "ServerUnreachable",
     "StoreError",
     "ToolError",
     "ToolNotFound",
@@ -100,6 +102,13 @@ class UserError(FathomError):
     code = "E4000"
     reaction = "the command ends with exit code 2 before anything is written"
     exit_code = 2
+
+
+class ServerUnreachable(UserError):
+    """The Prefect server does not answer, or none could be started."""
+
+    code = "E4005"
+    remedy = "do what the message says; without `PREFECT_API_URL` a local server is started"
 
 
 class InvalidInput(UserError):

@@ -107,7 +107,10 @@ def render_markdown(report: Report) -> str:
     if report.query.strip() != report.title.strip():
         parts.append(f"> **Question:** {_one_line(report.query)}")
     if report.extractive:
-        parts.append("> Every sentence below is a quotation from the source it cites; no language model wrote any.")
+        parts.append(
+            "> Every sentence below is a quotation from the source it cites, chosen by its words: no language model "
+            "wrote any, and none judged whether the question is answered."
+        )
     parts += [f"## {section.heading}\n\n{body}" for section, body in zip(report.sections, bodies, strict=True)]
     if report.contradictions:
         parts.append("## Where sources disagree\n\n" + contradictions)

@@ -67,8 +67,10 @@ def follow(
         return
     if as_json:
         typer.echo(result.model_dump_json(indent=2))
+    elif quiet and result.report:
+        typer.echo(result.answer or result.report)
     elif quiet:
-        typer.echo(result.report or result.reason)
+        typer.echo(result.reason, err=True)
     else:
         typer.echo(summary(result, address, reference(result, artifact_root())))
     raise typer.Exit(result.status.exit_code)

@@ -118,7 +118,9 @@ def metrics_line(metrics: Metrics) -> str:
     if metrics.llm_calls:
         parts += [f"{metrics.prompt_tokens + metrics.completion_tokens:,} tokens", _cost(metrics.cost_usd)]
     if metrics.raw_tokens:
-        parts.append(f"{metrics.raw_tokens:,} tokens read, {metrics.context_reduction:.0%} of them kept out of context")
+        parts.append(
+            f"{metrics.raw_tokens:,} tokens read, {max(0.0, metrics.context_reduction):.0%} of them kept out of context"
+        )
     return ", ".join([*parts, f"{metrics.seconds:.1f} s"])
 
 

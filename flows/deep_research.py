@@ -15,6 +15,7 @@ from prefect.states import Completed
 from fathom.convergence import decide
 from fathom.engine import Engine
 from fathom.inputs import check_query
+from fathom.llm.client import check_models
 from fathom.models import Note, PlanStep, Report, ReportSection, RunResult, StepOutcome, StepStatus
 from fathom.progress import Event, publish
 from fathom.report import assemble, coverage, measure, open_questions, render_markdown
@@ -57,6 +58,7 @@ async def deep_research(
     await store.check_writable()
     with durable_run(store):
         start = await begin(check_query(query), settings, _environment=environment)
+        check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
         engine = Engine(start, store, environment)
         async with Display() as display:
             display.label(start.settings)

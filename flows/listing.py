@@ -37,6 +37,8 @@ async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
         from flows import local
 
         for flow_run in await local.recent(limit):
+            if flow_run.start_time is None and flow_run.auto_scheduled:
+                continue  # a schedule's run of some later day
             run_id, state = str(flow_run.id), (flow_run.state_name or "").lower()
             started = flow_run.start_time or flow_run.expected_start_time or flow_run.created
             at = started.astimezone(UTC).isoformat(timespec="seconds") if started else ""

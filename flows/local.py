@@ -102,7 +102,7 @@ async def find(name: str) -> FlowRun:
         or [run for run in known if str(run.id) in stored]
     )
     if len(chosen) > 1:
-        ids = ", ".join(str(run.id)[:8] for run in chosen[:5])
+        ids = ", ".join(str(run.id) for run in chosen[:5])
         raise InvalidInput(f"{name!r} stands for {len(chosen)} runs.", next_step=f"choose one by its id: {ids}")
     if chosen:
         return chosen[0]

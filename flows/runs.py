@@ -76,7 +76,7 @@ async def find(store: ArtifactStore, name: str) -> dict[str, Any]:
     if not found:
         raise RunNotFound(f"No run {name!r} is known in {store.address()}.", next_step="fathom runs lists them")
     if len(found) > 1:
-        ids = ", ".join(str(run.get("run_id", ""))[:8] for run in found)
+        ids = ", ".join(str(run.get("run_id", "")) for run in found)
         raise InvalidInput(f"{name!r} stands for {len(found)} runs.", next_step=f"choose one by its id: {ids}")
     return found[0]
 

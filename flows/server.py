@@ -20,7 +20,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
-from fathom.errors import UserError
+from fathom.errors import ServerUnreachable
 
 __all__ = ["ServerInfo", "ensure_api", "find_api"]
 
@@ -51,7 +51,7 @@ def ensure_api(say: Callable[[str], object] | None = None) -> ServerInfo:
         say: shown one line when a server is being started; by default it is written to stderr.
 
     Raises:
-        UserError: the configured API does not answer, or no server could be started.
+        ServerUnreachable: the configured API does not answer, or no server could be started.
     """
     return find_api() or _use(_start_once(say or (lambda line: sys.stderr.write(f"{line}\n"))))
 
@@ -60,13 +60,13 @@ def find_api() -> ServerInfo | None:
     """Return the configured Prefect API or a local one that runs, and use it; None when there is neither.
 
     Raises:
-        UserError: the configured API does not answer.
+        ServerUnreachable: the configured API does not answer.
     """
     _quieten()
     if url := _setting("PREFECT_API_URL"):
         url = url.rstrip("/")
         if not _answers(url):
-            raise UserError(
+            raise ServerUnreachable(
                 f"The Prefect API {url} does not answer.",
                 next_step="start it, or unset PREFECT_API_URL in the environment or Prefect profile for a local one",
             )
@@ -120,7 +120,9 @@ def _ports() -> list[int]:
     except (OSError, ValueError):
         chosen = []
     if not port.isdecimal():
-        raise UserError(f"PREFECT_SERVER_API_PORT is {port!r}.", next_step="set it to a port number, such as 4200")
+        raise ServerUnreachable(
+            f"PREFECT_SERVER_API_PORT is {port!r}.", next_step="set it to a port number, such as 4200"
+        )
     return [int(port), *(int(text) for text in chosen if text.isdecimal() and text != port)]
 
 
@@ -173,7 +175,7 @@ def _start(home: Path, port: int) -> None:
             return
         time.sleep(0.25)
     said = " ".join((done.stderr or done.stdout).split())[-300:] if done.returncode else ""
-    raise UserError(
+    raise ServerUnreachable(
         f"No Prefect server could be started on port {port}. {said}".strip(),
         next_step="start one with `prefect server start`, and set PREFECT_API_URL if it is not on port 4200",
     )

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from fathom.engine import Engine, RunStart
-from fathom.llm.client import check_models
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import RunManifest
 from fathom.settings import Environment, ResearchSettings, resolve
@@ -22,10 +21,9 @@ async def begin(query: str, settings: ResearchSettings, _environment: Environmen
     """Read the clock and settle the settings, once for the whole run.
 
     Raises:
-        UserError: a tool, a model or a key that was chosen is not there.
+        UserError: a tool that was chosen is not there.
     """
     resolved = resolve(settings, _environment, configured_tools(settings, _environment, query))
-    check_models(resolved, _environment)
     return RunStart(
         run_id=current_run_id(),
         run_key=current_run_key(),

@@ -45,7 +45,7 @@ def classify(litellm: ModuleType, error: Any, call: ModelCall) -> ModelError:
         exceptions.BadRequestError,
         exceptions.UnprocessableEntityError,
     )
-    if isinstance(error, terminal):
+    if isinstance(error, terminal) or "Missing credentials" in said:  # which litellm takes for a server's error
         return ModelRejected(said, next_step=_remedy(litellm, error, call))
     return ProviderFailed(said, retry_after=wait)
 

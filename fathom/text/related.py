@@ -78,6 +78,19 @@ height: tall high
 length: long
 mouth: flows
 start: began begin
+decide: decision decided agreed
+decided: decision agreed
+decision: decided agreed
+expensive: cost costs price
+price: cost charge
+cost: price
+reason: because
+cause: because reason
+increase: rise rose raised
+rise: increase rose raised
+delivered: delivery
+delivery: delivered
+problem: failure fault
 begin: began started
 end: ended
 happen: occurred

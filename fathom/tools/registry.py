@@ -69,9 +69,10 @@ def configured_tools(settings: ResearchSettings, environment: Environment, query
         searched = "web_search" in keyed
         useful = {"documents": bool(settings.docs) or not searched, "fetch": searched or bool(urls_in(query))}
         return [name for name in keyed if useful.get(name, True)]
+    known = [name for name, entry in _TOOLS.items() if entry.offered]
     for name in settings.tools:
         if name not in _TOOLS:
-            raise InvalidInput(f"There is no tool {name!r}.", next_step="tools: " + ", ".join(_TOOLS))
+            raise InvalidInput(f"There is no tool {name!r}.", next_step="tools: " + ", ".join(known))
         if name not in keyed:
             raise MissingCredential(f"The tool {name} needs a key.", next_step=f"set {_TOOLS[name].key}")
     # Searching without reading what was found would be half a tool.

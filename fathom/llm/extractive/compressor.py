@@ -103,13 +103,18 @@ def _question(request: CompressRequest) -> Question:
 
 
 def _is_relevant(request: CompressRequest, picks: Sequence[Pick]) -> bool:
-    """Whether some chosen passage, with the title it stands under, holds enough of what the step asks."""
+    """Whether some chosen passage, with the title it stands under, holds enough of what the step asks.
+
+    A term is held where it or a related one stands: "decided" in a passage that tells of a decision.
+    """
     wanted = set(topic_terms(request.step_title)) or set(topic_terms(request.step_description, frame=True))
+    families = [set(with_related({term: 1.0})) for term in sorted(wanted)]
+    enough = min(len(wanted), max(2, min(MOST_HELD, HELD * len(wanted))))
     for pick in picks:
         source = request.texts[pick.text]
-        own = set(terms(pick.sentence.text)) & wanted
-        held = own | (set(terms(f"{source.title} {source.location}")) & wanted)
-        if own and len(held) >= min(len(wanted), max(2, min(MOST_HELD, HELD * len(wanted)))):
+        own = set(terms(pick.sentence.text))
+        around = own | set(terms(f"{source.title} {source.location}"))
+        if any(own & family for family in families) and sum(bool(around & f) for f in families) >= enough:
             return True
     return False
 

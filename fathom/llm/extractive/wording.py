@@ -15,6 +15,7 @@ from fathom.llm.extractive.vocabulary import (
     RELATED,
 )
 from fathom.text import query_terms
+from fathom.text.related import related_terms
 from fathom.text.stopwords import STOP_WORDS
 
 __all__ = [
@@ -109,7 +110,7 @@ def with_related(weights: Mapping[str, float]) -> dict[str, float]:
     """Return weighted terms with those that texts use in their place, at a fraction of the weight."""
     extended = dict(weights)
     for term, weight in weights.items():
-        for other in RELATED.get(term, ()):
+        for other in (*RELATED.get(term, ()), *related_terms(term)):
             extended.setdefault(other, RELATED_WEIGHT * weight)
     return extended
 
