@@ -29,7 +29,11 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Answer requests until the input ends."""
     for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line)), ensure_ascii=False), flush=True)
+        try:
+            answered = answer(json.loads(line))
+        except (KeyError, TypeError, ValueError) as error:  # a request that is none; the next one may be
+            answered = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answered, ensure_ascii=False), flush=True)
 
 
 if __name__ == "__main__":
