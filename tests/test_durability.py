@@ -113,6 +113,23 @@ def test_a_killed_adhoc_run_repeats_nothing(
     assert left_behind(result) == undisturbed
 
 
+def test_a_run_is_not_resumed_without_the_key_it_needs(
+    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    arguments = ["--model", "openai/stub", "--quiet", "--artifacts", str(tmp_path)]
+    process = fathom(env, "research", QUERY, *arguments)
+    Kills(stubs).after(2, process.kill)
+    process.communicate()
+    run_id = flow_runs(prefect_server)[0]["id"]
+    without = {name: value for name, value in env.items() if name != "OPENAI_API_KEY"}
+    resumed = fathom(without, "resume", run_id, "--quiet")
+    _printed, said = resumed.communicate(timeout=60)
+    assert resumed.returncode == 2
+    assert "E4003" in said
+    assert "OPENAI_API_KEY" in said
+    assert finish(fathom(env, "resume", run_id, "--json", "--quiet"))["status"] == "complete"
+
+
 @pytest.fixture
 def worker(env: dict[str, str], tmp_path: Path) -> Iterator[None]:
     """Deploy everything to a process work pool and run a worker on it."""
