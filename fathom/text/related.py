@@ -83,9 +83,8 @@ decided: decision agreed
 decision: decided agreed
 expensive: cost costs price
 price: cost charge
-cost: price
-reason: because
-cause: because reason
+reason: because due
+cause: because reason due
 increase: rise rose raised
 rise: increase rose raised
 delivered: delivery
@@ -94,8 +93,6 @@ problem: failure fault
 begin: began started
 end: ended
 happen: occurred
-cause: due because
-reason: because due
 effect: result
 cost: price
 election: elected

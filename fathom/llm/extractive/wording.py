@@ -21,7 +21,6 @@ from fathom.text.stopwords import STOP_WORDS
 __all__ = [
     "capitalized",
     "clip",
-    "decapitalized",
     "is_acronym",
     "is_english",
     "key_terms",
@@ -178,10 +177,3 @@ def is_english(text: str) -> bool:
 def capitalized(text: str) -> str:
     """Return the text with its first letter a capital."""
     return text[:1].upper() + text[1:]
-
-
-def decapitalized(text: str, original: str) -> str:
-    """Return the text with a small first letter, unless its first word is written with a capital in the original."""
-    first = text.split(maxsplit=1)[0] if text else ""
-    inside = re.search(rf"(?<=\w ){re.escape(first)}\b", original)
-    return text if inside or first[1:].lower() != first[1:] else text[:1].lower() + text[1:]
