@@ -7,6 +7,7 @@ import json
 
 from pydantic import BaseModel, ConfigDict
 
+from fathom.environment import Environment
 from fathom.errors import StoreError
 from fathom.llm.base import Backend
 from fathom.llm.client import LiteLLMBackend
@@ -14,7 +15,7 @@ from fathom.llm.extractive import ExtractiveBackend
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
-from fathom.settings import EXTRACTIVE, Environment, ResolvedSettings, RoleModel
+from fathom.settings import EXTRACTIVE, ResolvedSettings, RoleModel
 from fathom.store import ArtifactStore, RunFolder
 from fathom.tools.registry import Toolbox, open_toolbox
 

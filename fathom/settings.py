@@ -1,27 +1,25 @@
-"""The knobs of a run and the one place where the environment is read.
+"""The knobs of a run.
 
 `ResearchSettings` is the flow's parameter: Prefect draws its form in the UI from the descriptions, enums, bounds and
-defaults below. `Environment` is what the process was started with. `resolve` brings both together once, at the start
-of a run; nothing later asks the environment again, so a replay sees the same values.
+defaults below. `resolve` brings it together with the environment once, at the start of a run; nothing later asks the
+environment again, so a replay sees the same values.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from fathom.environment import Environment
 
 __all__ = [
     "EXTRACTIVE",
     "PROFILES",
     "ROLES",
     "CompressionSettings",
-    "Environment",
     "Execution",
     "Mode",
     "ModelCallSettings",
@@ -184,44 +182,6 @@ class ResearchSettings(BaseModel):
         16_000, ge=1_000, le=500_000, description="Tokens of notes a role may see; the best are kept beyond it."
     )
     compression: CompressionSettings = CompressionSettings()
-
-
-@dataclass(frozen=True)
-class Environment:
-    """What the process was started with. Secrets are kept out of its repr."""
-
-    model: str | None
-    artifacts: str
-    cache: Path
-    tavily_key: str | None
-    tavily_url: str | None
-    fetch_allow: tuple[str, ...]
-    variables: Mapping[str, str]
-
-    @classmethod
-    def read(cls, variables: Mapping[str, str] | None = None) -> Environment:
-        """Read the environment, by default the process's."""
-        env = dict(os.environ if variables is None else variables)
-        home = Path(env.get("XDG_CACHE_HOME") or Path(env.get("HOME") or Path.home()) / ".cache")
-        return cls(
-            model=env.get("FATHOM_MODEL") or None,
-            artifacts=env.get("FATHOM_ARTIFACTS") or "artifacts",
-            cache=Path(env.get("FATHOM_CACHE") or home / "fathom"),
-            tavily_key=env.get("TAVILY_API_KEY") or None,
-            tavily_url=env.get("TAVILY_BASE_URL") or None,
-            fetch_allow=tuple(env.get("FATHOM_FETCH_ALLOW", "").replace(",", " ").split()),
-            variables=env,
-        )
-
-    def quieten_litellm(self) -> None:
-        """Keep litellm, when it is imported, from fetching tables, loading `.env` files and printing."""
-        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-        os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
-        os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
-        os.environ.setdefault("LITELLM_LOG", "ERROR")
-
-    def __repr__(self) -> str:
-        return f"Environment(model={self.model!r}, artifacts={self.artifacts!r})"
 
 
 class ResolvedSettings(BaseModel):

@@ -14,12 +14,13 @@ from prefect.states import Completed
 
 from fathom.convergence import decide
 from fathom.engine import Engine
+from fathom.environment import Environment
 from fathom.inputs import check_query
 from fathom.llm.client import check_models
 from fathom.models import Note, PlanStep, Report, ReportSection, RunResult, StepOutcome, StepStatus
 from fathom.progress import Event, publish
 from fathom.report import assemble, coverage, measure, open_questions, render_markdown
-from fathom.settings import Environment, Execution, Mode, ResearchSettings
+from fathom.settings import Execution, Mode, ResearchSettings
 from fathom.state import RunState
 from fathom.store import ArtifactStore, RunFolder
 from tasks.durable import durable_run

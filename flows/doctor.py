@@ -12,9 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from fathom.environment import Environment
 from fathom.errors import UserError
 from fathom.llm.client import check_models
-from fathom.settings import EXTRACTIVE, Environment, ResearchSettings, resolve
+from fathom.settings import EXTRACTIVE, ResearchSettings, resolve
 from fathom.store import ArtifactStore
 from fathom.tools.registry import configured_tools
 from flows.preflight import artifact_root

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from fathom.environment import Environment
 from fathom.errors import InvalidInput
 from fathom.inputs import check_query
 from fathom.llm.client import check_models
-from fathom.settings import Environment, ResearchSettings, resolve
+from fathom.settings import ResearchSettings, resolve
 from fathom.store import ArtifactStore
 from fathom.tools.documents import check_documents
 from fathom.tools.registry import configured_tools

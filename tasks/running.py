@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from fathom.engine import Engine, RunStart
+from fathom.environment import Environment
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import RunManifest
-from fathom.settings import Environment, ResearchSettings, resolve
+from fathom.settings import ResearchSettings, resolve
 from fathom.store import RunFolder
 from fathom.tools.registry import configured_tools
 from tasks.durable import current_run_id, current_run_key, durable_task

@@ -16,9 +16,10 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fathom.environment import Environment
 from fathom.errors import InvalidInput, ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.models import SourceText, ToolOutput
-from fathom.settings import Environment, ResearchSettings, resolve
+from fathom.settings import ResearchSettings, resolve
 from fathom.sources import source_ids, urls_in
 from fathom.tools import retry
 from fathom.tools.cache import TimedCache

@@ -30,7 +30,7 @@ FOUNDATIONS = {
 """The modules at the bottom, and the only parts of fathom that each may import."""
 
 ENVIRONMENT = {
-    "fathom/settings.py",
+    "fathom/environment.py",
     "flows/server.py",  # sets Prefect's own variables before Prefect is imported
 }
 """The modules that may touch the process environment."""

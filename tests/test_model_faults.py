@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from fathom.environment import Environment
 from fathom.errors import AnswerInvalid, CircuitOpen, ModelError, ModelRejected, ModelTimeout, ProviderFailed
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import LiteLLMBackend
@@ -21,7 +22,7 @@ from fathom.llm.shrinking import shrunk
 from fathom.models import Ending, Note, RunResult, SourceText
 from fathom.roles import COMPRESSOR, SECTION, AnswerRequest, CompressRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
-from fathom.settings import Environment, ModelCallSettings, ResearchSettings, RoleModel
+from fathom.settings import ModelCallSettings, ResearchSettings, RoleModel
 from fathom.text import count_tokens
 from flows.deep_research import deep_research
 from tests.conftest import ROOT, FathomCLI, PrefectServer

@@ -23,6 +23,7 @@ from litellm.exceptions import (
     Timeout,
 )
 
+from fathom.environment import Environment
 from fathom.llm.base import ModelCall
 from fathom.llm.client import LiteLLMBackend
 from fathom.llm.parsing import accept
@@ -48,7 +49,7 @@ from fathom.roles import (
     Text,
 )
 from fathom.roles.reporter import OutlinedSection
-from fathom.settings import Environment, RoleModel
+from fathom.settings import RoleModel
 from fathom.sources import source_ids
 from tests.conftest import ROOT
 from tests.stubs import FACT, SENTINEL, Settings, Stubs

@@ -14,6 +14,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fathom.environment import Environment
 from fathom.errors import (
     InvalidInput,
     MissingCredential,
@@ -25,7 +26,7 @@ from fathom.errors import (
     ToolUnavailable,
 )
 from fathom.models import Source, ToolCall, ToolOutput, ToolResult
-from fathom.settings import Environment, ResearchSettings, resolve
+from fathom.settings import ResearchSettings, resolve
 from fathom.sources import source_ids
 from fathom.tools import retry
 from fathom.tools.clean import clean_text

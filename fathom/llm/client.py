@@ -18,6 +18,7 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fathom.environment import Environment
 from fathom.errors import (
     ContextOverflow,
     InvalidInput,
@@ -37,7 +38,7 @@ from fathom.llm.shrinking import shrunk
 from fathom.models import Usage
 from fathom.progress import Event, publish
 from fathom.roles import Text
-from fathom.settings import EXTRACTIVE, Environment, ModelCallSettings, ResolvedSettings, StructuredOutput
+from fathom.settings import EXTRACTIVE, ModelCallSettings, ResolvedSettings, StructuredOutput
 
 if TYPE_CHECKING:
     from types import ModuleType

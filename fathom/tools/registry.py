@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from fathom.environment import Environment
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound
 from fathom.models import Document, ToolCall, ToolOutput, ToolResult
-from fathom.settings import Environment, ResearchSettings, ResolvedSettings
+from fathom.settings import ResearchSettings, ResolvedSettings
 from fathom.sources import urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReader, ArtifactReadTool
 from fathom.tools.base import Tool

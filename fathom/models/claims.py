@@ -1,0 +1,101 @@
+"""Claims of a report and the words in stored sources that carry them; how good a source is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fathom.models.base import Model
+
+__all__ = ["Claim", "Judgement", "Quote", "SourceFlag", "SourceQuality", "SourceType", "Standing", "Verdict"]
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Verdict(StrEnum):
+    """Whether the cited sources carry a claim, by their words."""
+
+    supported = "supported"
+    weak = "weak"
+    unsupported = "unsupported"
+
+
+class Standing(StrEnum):
+    """How a claim stands among all sources."""
+
+    verified = "verified"  # two independent, credible sources carry it
+    single_source = "single_source"
+    contradicted = "contradicted"
+    unverified = "unverified"  # no source carries it
+
+
+class Quote(Model):
+    """Bytes of a stored tool output that carry a claim.
+
+    `start` and `end` are byte offsets in the artifact file, `sha256` is of the whole file; `text` is what a reader sees:
+    the bytes decoded and, in a JSON file, unescaped.
+    """
+
+    source_id: str
+    artifact_file: str
+    start: int
+    end: int
+    sha256: str
+    text: str
+    retrieved: str = ""  # ISO 8601, UTC
+
+
+class Judgement(Model):
+    """What a model said of a claim, beside the lexical verdict."""
+
+    verdict: Verdict
+    model: str
+    reason: str
+
+
+class Claim(Model):
+    """One sentence of the report with its citations. `complaints`: numbers, dates or names that no quote has."""
+
+    number: int  # in the report, from 1
+    section: int  # position of its section, from 0
+    sentence: str  # without its citations
+    source_ids: list[str]
+    verdict: Verdict
+    score: Share  # lexical support of the best quote
+    quotes: list[Quote] = []
+    complaints: list[str] = []
+    standing: Standing = Standing.unverified
+    judgement: Judgement | None = None
+
+
+SourceType = Literal[
+    "academic",
+    "government",
+    "standards",
+    "documentation",
+    "news",
+    "encyclopedia",
+    "company",
+    "code",
+    "forum",
+    "blog",
+    "social",
+    "document",
+    "unknown",
+]
+SourceFlag = Literal["outdated", "single_source", "low_authority", "paywalled", "possibly_machine_made"]
+
+
+class SourceQuality(Model):
+    """How far a source can be trusted, and how well it fits; every score is 0 to 1."""
+
+    source_id: str
+    type: SourceType
+    credibility: Share
+    relevance: Share
+    recency: Share
+    corroboration: Share
+    overall: Share
+    flags: list[SourceFlag] = []
