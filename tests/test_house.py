@@ -25,7 +25,9 @@ FORBIDDEN = {"fathom": {"tasks", "flows", "prefect"}, "tasks": {"flows"}, "flows
 FOUNDATIONS = {
     "fathom.errors": set[str](),
     "fathom.models": {"fathom.errors"},
-    "fathom.settings": {"fathom.errors"},
+    "fathom.environment": set[str](),
+    "fathom.budget": {"fathom.errors"},
+    "fathom.settings": {"fathom.errors", "fathom.environment", "fathom.budget"},
 }
 """The modules at the bottom, and the only parts of fathom that each may import."""
 

@@ -34,8 +34,8 @@ class Standing(StrEnum):
 class Quote(Model):
     """Bytes of a stored tool output that carry a claim.
 
-    `start` and `end` are byte offsets in the artifact file, `sha256` is of the whole file; `text` is what a reader sees:
-    the bytes decoded and, in a JSON file, unescaped.
+    `start` and `end` are byte offsets in the artifact file, `sha256` is of the whole file; `text` is what a reader
+    sees: the bytes decoded and, in a JSON file, unescaped.
     """
 
     source_id: str
