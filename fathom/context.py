@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fathom.models import Note, NoteMessage
-from fathom.text import Passage, count_tokens, rank_passages
+from fathom.text import Passage, count_tokens, rank_passages, terms
 
 __all__ = ["message_tokens", "within_budget"]
+
+UNKNOWN_AUTHORITY = 0.5
+REPEATED = 0.5  # of a note's worth that is left when earlier ones say all of it
 
 
 def message_tokens(message: NoteMessage) -> int:
@@ -15,20 +18,42 @@ def message_tokens(message: NoteMessage) -> int:
     return count_tokens(message.model_dump_json())
 
 
-def within_budget(notes: Sequence[Note], focus: str, max_tokens: int) -> list[Note]:
-    """Return the notes that fit, the most relevant to the focus first in line, in their own order.
+def within_budget(
+    notes: Sequence[Note], focus: str, max_tokens: int, authority: Mapping[str, float] | None = None
+) -> list[Note]:
+    """Return the notes that fit, in their own order: the most relevant ones, that say something new, of good sources.
 
-    At least one note is kept, so that a budget smaller than any note does not blind the role.
+    Notes are taken one at a time, the one with the greatest relevance to the focus x novelty x authority first. Novelty
+    is the share of its terms that no taken note has, and counts for half. At least one note is kept, so that a budget
+    smaller than any note does not blind the role.
+
+    Args:
+        notes: to choose from.
+        focus: what they shall say something about.
+        max_tokens: that they may take together.
+        authority: overall quality of sources by id, 0 to 1; those not in it count as 0.5.
     """
     if sum(note.tokens for note in notes) <= max_tokens:
         return list(notes)
-    scores = rank_passages(
-        focus, [Passage(title=n.summary_title, text="\n".join([n.summary, *n.extraction])) for n in notes]
-    )
+    texts = ["\n".join([note.summary, *note.extraction]) for note in notes]
+    scores = rank_passages(focus, [Passage(title=n.summary_title, text=t) for n, t in zip(notes, texts, strict=True)])
+    held = [set(terms(text)) for text in texts]
+    trust = [_trust(note, authority or {}) for note in notes]
     kept: set[int] = set()
+    said: set[str] = set()
     left = max_tokens
-    for index in sorted(range(len(notes)), key=lambda i: (-scores[i], i)):
-        if notes[index].tokens <= left or not kept:
-            kept.add(index)
-            left -= notes[index].tokens
+    waiting = list(range(len(notes)))
+    while waiting:
+        worth = {i: scores[i] * trust[i] * (1 - REPEATED * len(held[i] & said) / (len(held[i]) or 1)) for i in waiting}
+        best = max(waiting, key=lambda i: (worth[i], -i))
+        waiting.remove(best)
+        if notes[best].tokens <= left or not kept:
+            kept.add(best)
+            said |= held[best]
+            left -= notes[best].tokens
     return [note for index, note in enumerate(notes) if index in kept]
+
+
+def _trust(note: Note, authority: Mapping[str, float]) -> float:
+    known = [authority.get(source_id, UNKNOWN_AUTHORITY) for source_id in note.source_ids]
+    return sum(known) / len(known) if known else UNKNOWN_AUTHORITY

@@ -19,6 +19,7 @@ class Reason(StrEnum):
     nothing_new = "the round brought nothing new"
     no_follow_up = "no follow-up was proposed"
     no_evidence = "nothing was found"
+    budget = "the budget for research is spent"
 
 
 class Decision(NamedTuple):
@@ -29,7 +30,14 @@ class Decision(NamedTuple):
 
 
 def decide(
-    *, round_number: int, depth: int, reflection: Reflection | None, new_notes: int, notes: int, sufficiency: int
+    *,
+    round_number: int,
+    depth: int,
+    reflection: Reflection | None,
+    new_notes: int,
+    notes: int,
+    sufficiency: int,
+    cut: bool = False,
 ) -> Decision:
     """Decide after a round.
 
@@ -40,7 +48,10 @@ def decide(
         new_notes: useful notes that this round brought.
         notes: useful notes so far.
         sufficiency: score from which the evidence suffices, 1-10.
+        cut: whether the budget ended the research.
     """
+    if cut:
+        return Decision(False, Reason.budget)
     if reflection is not None and notes and reflection.sufficiency_score >= sufficiency:
         return Decision(False, Reason.sufficient)
     if reflection is None or round_number >= depth:

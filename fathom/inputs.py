@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from fathom.errors import InvalidInput
-from fathom.settings import ROLES, Role, RoleModel
+import re
 
-__all__ = ["check_query", "parse_role_models"]
+from pydantic import ValidationError
+
+from fathom.budget import Price
+from fathom.errors import InvalidInput
+from fathom.model_settings import ROLES, Role, RoleModel
+
+__all__ = ["check_query", "parse_prices", "parse_role_models", "words_asked"]
 
 MAX_QUERY_CHARS = 10_000
+_WORDS = re.compile(r"\b(\d{2,3}(?:,?\d{3})?)[ -](?:words?|Wörtern?|mots|palabras|parole)\b", re.IGNORECASE)
 
 
 def check_query(query: str) -> str:
@@ -27,6 +33,12 @@ def check_query(query: str) -> str:
     return query
 
 
+def words_asked(query: str) -> int | None:
+    """Return the length in words that a question asks for ("in about 500 words"); None when it asks for none."""
+    found = _WORDS.search(query)
+    return min(20_000, max(20, int(found[1].replace(",", "")))) if found else None
+
+
 def parse_role_models(pairs: list[str]) -> dict[Role, RoleModel]:
     """Parse `ROLE=MODEL` options.
 
@@ -43,4 +55,27 @@ def parse_role_models(pairs: list[str]) -> dict[Role, RoleModel]:
         if name.strip() not in ROLES:
             raise InvalidInput(f"There is no role {name.strip()!r}.", next_step="roles: " + ", ".join(ROLES))
         parsed[Role(name.strip())] = RoleModel(model=model.strip())
+    return parsed
+
+
+def parse_prices(pairs: list[str]) -> dict[str, Price]:
+    """Parse `MODEL=INPUT,OUTPUT` options, in US dollars per million tokens.
+
+    Raises:
+        InvalidInput: a pair has another form or an amount is no price.
+    """
+    parsed: dict[str, Price] = {}
+    for pair in pairs:
+        model, _, amounts = pair.rpartition("=")
+        sent, comma, received = amounts.partition(",")
+        try:
+            price = Price.model_validate({"input": sent, "output": received})
+        except ValidationError:
+            price = None
+        if price is None or not comma or not model.strip():
+            raise InvalidInput(
+                f"--price {pair!r} is not MODEL=INPUT,OUTPUT.",
+                next_step="dollars per million tokens, for example --price openai/my-model=0.25,2",
+            )
+        parsed[model.strip()] = price
     return parsed

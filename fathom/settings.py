@@ -13,40 +13,23 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fathom.budget import Budget, Price
 from fathom.environment import Environment
+from fathom.model_settings import EXTRACTIVE, ModelCallSettings, Role, RoleModel
+from fathom.quality.rules import SourceRules
 
 __all__ = [
-    "EXTRACTIVE",
     "PROFILES",
-    "ROLES",
     "CompressionSettings",
     "Execution",
     "Mode",
-    "ModelCallSettings",
     "Profile",
+    "ReportSettings",
     "ResearchSettings",
     "ResolvedSettings",
-    "Role",
-    "RoleModel",
-    "StructuredOutput",
+    "Unsupported",
     "resolve",
 ]
-
-EXTRACTIVE = "extractive"
-"""Name of the model-free backend, usable wherever a model name is."""
-
-
-class Role(StrEnum):
-    """The roles that a model can take."""
-
-    planner = "planner"
-    researcher = "researcher"
-    compressor = "compressor"
-    critic = "critic"
-    reporter = "reporter"
-
-
-ROLES = tuple(role.value for role in Role)
 
 
 class Profile(StrEnum):
@@ -71,12 +54,15 @@ class Mode(StrEnum):
     answer = "answer"
 
 
+_SEQUENTIAL = {"execution": Execution.sequential}
+_PARALLEL = {"execution": Execution.parallel}
 PROFILES: Mapping[Profile, Mapping[str, Any]] = {
-    Profile.quick: {"depth": 1, "breadth": 2, "max_steps": 3, "turns": 1, "execution": Execution.sequential},
-    Profile.standard: {"depth": 2, "breadth": 3, "max_steps": 5, "turns": 2, "execution": Execution.sequential},
-    Profile.deep: {"depth": 3, "breadth": 4, "max_steps": 7, "turns": 3, "execution": Execution.parallel},
+    Profile.quick: {"depth": 1, "breadth": 2, "max_steps": 3, "turns": 1, "passage_tokens": 0, **_SEQUENTIAL},
+    Profile.standard: {"depth": 2, "breadth": 3, "max_steps": 5, "turns": 2, "passage_tokens": 0, **_SEQUENTIAL},
+    Profile.deep: {"depth": 3, "breadth": 4, "max_steps": 7, "turns": 3, "passage_tokens": 1_500, **_PARALLEL},
 }
-"""`quick` is the core specification to the letter: one round, no reflection. `deep` runs steps side by side."""
+"""`quick` is the core specification to the letter: one round, no reflection. `deep` runs steps side by side, and reads
+the sources again for each section: elsewhere only the compressor sees them."""
 
 
 class CompressionSettings(BaseModel):
@@ -96,40 +82,25 @@ class CompressionSettings(BaseModel):
     )
 
 
-class StructuredOutput(StrEnum):
-    """How a model is made to answer in JSON."""
+class Unsupported(StrEnum):
+    """What becomes of a sentence that its sources do not carry, also after the reporter was asked again."""
 
-    json_schema = "json_schema"  # the provider enforces the schema
-    json_object = "json_object"  # the provider promises JSON; the schema stands in the prompt
-    prompt = "prompt"  # only the prompt asks for it
-
-
-class ModelCallSettings(BaseModel):
-    """How patient calls to models are. Changes no answer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    at_once: int = Field(4, ge=1, le=64, description="Calls under way at once, over all roles and steps.")
-    seconds: float = Field(120, gt=0, le=3_600, description="Seconds after which one attempt is given up.")
-    backoff_seconds: float = Field(
-        2, ge=0, le=60, description="Wait before the second attempt; doubled for each of the three after it."
-    )
+    remove = "remove"
+    mark = "mark"
 
 
-class RoleModel(BaseModel):
-    """The model of one role and how it is called."""
+class ReportSettings(BaseModel):
+    """What the report is like."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: str = Field(description="A litellm model name, such as `openai/gpt-5-mini`, or `extractive`.", min_length=1)
-    fallbacks: list[str] = Field(
-        default_factory=list, description="litellm models to ask in turn while this one is not available."
+    words: int | None = Field(
+        None, ge=100, le=20_000, description="Words it should have, about. Empty: what the question asks for, or needs."
     )
-    temperature: float | None = Field(None, ge=0, le=2, description="Sampling temperature; empty: the provider's.")
-    max_tokens: int = Field(4_096, ge=64, le=64_000, description="Tokens an answer may take.")
-    structured_output: StructuredOutput = Field(
-        StructuredOutput.json_schema, description="How JSON is asked for; older local models may need `prompt`."
+    unsupported: Unsupported = Field(
+        Unsupported.remove, description="Sentences that no source carries are removed, or marked as such."
     )
+    judge: bool = Field(False, description="The critic's model judges each claim too, beside the check of its words.")
 
 
 class ResearchSettings(BaseModel):
@@ -147,6 +118,9 @@ class ResearchSettings(BaseModel):
     breadth: int | None = Field(None, ge=1, le=10, description="Tool calls a step may make in one decision.")
     max_steps: int | None = Field(None, ge=1, le=10, description="Steps a plan may have.")
     turns: int | None = Field(None, ge=1, le=10, description="Decisions a step may take, tool calls between them.")
+    passage_tokens: int | None = Field(
+        None, ge=0, le=50_000, description="Tokens of the sources' own passages that the writer of a section sees."
+    )
     execution: Execution | None = Field(None, description="Steps one after another, or independent ones together.")
     concurrency: int = Field(4, ge=1, le=32, description="Steps that may run at once when execution is parallel.")
     model: str | None = Field(
@@ -160,6 +134,10 @@ class ResearchSettings(BaseModel):
         default_factory=dict, description="A model of its own for some roles: planner, researcher, compressor, ..."
     )
     model_calls: ModelCallSettings = ModelCallSettings()
+    budget: Budget = Budget()
+    prices: dict[str, Price] = Field(
+        default_factory=dict, description="Prices by model name, where none is known or a contract differs."
+    )
     docs: list[str] = Field(
         default_factory=list,
         description="Files or folders to research (txt, md, rst, html, pdf, docx). Empty and no TAVILY_API_KEY: "
@@ -171,6 +149,7 @@ class ResearchSettings(BaseModel):
     max_results: int = Field(5, ge=1, le=20, description="Pages or documents read for one tool call.")
     fetch_allow_hosts: list[str] = Field([], description="Private hosts to fetch from: host:port, or 10.1.0.0/16.")
     redact: bool = Field(False, description="Take e-mail, phone, card and IBAN numbers out of what is read.")
+    fresh: bool = Field(False, description="Ask the web again instead of using answers of the last minutes.")
     embed_model: str | None = Field(
         None, description="sentence-transformers model (`embed` extra) to search documents by meaning as well as words."
     )
@@ -182,6 +161,8 @@ class ResearchSettings(BaseModel):
         16_000, ge=1_000, le=500_000, description="Tokens of notes a role may see; the best are kept beyond it."
     )
     compression: CompressionSettings = CompressionSettings()
+    report: ReportSettings = ReportSettings()
+    sources: SourceRules = SourceRules()
 
 
 class ResolvedSettings(BaseModel):
@@ -195,28 +176,35 @@ class ResolvedSettings(BaseModel):
     breadth: int
     max_steps: int
     turns: int
+    passage_tokens: int
     execution: Execution
     concurrency: int
     models: dict[Role, RoleModel]
     model_calls: ModelCallSettings
+    budget: Budget
+    prices: dict[str, Price]
     docs: list[str]
     tools: list[str]
     max_results: int
     embed_model: str | None
     fetch_allow_hosts: list[str]
     redact: bool
+    fresh: bool
     artifacts: str
     sufficiency: int
     max_context_tokens: int
     compression: CompressionSettings
+    report: ReportSettings
+    sources: SourceRules
 
     def fingerprint(self) -> dict[str, object]:
         """Return the settings that the result of a call depends on.
 
-        How many rounds there are, how many steps run at once, how patient calls are, what is written in the end and
-        where artifacts lie change no call: a run that is continued with more depth keeps what it has.
+        How many rounds there are, how many steps run at once, how patient calls are, what they may cost, what is
+        written in the end and where artifacts lie change no call: a run continued with more depth keeps what it has.
         """
-        unrelated = {"profile", "mode", "depth", "execution", "concurrency", "model_calls", "artifacts"}
+        unrelated = {"profile", "mode", "depth", "execution", "concurrency", "artifacts"}
+        unrelated |= {"model_calls", "budget", "prices"}
         return self.model_dump(mode="json", exclude=unrelated)
 
     @property
@@ -243,14 +231,19 @@ def resolve(settings: ResearchSettings, environment: Environment, tools: list[st
         concurrency=settings.concurrency,
         models={role: settings.role_models.get(role, model) for role in Role},
         model_calls=settings.model_calls,
+        budget=settings.budget,
+        prices=settings.prices,
         docs=settings.docs,
         tools=tools,
         max_results=settings.max_results,
         embed_model=settings.embed_model,
         fetch_allow_hosts=sorted({*settings.fetch_allow_hosts, *environment.fetch_allow}),
         redact=settings.redact,
+        fresh=settings.fresh,
         artifacts=settings.artifacts or environment.artifacts,
         sufficiency=settings.sufficiency,
         max_context_tokens=settings.max_context_tokens,
         compression=settings.compression,
+        report=settings.report,
+        sources=settings.sources,
     )

@@ -6,10 +6,21 @@ Built from the tasks' results alone, in the order of the plan, so a replay arriv
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from fathom.errors import BudgetExceeded
+from fathom.evidence.provenance import RoundRecord
 from fathom.models import Call, Ending, Note, Plan, PlanStep, Reflection, Source, StepOutcome, StepStatus, Usage
 
-__all__ = ["RunState"]
+__all__ = ["RunState", "Spent"]
+
+
+class Spent(NamedTuple):
+    """What some of a role's calls took; `step_id` is empty for those of no step."""
+
+    role: str
+    step_id: str
+    usage: Usage
 
 
 class RunState:
@@ -20,7 +31,9 @@ class RunState:
         notes: the working memory; useful notes only.
         calls: tool calls by step id.
         reflection: the latest one.
-        usage: of all model calls so far.
+        rounds: that are over.
+        cut: whether the budget ended the research.
+        spent: what model calls took, by role and step.
     """
 
     def __init__(self, plan: Plan, usage: Usage) -> None:
@@ -28,7 +41,15 @@ class RunState:
         self.notes: list[Note] = []
         self.calls: dict[str, list[Call]] = {}
         self.reflection: Reflection | None = None
-        self.usage = usage
+        self.rounds: list[RoundRecord] = []
+        self.cut = False
+        self.spent: list[Spent] = []
+        self.spend("planner", usage)
+
+    @property
+    def usage(self) -> Usage:
+        """What all model calls so far took."""
+        return sum((spent.usage for spent in self.spent), Usage())
 
     @property
     def all_calls(self) -> list[Call]:
@@ -49,6 +70,10 @@ class RunState:
         """How many steps were researched."""
         return len(self.calls)
 
+    def spend(self, role: str, usage: Usage, step_id: str = "") -> None:
+        """Count what a role's calls took, for a step or for the run as a whole."""
+        self.spent.append(Spent(role, step_id, usage))
+
     def mark(self, step: PlanStep, status: StepStatus) -> None:
         """Set the status of a step."""
         self._update({str(step.step_id): status})
@@ -57,13 +82,16 @@ class RunState:
         """Take in what researching a step brought; without a useful note the step is blocked."""
         self.notes.extend(outcome.notes)
         self.calls[str(outcome.step_id)] = outcome.calls
-        self.usage += outcome.usage
-        self._update({str(outcome.step_id): StepStatus.done if outcome.notes else StepStatus.blocked})
+        self.cut |= outcome.cut
+        for role, usage in outcome.usage.items():
+            self.spend(role, usage, str(outcome.step_id))
+        without = StepStatus.todo if outcome.cut and not outcome.calls else StepStatus.blocked
+        self._update({str(outcome.step_id): StepStatus.done if outcome.notes else without})
 
     def reflect(self, reflection: Reflection, usage: Usage) -> None:
         """Take in the critic's view. A step without any evidence stays blocked, whatever the critic says."""
         self.reflection = reflection
-        self.usage += usage
+        self.spend("critic", usage)
         evident = {str(note.step_id) for note in self.notes}
         self._update({step_id: status for step_id, status in reflection.statuses.items() if step_id in evident})
 
@@ -73,8 +101,9 @@ class RunState:
 
     def ending(self) -> tuple[Ending, str]:
         """Return how the run ends and, unless it is complete, why."""
-        failures = [f"{failure.code} {failure.message}" for call in self.all_calls for failure in call.result.failures]
-        reasons = list(dict.fromkeys([*self.usage.fallbacks, *failures]))
+        failures = [f.line for call in self.all_calls for f in call.result.failures if not f.replaced_by]
+        cut = [f"{BudgetExceeded.code} the budget ended the research early"] if self.cut else []
+        reasons = list(dict.fromkeys([*cut, *self.usage.fallbacks, *failures]))
         if not self.notes:
             return Ending.insufficient_evidence, "; ".join(["no tool call brought anything useful", *reasons])
         return (Ending.degraded, "; ".join(reasons)) if reasons else (Ending.complete, "")

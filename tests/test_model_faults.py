@@ -6,10 +6,10 @@ import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from fathom.environment import Environment
@@ -17,15 +17,16 @@ from fathom.errors import AnswerInvalid, CircuitOpen, ModelError, ModelRejected,
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import LiteLLMBackend
 from fathom.llm.failures import retry_after
-from fathom.llm.services import FAILURES, REST_SECONDS, Circuit
+from fathom.llm.services import FAILURES, REST_SECONDS, Circuit, Pace
 from fathom.llm.shrinking import shrunk
+from fathom.model_settings import ModelCallSettings, RoleModel
 from fathom.models import Ending, Note, RunResult, SourceText
 from fathom.roles import COMPRESSOR, SECTION, AnswerRequest, CompressRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
-from fathom.settings import ModelCallSettings, ResearchSettings, RoleModel
+from fathom.settings import ResearchSettings
 from fathom.text import count_tokens
 from flows.deep_research import deep_research
-from tests.conftest import ROOT, FathomCLI, PrefectServer
+from tests.conftest import ROOT, FathomCLI, PrefectServer, new_ledger
 from tests.fault_matrix import DEADLINE, REQUESTS, Cell, runs
 from tests.generated import DOCUMENTS
 from tests.stubs import Stubs
@@ -44,17 +45,6 @@ def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
     stubs.settings.steps, stubs.settings.breadth, stubs.settings.results = 3, 1, 2
     stubs.settings.follow_ups, stubs.settings.page_bytes = 0, 2_000
     return stubs
-
-
-@pytest.fixture
-async def quiet(prefect_server: PrefectServer) -> None:
-    """Wait until the server has written down the last run: it answers 503 until then, and Prefect waits two seconds."""
-    async with httpx.AsyncClient(base_url=prefect_server.api_url) as client:
-        taken = 0
-        while taken < 3:
-            answer = await client.post("/flows/", json={"name": f"probe-{taken}"})
-            taken = 0 if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE else taken + 1
-            await asyncio.sleep(0.05)
 
 
 async def research(root: Path, run_key: str | None = None, **settings: Any) -> RunResult:
@@ -144,7 +134,7 @@ def section_call(**options: Any) -> ModelCall:
 
 
 def backend(**calls: Any) -> LiteLLMBackend:
-    return LiteLLMBackend(Environment.read(), PATIENCE.model_copy(update=calls))
+    return LiteLLMBackend(Environment.read(), new_ledger(), PATIENCE.model_copy(update=calls))
 
 
 async def test_no_more_calls_than_allowed_are_under_way(providers: Stubs) -> None:
@@ -250,6 +240,20 @@ async def test_a_cancelled_probe_leaves_room_for_the_next() -> None:
         async with circuit.attempt():
             raise asyncio.CancelledError
     await attempt(circuit)
+
+
+async def test_requests_begin_evenly_spaced() -> None:
+    pace, began = Pace(), list[float]()
+
+    async def request(per_minute: int | None) -> None:
+        await pace.turn(per_minute)
+        began.append(time.monotonic())
+
+    await asyncio.gather(*(request(1_200) for _ in range(5)))
+    assert min(later - earlier for earlier, later in pairwise(began)) > 0.045
+    assert began[-1] - began[0] < 1
+    await asyncio.gather(*(request(None) for _ in range(3)))
+    assert began[-1] - began[-3] < 0.04
 
 
 async def test_requests_that_fail_together_are_one_mishap() -> None:

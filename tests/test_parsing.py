@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fathom.errors import AnswerInvalid
 from fathom.llm.base import Completion, ModelCall, Rejected
 from fathom.llm.parsing import accept, strict_schema
+from fathom.model_settings import RoleModel
 from fathom.models import SourceText, Usage
 from fathom.roles import (
     COMPRESSOR,
@@ -23,7 +24,6 @@ from fathom.roles import (
     PlanRequest,
     ResearchRequest,
 )
-from fathom.settings import RoleModel
 
 PLAN = {
     "plan_title": "Tides on Mars",
@@ -39,7 +39,7 @@ def plan_call(rejected: Rejected | None = None) -> ModelCall:
 
 
 def answered(text: str, truncated: bool = False) -> Completion:
-    return Completion(text=text, usage=Usage(), truncated=truncated)
+    return Completion(text=text, usage=Usage(), model="openai/stub", truncated=truncated)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from fathom.model_settings import RoleModel
 from fathom.models import Usage
 from fathom.roles import Request, RoleSpec
-from fathom.settings import RoleModel
 
-__all__ = ["Backend", "Completion", "ModelCall", "Rejected"]
+__all__ = ["Backend", "Completion", "Failure", "ModelCall", "Rejected"]
 
 
 class Rejected(BaseModel):
@@ -41,13 +41,23 @@ class ModelCall:
 
 
 class Completion(BaseModel):
-    """What a backend answered. `truncated`: it stopped for want of tokens."""
+    """What a backend answered. `model`: which one did; `truncated`: it stopped for want of tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str
     usage: Usage
+    model: str
     truncated: bool = False
+
+
+class Failure(BaseModel):
+    """Why no model answered, when nobody needs to mend anything for the run to go on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    code: str
+    message: str
 
 
 class Backend(Protocol):

@@ -6,7 +6,7 @@ decided here, in one place, because its own defaults multiply.
     complete   the role's model, then its fallbacks, each while the one before is not available
       fitted     half of the request, up to four times, while it does not fit the model's window
         patient    up to five attempts, 2, 4, 8 and 16 seconds or the provider's Retry-After apart
-          once       a free slot, a service that does not rest, a deadline
+          once       a free slot, a reservation in the ledger, a service that does not rest, a deadline
 """
 
 from __future__ import annotations
@@ -14,88 +14,48 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import warnings
+import time
+from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from fathom.budget import Price
 from fathom.environment import Environment
 from fathom.errors import (
     ContextOverflow,
-    InvalidInput,
-    MissingCredential,
+    ModelError,
     ModelTimeout,
     ModelUnavailable,
     ProviderFailed,
     Refused,
 )
+from fathom.ledger import Cost, Ledger
 from fathom.llm.base import Completion, ModelCall
+from fathom.llm.catalogue import load_litellm
 from fathom.llm.failures import classify
 from fathom.llm.parsing import strict_schema
-from fathom.llm.pricing import cost_usd
+from fathom.llm.pricing import Pricing, Rates
 from fathom.llm.prompts import Message, messages
-from fathom.llm.services import MAX_RETRY_AFTER, circuit_of, slots
+from fathom.llm.services import MAX_RETRY_AFTER, circuit_of, pace_of, slots
 from fathom.llm.shrinking import shrunk
+from fathom.model_settings import EXTRACTIVE, ModelCallSettings, Role, RoleModel, StructuredOutput
 from fathom.models import Usage
 from fathom.progress import Event, publish
 from fathom.roles import Text
-from fathom.settings import EXTRACTIVE, ModelCallSettings, ResolvedSettings, StructuredOutput
+from fathom.secrets import Scrubber
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["LiteLLMBackend", "check_models"]
+__all__ = ["LiteLLMBackend"]
 
 log = logging.getLogger(__name__)
 
 RETRIES = 4
 HALVINGS = 4
-# Providers that work without a variable: a server of this machine, or credentials from a profile or an instance's role.
-KEYLESS = frozenset({"ollama", "ollama_chat", "bedrock", "sagemaker", "sagemaker_chat", "vertex_ai", "vertex_ai_beta"})
-
-
-def _litellm(environment: Environment) -> ModuleType:
-    """Import litellm, which takes seconds and 100 MB, on the first call that needs it."""
-    environment.quieten_litellm()
-    # litellm's types make pydantic warn about itself, at import and again at the first call.
-    warnings.filterwarnings(
-        "ignore", message=r"Item .* on TypedDict class .* is using the `ReadOnly`", category=UserWarning
-    )
-    import litellm
-
-    litellm.suppress_debug_info = True
-    litellm.disable_hf_tokenizer_download = True
-    litellm.telemetry = False
-    return litellm
-
-
-def check_models(settings: ResolvedSettings, environment: Environment) -> None:
-    """Check that every chosen model exists for litellm and has its key.
-
-    Raises:
-        InvalidInput: litellm knows no provider for the name.
-        MissingCredential: a key is missing; the message names the variable.
-    """
-    models = {name for chosen in settings.models.values() for name in (chosen.model, *chosen.fallbacks)} - {EXTRACTIVE}
-    if not models:
-        return
-    litellm = _litellm(environment)
-    from openai import OpenAIError
-
-    for model in sorted(models):
-        try:
-            _name, provider, *_rest = litellm.get_llm_provider(model)
-        except OpenAIError:
-            raise InvalidInput(
-                f"There is no model {model!r}.",
-                next_step="name it as litellm does, provider first: openai/gpt-5-mini, anthropic/claude-sonnet-4-5, "
-                "ollama/qwen3; or use extractive",
-            ) from None
-        missing = litellm.validate_environment(model)["missing_keys"]
-        if missing and provider not in KEYLESS:
-            names = (" or " if provider == "gemini" else " and ").join(missing)
-            raise MissingCredential(
-                f"The model {model!r} needs {names}, which is not set.", next_step=f"export {missing[-1]}=..."
-            )
+OVERHEAD_TOKENS = 1_024  # what providers put around messages and schema; the rest has at most one token a byte
+LEAST_ANSWER_TOKENS = 1_024  # with less room than this an answer would be cut off, and paid for nothing
 
 
 class LiteLLMBackend:
@@ -103,12 +63,23 @@ class LiteLLMBackend:
 
     Args:
         environment: what the process was started with.
+        ledger: the run's account, in which every request is reserved.
         calls: how patient it is.
+        prices: of models, by name, that litellm's table does not know or knows wrongly.
     """
 
-    def __init__(self, environment: Environment, calls: ModelCallSettings | None = None) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        ledger: Ledger,
+        calls: ModelCallSettings | None = None,
+        prices: Mapping[str, Price] | None = None,
+    ) -> None:
         self._environment = environment
+        self._scrubber = Scrubber(environment.secrets)
+        self._ledger = ledger
         self._calls = calls or ModelCallSettings()
+        self._prices = prices or {}
 
     async def complete(self, call: ModelCall) -> Completion:
         """Answer one request, by a fallback model where the role's own is not available.
@@ -147,7 +118,7 @@ class LiteLLMBackend:
         waits = [self._calls.backoff_seconds * 2**n for n in range(RETRIES)]
         while True:
             try:
-                return await self._once(call, prompt)
+                return self._scrubber.model(await self._once(call, prompt))
             except ModelUnavailable as error:
                 if isinstance(error, ModelTimeout):  # what takes this long is tried once more only
                     del waits[1:]
@@ -158,10 +129,36 @@ class LiteLLMBackend:
                 await asyncio.sleep(wait)
 
     async def _once(self, call: ModelCall, prompt: list[Message]) -> Completion:
-        litellm = _litellm(self._environment)
-        async with slots(self._calls.at_once), circuit_of(self._service(litellm, call.model.model)).attempt():
-            response = await self._send(litellm, call, prompt)
-            return _completion(litellm, response, call)
+        litellm = load_litellm(self._environment)
+        pricing = Pricing(litellm, self._prices)
+        options = _structured(call, prompt)
+        most_sent = len(json.dumps(options, ensure_ascii=False).encode()) + OVERHEAD_TOKENS
+        rates, research = pricing.highest(call.model.model), call.spec.role is not Role.reporter
+
+        def worst(left: Cost) -> Cost | None:
+            return _worst_case(call.model, most_sent, rates, left)
+
+        service = self._service(litellm, call.model.model)
+        async with (
+            slots(self._calls.at_once),
+            self._ledger.attempt(worst, research=research) as attempt,
+            circuit_of(service).attempt(),
+        ):
+            await pace_of(service).turn(self._calls.per_minute)
+            options["max_tokens"] = attempt.cost.tokens - most_sent
+            seconds = min(self._calls.seconds, self._ledger.seconds_left(research=research))
+            began = time.monotonic()
+            try:
+                response = await self._send(litellm, call, options, seconds)
+            except ModelError as error:
+                if error.unbilled:
+                    attempt.took(Cost(calls=1))
+                raise
+            usage = _usage(response, call.model.model, pricing, time.monotonic() - began)
+            if usage.prompt_tokens:  # without figures the reservation stays
+                tokens = usage.prompt_tokens + usage.completion_tokens
+                attempt.took(Cost(Decimal(str(usage.cost_usd or 0)), tokens, 1))
+            return _completion(response, call, usage)
 
     def _service(self, litellm: ModuleType, model: str) -> str:
         """Return what fails together: a model at an address."""
@@ -170,18 +167,15 @@ class LiteLLMBackend:
         address = variables.get(f"{provider.upper()}_BASE_URL") or variables.get(f"{provider.upper()}_API_BASE")
         return f"{model} at {address}" if address else model
 
-    async def _send(self, litellm: ModuleType, call: ModelCall, prompt: list[Message]) -> Any:
+    async def _send(self, litellm: ModuleType, call: ModelCall, options: dict[str, Any], seconds: float) -> Any:
         from openai import OpenAIError
 
-        options = _structured(call, prompt)
         if call.model.temperature is not None:
             options["temperature"] = call.model.temperature
-        seconds = self._calls.seconds
         try:
             async with asyncio.timeout(seconds):
                 return await litellm.acompletion(
                     model=call.model.model,
-                    max_tokens=call.model.max_tokens,
                     timeout=seconds,
                     max_retries=0,
                     num_retries=0,
@@ -191,7 +185,17 @@ class LiteLLMBackend:
         except TimeoutError:
             raise ModelTimeout(f"{call.model.model} gave no answer in {seconds:g} s.") from None
         except OpenAIError as error:
-            raise classify(litellm, error, call) from error
+            raise classify(litellm, error, call, self._scrubber) from error
+
+
+def _worst_case(model: RoleModel, sent: int, rates: Rates | None, left: Cost) -> Cost | None:
+    """Return what a request takes at most, its answer cut to what is left; None when that leaves too little for one."""
+    rates = rates or Rates(Decimal(0), Decimal(0))
+    affordable = (left.usd - rates.of(sent, 0)) / rates.received if rates.received else Decimal(model.max_tokens)
+    received = int(min(Decimal(model.max_tokens), Decimal(left.tokens - sent), affordable))
+    if received < min(LEAST_ANSWER_TOKENS, model.max_tokens):
+        return None
+    return Cost(rates.of(sent, received), sent + received, 1)
 
 
 def _warn(message: str) -> None:
@@ -219,7 +223,21 @@ def _structured(call: ModelCall, prompt: list[Message]) -> dict[str, Any]:
     return options
 
 
-def _completion(litellm: ModuleType, response: Any, call: ModelCall) -> Completion:
+def _usage(response: Any, model: str, pricing: Pricing, seconds: float) -> Usage:
+    """Return what an answer took, as far as the provider says."""
+    said = getattr(response, "usage", None)
+    sent, received = getattr(said, "prompt_tokens", 0) or 0, getattr(said, "completion_tokens", 0) or 0
+    cost = pricing.cost(model, sent, received)
+    return Usage(
+        llm_calls=1,
+        prompt_tokens=sent,
+        completion_tokens=received,
+        cost_usd=None if cost is None else float(cost),
+        seconds=round(seconds, 3),
+    )
+
+
+def _completion(response: Any, call: ModelCall, usage: Usage) -> Completion:
     """Check what came back as a success; empty choices and refusals are failures."""
     if not response.choices:
         raise ProviderFailed(f"{call.model.model} answered without a choice.")
@@ -228,15 +246,9 @@ def _completion(litellm: ModuleType, response: Any, call: ModelCall) -> Completi
     refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
     if choice.finish_reason == "content_filter" or refusal:
         raise Refused(f"{call.model.model} declined to answer the {call.spec.name}.")
-    usage = response.usage
-    prompt_tokens, completion_tokens = usage.prompt_tokens or 0, usage.completion_tokens or 0
     return Completion(
         text=choice.message.content or "",
+        model=call.model.model,
         truncated=choice.finish_reason == "length",
-        usage=Usage(
-            llm_calls=1,
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            cost_usd=cost_usd(litellm.model_cost, call.model.model, prompt_tokens, completion_tokens),
-        ),
+        usage=usage,
     )

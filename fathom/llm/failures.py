@@ -18,15 +18,16 @@ from fathom.errors import (
     Refused,
 )
 from fathom.llm.base import ModelCall
+from fathom.secrets import Scrubber
 
 __all__ = ["classify", "retry_after"]
 
 MAX_SAID = 500  # characters of a provider's message that are kept
 
 
-def classify(litellm: ModuleType, error: Any, call: ModelCall) -> ModelError:
+def classify(litellm: ModuleType, error: Any, call: ModelCall, scrubber: Scrubber) -> ModelError:
     """Name a provider's failure. Order matters: the special cases are bad requests too."""
-    said = f"{call.model.model}: {getattr(error, 'message', error)}"[:MAX_SAID]
+    said = scrubber.message(f"{call.model.model}: {getattr(error, 'message', error)}")[:MAX_SAID]
     exceptions = litellm.exceptions
     if isinstance(error, exceptions.ContextWindowExceededError):
         return ContextOverflow(said)

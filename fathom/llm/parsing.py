@@ -14,12 +14,13 @@ from pydantic import ValidationError
 from fathom.citations import without_addresses
 from fathom.errors import AnswerInvalid
 from fathom.llm.base import Completion, ModelCall, Rejected
+from fathom.model_settings import EXTRACTIVE
 from fathom.roles import Answer, Text
-from fathom.settings import EXTRACTIVE
 
 __all__ = ["accept", "strict_schema"]
 
 _THINK = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*```[\w-]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 _MAX_QUOTED = 4_000  # characters of a rejected answer that are shown to the model again
 
@@ -59,9 +60,11 @@ def accept(call: ModelCall, completion: Completion) -> Answer | Rejected:
 
 def _strip(text: str) -> str:
     """Remove reasoning and code fences around the answer."""
-    text = _THINK.sub("", text).strip()
+    # Only as far as reasoning ends anywhere: each block that is begun and never ended would be searched to the end.
+    end = max((tag.end() for tag in _THOUGHT.finditer(text)), default=0)
+    text = _THINK.sub("", text[:end]) + text[end:]
     # A reasoning block that was opened before the answer started has only its end tag here.
-    text = re.split(r"</think(?:ing)?>", text, flags=re.IGNORECASE)[-1].strip()
+    text = _THOUGHT.split(text)[-1].strip()
     fenced = _FENCE.match(text)
     return fenced[1].strip() if fenced else text
 
@@ -75,7 +78,10 @@ def _parse(call: ModelCall, text: str) -> Answer:
     except ValidationError as error:
         import json_repair
 
-        repaired = json_repair.loads(text)
+        try:
+            repaired = json_repair.loads(text)
+        except RecursionError:  # nested deeper than any answer
+            raise error from None
         if not isinstance(repaired, dict):
             raise
         try:

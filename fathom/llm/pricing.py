@@ -1,27 +1,85 @@
-"""What a model call costs, by litellm's table of prices; a model that is not in it has no known price."""
+"""What model calls cost: by the user's prices, else by litellm's table; a model that is in neither has no known price.
+
+Amounts are US dollars as decimals.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from decimal import Decimal
+from types import ModuleType
 
-__all__ = ["cost_usd"]
+from fathom.budget import Price
+
+__all__ = ["Pricing", "Rates"]
+
+MILLION = Decimal(1_000_000)
+LOCAL = frozenset({"ollama", "ollama_chat", "llamafile", "lm_studio"})
+"""Providers that are a server of the user's own."""
+
+# What a tier costs that Fathom never asks for.
+_OTHER_TIERS = ("_priority", "_flex", "_batches")
+_INPUT = ("input_cost_per_token", "cache_creation_input_token_cost")
+_OUTPUT = ("output_cost_per_token", "output_cost_per_reasoning_token")
 
 
-def cost_usd(
-    prices: Mapping[str, Mapping[str, Any]], model: str, prompt_tokens: int, completion_tokens: int
-) -> float | None:
-    """Return the price of a call in US dollars, or None when the table does not know the model.
+class Rates:
+    """US dollars per token, sent and received."""
+
+    def __init__(self, sent: Decimal, received: Decimal) -> None:
+        self.sent = sent
+        self.received = received
+
+    def of(self, sent: int, received: int) -> Decimal:
+        """Return what so many tokens cost."""
+        return sent * self.sent + received * self.received
+
+
+class Pricing:
+    """The prices of a run.
 
     Args:
-        prices: litellm's `model_cost`: model -> `input_cost_per_token`, `output_cost_per_token` in USD.
-        model: litellm model name; a table entry without the provider's prefix is taken too.
-        prompt_tokens: tokens sent. Cached ones count in full, so the figure is an upper bound.
-        completion_tokens: tokens received, reasoning included.
+        litellm: the module, whose `model_cost` is the table.
+        prices: the user's, by model name; they win.
     """
-    entry = prices.get(model) or prices.get(model.partition("/")[2])
-    if not entry or entry.get("input_cost_per_token") is None:
-        return None
-    return float(
-        prompt_tokens * entry["input_cost_per_token"] + completion_tokens * (entry.get("output_cost_per_token") or 0.0)
-    )
+
+    def __init__(self, litellm: ModuleType, prices: Mapping[str, Price]) -> None:
+        self._litellm = litellm
+        self._prices = prices
+
+    def highest(self, model: str) -> Rates | None:
+        """Return the most a token can cost, whatever the length of the prompt; None when no price is known."""
+        if price := self._prices.get(model):
+            return _rates(price)
+        entry = self._entry(model)
+        if entry is not None and entry.get("input_cost_per_token") is not None:
+            return Rates(_most(entry, _INPUT), _most(entry, _OUTPUT))
+        return Rates(Decimal(0), Decimal(0)) if model.partition("/")[0] in LOCAL else None
+
+    def cost(self, model: str, sent: int, received: int) -> Decimal | None:
+        """Return what a call took. Cached tokens count in full, so it is an upper bound; None: no price is known."""
+        if price := self._prices.get(model):
+            return _rates(price).of(sent, received)
+        entry = self._entry(model)
+        if entry is None or entry.get("input_cost_per_token") is None:
+            return None if self.highest(model) is None else Decimal(0)
+        # litellm knows from how many tokens on a model is dearer.
+        parts = self._litellm.cost_per_token(model=model, prompt_tokens=sent, completion_tokens=received)
+        return sum((Decimal(str(part)) for part in parts), Decimal(0))
+
+    def _entry(self, model: str) -> Mapping[str, object] | None:
+        table: Mapping[str, Mapping[str, object]] = self._litellm.model_cost
+        return table.get(model) or table.get(model.partition("/")[2])
+
+
+def _rates(price: Price) -> Rates:
+    return Rates(Decimal(str(price.input)) / MILLION, Decimal(str(price.output)) / MILLION)
+
+
+def _most(entry: Mapping[str, object], names: tuple[str, ...]) -> Decimal:
+    rates = [
+        Decimal(str(rate))
+        for name, rate in entry.items()
+        if name.startswith(names) and not name.endswith(_OTHER_TIERS) and isinstance(rate, int | float)
+    ]
+    return max(rates, default=Decimal(0))

@@ -1,4 +1,5 @@
-"""What this process knows of the services behind its models: which ones rest, and how many calls are under way.
+"""What this process knows of the services behind its models: which ones rest, how many calls are under way, and when
+the next one may begin.
 
 Shared by all roles and runs of the process: what one call learns about a service spares the others the same wait.
 """
@@ -13,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from fathom.errors import CircuitOpen, ModelUnavailable, RateLimited
 
-__all__ = ["FAILURES", "MAX_RETRY_AFTER", "REST_SECONDS", "Circuit", "circuit_of", "slots"]
+__all__ = ["FAILURES", "MAX_RETRY_AFTER", "REST_SECONDS", "Circuit", "Pace", "circuit_of", "pace_of", "slots"]
 
 FAILURES = 5  # in a row, after which a service rests
 REST_SECONDS = 30.0
@@ -92,13 +93,40 @@ class Circuit:
             self._rest_until = self._failed_at + REST_SECONDS
 
 
+class Pace:
+    """Keeps the beginnings of requests to one service apart.
+
+    Args:
+        clock: seconds that never go back.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._free_at = float("-inf")
+
+    async def turn(self, per_minute: int | None) -> None:
+        """Wait until a request may begin: 60 / `per_minute` seconds after the one before it, at once when None."""
+        if per_minute is None:
+            return
+        now = self._clock()
+        start = max(now, self._free_at)
+        self._free_at = start + 60 / per_minute  # taken before the wait, so that whoever comes next waits longer
+        await asyncio.sleep(start - now)
+
+
 _circuits: dict[str, Circuit] = {}
+_paces: dict[str, Pace] = {}
 _slots: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore]] = WeakKeyDictionary()
 
 
 def circuit_of(service: str) -> Circuit:
     """Return the circuit of a service, the same for the whole process."""
     return _circuits.setdefault(service, Circuit(service))
+
+
+def pace_of(service: str) -> Pace:
+    """Return the pace of a service, the same for the whole process."""
+    return _paces.setdefault(service, Pace())
 
 
 def slots(at_once: int) -> asyncio.Semaphore:

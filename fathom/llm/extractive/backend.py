@@ -13,8 +13,9 @@ from fathom.llm.extractive.planner import plan
 from fathom.llm.extractive.reporter import outline
 from fathom.llm.extractive.researcher import decide
 from fathom.llm.extractive.sections import write_section
+from fathom.model_settings import EXTRACTIVE
 from fathom.models import Usage
-from fathom.roles import Answer, Text
+from fathom.roles import Answer, JudgeAnswer, Text
 
 __all__ = ["ExtractiveBackend"]
 
@@ -26,6 +27,7 @@ _ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
     "outline": outline,
     "section": write_section,
     "answer": write_answer,
+    "judge": lambda _request: JudgeAnswer(opinions=[]),  # words alone are what the lexical check goes by
 }
 
 
@@ -35,4 +37,5 @@ class ExtractiveBackend:
     async def complete(self, call: ModelCall) -> Completion:
         """Answer one request."""
         answer = _ANSWERS[call.spec.name](call.request)
-        return Completion(text=answer.text if isinstance(answer, Text) else answer.model_dump_json(), usage=Usage())
+        text = answer.text if isinstance(answer, Text) else answer.model_dump_json()
+        return Completion(text=text, usage=Usage(), model=EXTRACTIVE)

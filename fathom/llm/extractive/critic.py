@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fathom.llm.extractive.disagreement import disagreements
 from fathom.llm.extractive.prompting import standalone
 from fathom.llm.extractive.statements import Relevance, Statement, statements_of
 from fathom.llm.extractive.vocabulary import VERBS
 from fathom.llm.extractive.wording import capitalized, keywords, topic_terms
 from fathom.models import Note, PlanStep, Priority, StepStatus
+from fathom.quality import Said, find_contradictions
 from fathom.roles import ReflectAnswer, ReflectRequest
 from fathom.roles.critic import ContradictionAnswer, GapAnswer, StepVerdict
 from fathom.roles.planner import PlannedStep
@@ -18,6 +18,7 @@ __all__ = ["reflect"]
 HELD = 0.5  # share of a step's terms that one statement must hold for the step to count as answered
 ON_QUESTION = 0.3  # share of a question's terms, by worth, from which a contradiction matters to it
 QUERY_WORDS = 10
+MOST_CONTRADICTIONS = 5
 MOST_MISSING = 5  # words named in one gap
 
 
@@ -48,8 +49,10 @@ def reflect(request: ReflectRequest) -> ReflectAnswer:
         ],
         gaps=_gaps(request, missing, empty),
         contradictions=[
-            ContradictionAnswer(claim_a=found.a, claim_b=found.b, source_ids=list(found.sources))
-            for found in disagreements(_on_question(request.query, statements))
+            ContradictionAnswer(**found.model_dump())
+            for found in find_contradictions(
+                (Said(s.text, s.sources) for s in _on_question(request.query, statements)), MOST_CONTRADICTIONS
+            )
         ],
         follow_up_steps=_follow_ups(request, missing, empty)[: request.max_follow_ups],
     )

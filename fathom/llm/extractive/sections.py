@@ -32,7 +32,7 @@ OF_KIND = 1.5  # factor in the short answer for a statement with the kind of thi
 MOST_VOTES = 2
 VOTE = 0.15  # added to a statement's score for each further note that quotes it
 POINTING = 0.5  # factor for a statement that refers the reader elsewhere
-NOTHING_NEW = "The sources read for this step add nothing to what the other sections quote."
+NOTHING_NEW = "This section has nothing to add to what the others quote."
 
 CITED = re.compile(r"\s*(?:\[S[0-9a-f]{6,64}\])+\s*")
 _SIGNATURE = re.compile(r"(?:[\w.]+\([^)]*\)(?:\s*(?:->|→)\s*\S+)?|\w+(?:\.\w+)+)\s+[A-Z]")
@@ -51,7 +51,7 @@ def write_section(request: SectionRequest) -> Text:
     """Return a section of quotations that no earlier section has, grouped by source in reading order."""
     first = request.position == 0
     seen = DuplicateFilter()
-    for section in request.written:
+    for section in [] if first else request.written:  # the first sums up, whenever it is written
         for quoted in CITED.split(section):
             for sentence in split_sentences(quoted):
                 seen.add(sentence.clean)

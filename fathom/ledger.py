@@ -1,0 +1,235 @@
+"""What a run has spent: every attempt at a model reserves its worst case first, and settles what it took.
+
+The sum of what is settled and what is reserved never passes a cap, however many attempts are under way. It is written
+down before a request is sent, so a process that is killed leaves its open reservations behind as spent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, NamedTuple, Self
+from uuid import uuid4
+
+from fathom.budget import Budget
+from fathom.errors import BudgetExceeded, StoreError
+from fathom.store import ArtifactStore
+
+__all__ = ["WARN_FROM", "Allowance", "Attempt", "Cost", "Ledger"]
+
+NARROW_FROM = 0.9  # of what research may spend
+WARN_FROM = 0.8
+
+
+class Allowance(StrEnum):
+    """How much research may still do."""
+
+    full = "full"
+    narrow = "narrow"  # the next calls of important steps, one at a time
+    none = "none"
+
+
+class Cost(NamedTuple):
+    """US dollars, tokens in both directions, and requests."""
+
+    usd: Decimal = Decimal(0)
+    tokens: int = 0
+    calls: int = 0
+
+    def plus(self, other: Cost) -> Cost:
+        """Return the sum."""
+        return Cost(self.usd + other.usd, self.tokens + other.tokens, self.calls + other.calls)
+
+    def minus(self, other: Cost) -> Cost:
+        """Return the difference."""
+        return Cost(self.usd - other.usd, self.tokens - other.tokens, self.calls - other.calls)
+
+    def fits(self, left: Cost) -> bool:
+        """Whether there is enough left of everything."""
+        return self.usd <= left.usd and self.tokens <= left.tokens and self.calls <= left.calls
+
+
+class Attempt:
+    """One request under way. Unless `took` is called, it counts as having taken all that was reserved for it."""
+
+    def __init__(self, reserved: Cost) -> None:
+        self.cost = reserved
+
+    def took(self, cost: Cost) -> None:
+        """Say what the request took."""
+        self.cost = cost
+
+
+class Ledger:
+    """The account of one run, shared by all of its steps.
+
+    Args:
+        budget: the caps.
+        store: where the account is kept.
+        folder: its place there; every process that works on the run has a file of its own in it.
+        earlier: what processes before this one took, and for how many seconds they worked.
+        clock: seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        budget: Budget,
+        store: ArtifactStore,
+        folder: str,
+        earlier: tuple[Cost, float] = (Cost(), 0.0),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.budget = budget
+        self._store = store
+        self._path = f"{folder}/{uuid4().hex}.json"
+        self._earlier, self._earlier_seconds = earlier
+        self._spent = self._held = Cost()
+        self._clock = clock
+        self._began = clock()
+        self._settled = asyncio.Event()
+        self._saving = asyncio.Lock()
+        self._version = self._saved = 0
+        self.exhausted = False
+        """Whether research was refused a request."""
+
+    @classmethod
+    async def open(cls, budget: Budget, store: ArtifactStore, folder: str) -> Self:
+        """Return the ledger of a run, with what earlier processes spent on it.
+
+        Raises:
+            StoreError: an account cannot be read.
+        """
+        spent, seconds = Cost(), 0.0
+        for name in await store.list(folder):
+            try:
+                account = json.loads(await store.read(f"{folder}/{name}"))
+                cost = Cost(Decimal(account["usd"]), int(account["tokens"]), int(account["calls"]))
+                spent, seconds = spent.plus(cost), seconds + float(account["seconds"])
+            except (ValueError, KeyError, TypeError, ArithmeticError) as error:
+                raise StoreError(
+                    f"{store.address(f'{folder}/{name}')} is no account of what was spent: {error!r}.",
+                    next_step="restore the file; without it no budget can be kept",
+                ) from error
+        return cls(budget, store, folder, (spent, seconds))
+
+    @property
+    def total(self) -> Cost:
+        """What the run has taken, open reservations included."""
+        return self._earlier.plus(self._spent).plus(self._held)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has been worked on."""
+        return self._earlier_seconds + self._clock() - self._began
+
+    @property
+    def level(self) -> float:
+        """How much of what research may spend is spent or reserved, of the cap that is nearest; 1 is all."""
+        used = self.total
+        shares = [
+            float(amount) / (float(cap) * self.budget.research_share) if cap else 1.0
+            for amount, cap in (
+                (used.usd, self.budget.max_usd),
+                (used.tokens, self.budget.max_tokens),
+                (used.calls, self.budget.max_calls),
+                (self.seconds, self.budget.max_seconds),
+            )
+            if cap is not None
+        ]
+        return max(shares, default=0.0)
+
+    def allowance(self, *, notes: bool) -> Allowance:
+        """Return what research may still do; without any note yet it goes on, if need be without a model."""
+        if (self.exhausted or self.level >= 1) and notes:
+            return Allowance.none
+        return Allowance.narrow if self.exhausted or self.level >= NARROW_FROM else Allowance.full
+
+    def seconds_left(self, *, research: bool) -> float:
+        """Return how long a request may take at most."""
+        if self.budget.max_seconds is None:
+            return float("inf")
+        return self.budget.max_seconds * self._share(research) - self.seconds
+
+    @asynccontextmanager
+    async def attempt(self, worst: Callable[[Cost], Cost | None], *, research: bool) -> AsyncIterator[Attempt]:
+        """Make one request inside the block, when its worst case fits into what is left.
+
+        While other requests hold what it needs, it waits until they have settled.
+
+        Args:
+            worst: what the request takes at most, given what there is for it; None when that is too little.
+            research: whether it gathers, and so may not touch what is kept for the report.
+
+        Raises:
+            BudgetExceeded: it does not fit, and nothing is reserved that could come free.
+        """
+        reserved = await self._reserve(worst, research)
+        attempt = Attempt(reserved)
+        broken_off = False
+        try:
+            await self._save()
+            yield attempt
+        except asyncio.CancelledError:
+            broken_off = True  # it counts as its reservation, which is what the file says already
+            raise
+        finally:
+            self._held = self._held.minus(reserved)
+            self._spent = self._spent.plus(attempt.cost)
+            self._version += 1
+            self._settled.set()
+            if not broken_off:
+                await self._save()
+
+    async def _reserve(self, worst: Callable[[Cost], Cost | None], research: bool) -> Cost:
+        while True:
+            left = self._left(research)
+            wanted = worst(left.plus(self._held))
+            if wanted and wanted.fits(left):
+                self._held = self._held.plus(wanted)
+                self._version += 1
+                return wanted
+            if not self._held.calls or self.seconds_left(research=research) <= 0:
+                self.exhausted |= research
+                raise BudgetExceeded(
+                    f"A request does not fit into what is left of the {'research' if research else 'run'}'s budget: "
+                    + ", ".join(self._remainder(left, research)),
+                    next_step="raise the cap: --max-usd, --max-tokens, --max-calls or --max-seconds",
+                )
+            self._settled.clear()
+            await self._settled.wait()
+
+    def _share(self, research: bool) -> float:
+        return self.budget.research_share if research else 1.0
+
+    def _left(self, research: bool) -> Cost:
+        """Return what is left of the caps; nothing at all once the time is up."""
+        budget, share, total = self.budget, self._share(research), self.total
+        usd = Decimal("Infinity") if budget.max_usd is None else Decimal(str(budget.max_usd)) * Decimal(str(share))
+        if self.seconds_left(research=research) <= 0:
+            return Cost()
+        return Cost(usd, int(budget.max_tokens * share), int(budget.max_calls * share)).minus(total)
+
+    def _remainder(self, left: Cost, research: bool) -> Iterator[str]:
+        if self.budget.max_usd is not None:
+            yield f"{left.usd:.4f} USD"
+        yield f"{left.tokens:,} tokens"
+        yield f"{left.calls:,} requests"
+        if self.budget.max_seconds is not None:
+            yield f"{max(0.0, self.seconds_left(research=research)):.0f} s."
+
+    async def _save(self) -> None:
+        """Write down what is spent and reserved; those who wait together are served by one writing."""
+        version = self._version
+        async with self._saving:
+            if self._saved >= version:
+                return
+            self._saved = self._version
+            mine = self._spent.plus(self._held)
+            account: dict[str, Any] = {"usd": str(mine.usd), "tokens": mine.tokens, "calls": mine.calls}
+            account["seconds"] = round(self._clock() - self._began, 3)
+            await self._store.write(self._path, json.dumps(account).encode())

@@ -1,0 +1,91 @@
+"""Which models there are for litellm: whether a name is one, whether its key is set, whether its price is known."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from fathom.budget import DEFAULT_USD, Budget
+from fathom.environment import Environment
+from fathom.errors import InvalidInput, MissingCredential
+from fathom.llm.pricing import Pricing
+from fathom.model_settings import EXTRACTIVE
+from fathom.settings import ResolvedSettings
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+__all__ = ["check_models", "load_litellm", "settled_budget"]
+
+# Providers that work without a variable: a server of this machine, or credentials from a profile or an instance's role.
+KEYLESS = frozenset({"ollama", "ollama_chat", "bedrock", "sagemaker", "sagemaker_chat", "vertex_ai", "vertex_ai_beta"})
+
+
+def load_litellm(environment: Environment) -> ModuleType:
+    """Import litellm, which takes seconds and 100 MB, on the first call that needs it."""
+    environment.quieten_litellm()
+    # litellm's types make pydantic warn about itself, at import and again at the first call.
+    warnings.filterwarnings(
+        "ignore", message=r"Item .* on TypedDict class .* is using the `ReadOnly`", category=UserWarning
+    )
+    import litellm
+
+    litellm.suppress_debug_info = True
+    litellm.disable_hf_tokenizer_download = True
+    litellm.telemetry = False
+    return litellm
+
+
+def check_models(settings: ResolvedSettings, environment: Environment) -> None:
+    """Check that every chosen model exists for litellm and has its key.
+
+    Raises:
+        InvalidInput: litellm knows no provider for the name, or a dollar cap meets a model without a price.
+        MissingCredential: a key is missing; the message names the variable.
+    """
+    if not (models := _models(settings)):
+        return
+    litellm = load_litellm(environment)
+    from openai import OpenAIError
+
+    for model in models:
+        try:
+            _name, provider, *_rest = litellm.get_llm_provider(model)
+        except OpenAIError:
+            raise InvalidInput(
+                f"There is no model {model!r}.",
+                next_step="name it as litellm does, provider first: openai/gpt-5-mini, anthropic/claude-sonnet-4-5, "
+                "ollama/qwen3; or use extractive",
+            ) from None
+        missing = litellm.validate_environment(model)["missing_keys"]
+        if missing and provider not in KEYLESS:
+            names = (" or " if provider == "gemini" else " and ").join(missing)
+            raise MissingCredential(
+                f"The model {model!r} needs {names}, which is not set.", next_step=f"export {missing[-1]}=..."
+            )
+    unpriced = _unpriced(models, Pricing(litellm, settings.prices))
+    if unpriced and settings.budget.max_usd is not None:
+        raise InvalidInput(
+            f"The price of {unpriced[0]!r} is not known, so no cap in dollars can be kept.",
+            next_step=f"give it in dollars per million tokens, --price {unpriced[0]}=INPUT,OUTPUT (setting prices), "
+            "or cap --max-tokens instead of --max-usd",
+        )
+
+
+def settled_budget(settings: ResolvedSettings, environment: Environment) -> Budget:
+    """Return the budget with its dollar cap: the one that was chosen, else the usual one if every price is known."""
+    models = _models(settings)
+    if settings.budget.max_usd is not None or not models:
+        return settings.budget
+    if _unpriced(models, Pricing(load_litellm(environment), settings.prices)):
+        return settings.budget
+    return settings.budget.model_copy(update={"max_usd": DEFAULT_USD})
+
+
+def _models(settings: ResolvedSettings) -> list[str]:
+    names = {name for chosen in settings.models.values() for name in (chosen.model, *chosen.fallbacks)}
+    return sorted(names - {EXTRACTIVE})
+
+
+def _unpriced(models: list[str], pricing: Pricing) -> list[str]:
+    return [model for model in models if pricing.highest(model) is None]

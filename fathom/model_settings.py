@@ -1,0 +1,62 @@
+"""Which model answers for a role, and how it is called."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["EXTRACTIVE", "ROLES", "ModelCallSettings", "Role", "RoleModel", "StructuredOutput"]
+
+EXTRACTIVE = "extractive"
+"""Name of the model-free backend, usable wherever a model name is."""
+
+
+class Role(StrEnum):
+    """The roles that a model can take."""
+
+    planner = "planner"
+    researcher = "researcher"
+    compressor = "compressor"
+    critic = "critic"
+    reporter = "reporter"
+
+
+ROLES = tuple(role.value for role in Role)
+
+
+class StructuredOutput(StrEnum):
+    """How a model is made to answer in JSON."""
+
+    json_schema = "json_schema"  # the provider enforces the schema
+    json_object = "json_object"  # the provider promises JSON; the schema stands in the prompt
+    prompt = "prompt"  # only the prompt asks for it
+
+
+class ModelCallSettings(BaseModel):
+    """How patient calls to models are. Changes no answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    at_once: int = Field(4, ge=1, le=64, description="Calls under way at once, over all roles and steps.")
+    seconds: float = Field(120, gt=0, le=3_600, description="Seconds after which one attempt is given up.")
+    backoff_seconds: float = Field(
+        2, ge=0, le=60, description="Wait before the second attempt; doubled for each of the three after it."
+    )
+    per_minute: int | None = Field(None, ge=1, description="Requests to one service in a minute, evenly spaced.")
+
+
+class RoleModel(BaseModel):
+    """The model of one role and how it is called."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(description="A litellm model name, such as `openai/gpt-5-mini`, or `extractive`.", min_length=1)
+    fallbacks: list[str] = Field(
+        default_factory=list, description="litellm models to ask in turn while this one is not available."
+    )
+    temperature: float | None = Field(None, ge=0, le=2, description="Sampling temperature; empty: the provider's.")
+    max_tokens: int = Field(4_096, ge=64, le=64_000, description="Tokens an answer may take.")
+    structured_output: StructuredOutput = Field(
+        StructuredOutput.json_schema, description="How JSON is asked for; older local models may need `prompt`."
+    )

@@ -1,0 +1,213 @@
+"""The budget: no cap is ever passed, however many requests are under way, and a run that meets one still reports."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from decimal import Decimal
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fathom.budget import Budget, Price
+from fathom.errors import BudgetExceeded, InvalidInput
+from fathom.ledger import Allowance, Cost, Ledger
+from fathom.models import Ending, RunResult
+from fathom.settings import ResearchSettings
+from fathom.store import ArtifactStore
+from flows.deep_research import deep_research
+from tests.conftest import FathomCLI, PrefectServer
+from tests.stubs import Stubs
+
+QUERY = "How do tides form on moons with liquid methane seas?"
+PRICE = Price(input=3, output=15)
+CAP = 0.05
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ArtifactStore:
+    return ArtifactStore(str(tmp_path / "store"))
+
+
+def cents(amount: int) -> Decimal:
+    return Decimal(amount) / 100
+
+
+ATTEMPT = st.tuples(st.integers(1, 60), st.integers(0, 100), st.booleans(), st.booleans())
+
+
+@settings(max_examples=15, deadline=None)
+@given(kinds=st.lists(ATTEMPT, min_size=1, max_size=20), cap=st.integers(0, 20_000), calls=st.integers(0, 1_200))
+async def test_a_thousand_reservations_at_once_never_pass_a_cap(
+    kinds: list[tuple[int, int, bool, bool]], cap: int, calls: int
+) -> None:
+    """Each takes some percent of its worst case, or never says what it took; the sums are looked at in between."""
+    budget = Budget(max_usd=cap / 100, max_tokens=cap * 10, max_calls=calls)
+    ledger = Ledger(budget, ArtifactStore(f"memory://{uuid4()}"), "ledger")
+    whole = Cost(cents(cap), cap * 10, calls)
+    taken, by_research = Cost(), Cost()
+
+    async def attempt(worst: int, percent: int, told: bool, research: bool) -> None:
+        nonlocal taken, by_research
+        most = Cost(cents(worst), worst * 10, 1)
+        try:
+            async with ledger.attempt(lambda left: most, research=research) as made:
+                assert ledger.total.fits(whole)
+                await asyncio.sleep(0)
+                if told:
+                    made.took(Cost(most.usd * percent / 100, most.tokens * percent // 100, 1))
+                taken = taken.plus(made.cost)
+                by_research = by_research.plus(made.cost if research else Cost())
+        except BudgetExceeded:
+            share = Decimal("0.85") if research else Decimal(1)
+            left = Cost(whole.usd * share, int(whole.tokens * share), int(calls * share)).minus(ledger.total)
+            assert not most.fits(left), "what fits is not refused"
+
+    await asyncio.gather(*(attempt(*chosen) for chosen in islice(cycle(kinds), 1_000)))
+    assert ledger.total == taken
+    assert taken.fits(whole)
+    assert by_research.fits(Cost(whole.usd * Decimal("0.85"), int(whole.tokens * 0.85), int(calls * 0.85)))
+
+
+async def test_a_request_waits_for_what_others_hold(store: ArtifactStore) -> None:
+    ledger = Ledger(Budget(max_tokens=100, research_share=1), store, "ledger")
+    order: list[str] = []
+
+    async def first() -> None:
+        async with ledger.attempt(lambda left: Cost(tokens=90, calls=1), research=True) as attempt:
+            await asyncio.sleep(0.05)
+            attempt.took(Cost(tokens=10, calls=1))
+            order.append("first")
+
+    async def second() -> None:
+        async with ledger.attempt(lambda left: Cost(tokens=90, calls=1), research=True):
+            order.append("second")
+
+    await asyncio.gather(first(), second())
+    assert order == ["first", "second"]
+    assert ledger.total == Cost(tokens=100, calls=2)
+    with pytest.raises(BudgetExceeded, match="0 tokens"):
+        async with ledger.attempt(lambda left: Cost(tokens=1, calls=1), research=True):
+            pass
+
+
+async def test_what_a_killed_process_held_is_spent(store: ArtifactStore) -> None:
+    killed = Ledger(Budget(max_tokens=100), store, "ledger")
+    async with killed.attempt(lambda left: Cost(Decimal("0.5"), 30, 1), research=True):
+        resumed = await Ledger.open(Budget(max_tokens=100), store, "ledger")
+    assert resumed.total == Cost(Decimal("0.5"), 30, 1)
+
+
+async def test_research_narrows_then_ends_and_the_rest_is_kept_for_the_report(store: ArtifactStore) -> None:
+    ledger = Ledger(Budget(max_tokens=1_000, research_share=0.8), store, "ledger")
+
+    async def take(tokens: int, *, research: bool) -> None:
+        async with ledger.attempt(lambda left: Cost(tokens=tokens, calls=1), research=research):
+            pass
+
+    assert ledger.allowance(notes=True) is Allowance.full
+    await take(719, research=True)
+    assert ledger.allowance(notes=True) is Allowance.full
+    await take(2, research=True)
+    assert ledger.allowance(notes=True) is Allowance.narrow
+    with pytest.raises(BudgetExceeded):
+        await take(100, research=True)
+    assert ledger.allowance(notes=True) is Allowance.none
+    assert ledger.allowance(notes=False) is Allowance.narrow, "without any note it goes on, without a model"
+    await take(279, research=False)
+    with pytest.raises(BudgetExceeded):
+        await take(1, research=False)
+
+
+@pytest.fixture
+def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
+    """The stubs as this process's providers."""
+    for name, value in stubs.env.items():
+        monkeypatch.setenv(name, value)
+    stubs.settings.page_bytes = 2_000
+    return stubs
+
+
+async def research(root: Path, budget: Budget, run_key: str | None = None, **chosen: Any) -> RunResult:
+    result = await deep_research(
+        QUERY,
+        ResearchSettings(
+            artifacts=str(root), model="openai/stub", prices={"openai/stub": PRICE}, budget=budget, **chosen
+        ),
+        run_key,
+    )
+    assert isinstance(result, RunResult)
+    return result
+
+
+def counted(stubs: Stubs) -> Decimal:
+    """Return what the stub charged: all tokens of its answers, at the price of the tests."""
+    sent = sum(record.usage.get("prompt_tokens", 0) for record in stubs.calls("llm"))
+    received = sum(record.usage.get("completion_tokens", 0) for record in stubs.calls("llm"))
+    return (sent * Decimal(str(PRICE.input)) + received * Decimal(str(PRICE.output))) / 1_000_000
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.parametrize("execution", ["sequential", "parallel"])
+async def test_a_run_with_a_cap_of_five_cents_reports_and_stays_below(
+    providers: Stubs, tmp_path: Path, execution: str
+) -> None:
+    undisturbed = await research(tmp_path / "whole", Budget(max_usd=5), execution=execution)
+    assert undisturbed.status is Ending.complete
+    assert counted(providers) > Decimal(str(CAP)), "without a cap it takes more"
+    providers.requests.clear()
+    result = await research(tmp_path / "capped", Budget(max_usd=CAP), execution=execution)
+    assert result.status is Ending.degraded
+    assert "E1001" in result.reason
+    assert "[1]" in Path(result.report or "").read_text()
+    assert 0 < counted(providers) <= Decimal(str(CAP))
+    assert result.metrics.account
+    assert counted(providers) <= Decimal(str(result.metrics.account.usd)) <= Decimal(str(CAP))
+    assert result.metrics.account.calls == len(providers.calls("llm"))
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_what_a_run_takes_is_told_by_role_and_step(providers: Stubs, tmp_path: Path) -> None:
+    metrics = (await research(tmp_path, Budget())).metrics
+    roles = ("planner", "researcher", "compressor", "critic", "outline", "section")
+    assert {phase.name: phase.calls for phase in metrics.phases} == {r: len(providers.calls(r)) for r in roles}
+    sent = sum(record.usage["prompt_tokens"] + record.usage["completion_tokens"] for record in providers.calls("llm"))
+    assert sum(phase.tokens for phase in metrics.phases) == sent == metrics.prompt_tokens + metrics.completion_tokens
+    assert sum(phase.calls for phase in metrics.steps) == sum(
+        len(providers.calls(role)) for role in ("researcher", "compressor")
+    )
+    assert metrics.cost_usd == pytest.approx(float(counted(providers)))
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_time_runs_out_for_research_before_it_does_for_the_report(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.llm_delay = 0.25
+    result = await research(tmp_path, Budget(max_seconds=3))
+    assert result.status is Ending.degraded
+    assert "[1]" in Path(result.report or "").read_text()
+
+
+def test_a_dollar_cap_needs_a_price(providers: Stubs, prefect_server: PrefectServer, fathom_cli: FathomCLI) -> None:
+    env = {**prefect_server.env, **providers.env}
+    done = fathom_cli(["research", QUERY, "--model", "openai/stub", "--max-usd", "0.05"], env)
+    assert done.returncode == 2
+    assert "--price openai/stub=" in done.stderr
+    assert providers.requests == []
+    priced = ["--price", "openai/stub=3,15", "--json", "--quiet"]
+    done = fathom_cli(["research", QUERY, "--model", "openai/stub", "--max-usd", "0.05", *priced], env)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["status"] == "degraded"
+    assert counted(providers) <= Decimal(str(CAP))
+
+
+@pytest.mark.parametrize("price", ["openai/stub", "openai/stub=1", "openai/stub=1,x", "openai/stub=-1,2", "=1,2"])
+def test_a_price_that_is_none_is_refused(price: str) -> None:
+    from fathom.inputs import parse_prices
+
+    with pytest.raises(InvalidInput, match="--price"):
+        parse_prices([price])
