@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 __all__ = ["Environment"]
+
+SHORTEST_SECRET = 8  # characters; anything shorter would be found in ordinary words
+_SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|AUTH_STRING|CREDENTIALS?)$", re.IGNORECASE)
+# What local servers are given for a key or password, such as `not-needed` or `postgres`, stands in ordinary texts too.
+_PLACEHOLDER = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*")
+_LONGEST_PLACEHOLDER = 15
+_USER = re.compile(r"://([^\s/?#]+)@")
 
 
 @dataclass(frozen=True)
@@ -19,6 +28,7 @@ class Environment:
     cache: Path
     tavily_key: str | None
     tavily_url: str | None
+    searxng_url: str | None
     fetch_allow: tuple[str, ...]
     variables: Mapping[str, str]
 
@@ -33,9 +43,20 @@ class Environment:
             cache=Path(env.get("FATHOM_CACHE") or home / "fathom"),
             tavily_key=env.get("TAVILY_API_KEY") or None,
             tavily_url=env.get("TAVILY_BASE_URL") or None,
+            searxng_url=env.get("SEARXNG_URL") or None,
             fetch_allow=tuple(env.get("FATHOM_FETCH_ALLOW", "").replace(",", " ").split()),
             variables=env,
         )
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What nobody may be told: keys, tokens and passwords, also those in the URLs of proxies and databases."""
+        found = {value for name, value in self.variables.items() if _SECRET.search(name)}
+        for user in (user for value in self.variables.values() for user in _USER.findall(value)):
+            found |= {user, unquote(user), unquote(user.partition(":")[2])}
+        # A file of credentials is named by a path, which is none.
+        found.discard(self.variables.get("GOOGLE_APPLICATION_CREDENTIALS", ""))
+        return frozenset(value for value in found if len(value) >= SHORTEST_SECRET and not _is_placeholder(value))
 
     def quieten_litellm(self) -> None:
         """Keep litellm, when it is imported, from fetching tables, loading `.env` files and printing."""
@@ -46,3 +67,7 @@ class Environment:
 
     def __repr__(self) -> str:
         return f"Environment(model={self.model!r}, artifacts={self.artifacts!r})"
+
+
+def _is_placeholder(value: str) -> bool:
+    return len(value) <= _LONGEST_PLACEHOLDER and _PLACEHOLDER.fullmatch(value) is not None

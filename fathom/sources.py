@@ -20,13 +20,15 @@ def canonical_url(url: str) -> str:
     Scheme and host are lowercased, `www.`, default ports, fragments, tracking parameters and a trailing slash go, and
     http becomes https. Other schemes (`docs:`, `python:`) stay as they are.
     """
-    parts = urlsplit(url.strip())
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError:  # a port that is no number, an open bracket: keep what the vendor wrote
+        return url.strip()
     if parts.scheme.lower() not in ("http", "https"):
         return url.strip()
     host = (parts.hostname or "").removeprefix("www.")
-    try:
-        port = parts.port
-    except ValueError:  # a port that is no number: keep what the vendor wrote
+    if not host:
         return url.strip()
     if port and port not in (80, 443):
         host = f"{host}:{port}"

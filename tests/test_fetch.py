@@ -23,7 +23,7 @@ from fathom.settings import ResearchSettings, resolve
 from fathom.sources import source_ids, urls_in
 from fathom.tools import retry
 from fathom.tools.cache import TimedCache
-from fathom.tools.fetch import AllowList, FetchTool, client, manners, reading
+from fathom.tools.fetch import AllowList, FetchTool, WebReader, client, manners, reading
 from fathom.tools.fetch.network import GuardedBackend, system_resolve
 from fathom.tools.redact import redact
 from fathom.tools.registry import configured_tools, open_toolbox
@@ -95,7 +95,10 @@ class Site:
 
     def tool(self, query: str, cache: Path | None = None, allow: Iterable[str] = ()) -> FetchTool:
         allowed = AllowList.parse(allow)
-        return FetchTool(NoArtifacts(), query, allowed, cache, GuardedBackend(allowed, self.resolve, self.network))
+        return FetchTool(NoArtifacts(), query, self.reader(allowed, cache))
+
+    def reader(self, allowed: AllowList, cache: Path | None = None) -> WebReader:
+        return WebReader(allowed, TimedCache(cache, 3_600), GuardedBackend(allowed, self.resolve, self.network))
 
     async def fetch(self, url: str, cache: Path | None = None, allow: Iterable[str] = ()) -> SourceText:
         (text,) = (await self.tool(f"What does {url} say?", cache, allow).run(url)).results
@@ -152,13 +155,7 @@ class Searched(NoArtifacts):
 
 async def test_only_known_pages_are_read_and_in_their_own_spelling(site: Site) -> None:
     site.pages["/page"] = site.pages["/named"] = "A page of text."
-    tool = FetchTool(
-        Searched(),
-        "Compare (http://named.example/named), please",
-        AllowList(),
-        None,
-        GuardedBackend(AllowList(), site.resolve, site.network),
-    )
+    tool = FetchTool(Searched(), "Compare (http://named.example/named), please", site.reader(AllowList()))
     source_id = source_ids(["http://found.example/page?id=7"])["http://found.example/page?id=7"]
     for known in (
         source_id,

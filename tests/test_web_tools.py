@@ -1,10 +1,11 @@
-"""Web search and reading against a scripted vendor over real HTTP, and which tools a run may use."""
+"""Web search and reading against scripted vendors over real HTTP, what is kept, and which tools a run may use."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,17 +29,25 @@ from fathom.errors import (
 from fathom.models import Source, ToolCall, ToolOutput, ToolResult
 from fathom.settings import ResearchSettings, resolve
 from fathom.sources import source_ids
-from fathom.tools import retry
+from fathom.tools import registry, retry
+from fathom.tools.cache import TimedCache
 from fathom.tools.clean import clean_text
 from fathom.tools.registry import Toolbox, configured_tools, open_toolbox
+from fathom.tools.searxng import SearXNG
+from fathom.tools.tavily import Tavily
+from fathom.tools.vendors import WebPage
 from fathom.tools.web_extract import WebExtractTool
 from fathom.tools.web_search import WebSearchTool
 
 Answer = Callable[[], web.StreamResponse]
 
 
+NOWHERE = TimedCache(None, 0)
+MENDED = {"Tavily": dict.fromkeys((401, 403, 432, 433), "TAVILY_API_KEY"), "SearXNG": {403: "search.formats"}}
+
+
 class Vendor:
-    """A Tavily whose answers are scripted; the last one is repeated."""
+    """A Tavily and a SearXNG whose answers are scripted; the last one is repeated."""
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
@@ -50,15 +59,24 @@ class Vendor:
         self.answers = [partial(web.json_response, body) for body in bodies]
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        self.requests.append({"path": request.path, **(await request.json())})
+        said = dict(request.query) if request.method == "GET" else await request.json()
+        self.requests.append({"path": request.path, **said})
         self.keys.add(request.headers.get("Authorization", ""))
         return (self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])()
 
+    @property
+    def tavily(self) -> Tavily:
+        return Tavily("tvly-key", self.url, NOWHERE, NOWHERE)
+
+    @property
+    def searxng(self) -> SearXNG:
+        return SearXNG(f"{self.url}/searxng", NOWHERE)
+
     def search(self, max_results: int = 5) -> WebSearchTool:
-        return WebSearchTool("tvly-key", self.url, max_results)
+        return WebSearchTool([self.tavily], max_results)
 
     def extract(self) -> WebExtractTool:
-        return WebExtractTool("tvly-key", self.url)
+        return WebExtractTool([self.tavily])
 
 
 @pytest.fixture
@@ -66,7 +84,7 @@ async def vendor(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vendor]:
     monkeypatch.setattr(retry, "FIRST_PAUSE", 0.01)
     scripted = Vendor()
     app = web.Application()
-    app.router.add_post("/{path}", scripted.serve)
+    app.router.add_route("*", "/{path:.*}", scripted.serve)
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -134,7 +152,9 @@ async def test_search_returns_each_page_once_and_clean(vendor: Vendor) -> None:
         (403, ToolRejected, 1),
         (432, ToolRejected, 1),
         (433, ToolRejected, 1),
+        (302, ToolRejected, 1),
         (429, ToolRateLimited, 3),
+        (408, ToolTimeout, 3),
         (500, ToolUnavailable, 3),
         (503, ToolUnavailable, 3),
     ],
@@ -143,22 +163,121 @@ async def test_a_failure_says_who_must_react(
     vendor: Vendor, status: int, expected: type[ToolError], attempts: int
 ) -> None:
     vendor.answers = [lambda: web.json_response({"detail": {"error": "Because."}}, status=status)]
-    for tool, tool_input in ((vendor.search(), "some query"), (vendor.extract(), "https://example.org")):
+    for name, call in (
+        ("Tavily", partial(vendor.tavily.search, "some query", 5)),
+        ("Tavily", partial(vendor.tavily.read, ["https://example.org"])),
+        ("SearXNG", partial(vendor.searxng.search, "some query", 5)),
+    ):
         vendor.requests.clear()
         with pytest.raises(expected) as failure:
-            await tool.run(tool_input)
+            await call()
         assert len(vendor.requests) == attempts
-        assert f"{status}: Because." in failure.value.message
-        assert ("TAVILY_API_KEY" in failure.value.next_step) == (status in (401, 403, 432, 433))
+        assert failure.value.message == f"{name} answered {status}" + (": Because." if name == "Tavily" else ".")
+        mended = MENDED[name].get(status, "")
+        assert mended in failure.value.next_step
+        assert bool(failure.value.next_step) == bool(mended)
 
 
 @pytest.mark.parametrize("body", ["", "<html>", "[]", '"text"', "null", '{"results": 3}', '{"results": ["x"]}'])
 async def test_an_unreadable_answer_is_a_failure_of_the_vendor(vendor: Vendor, body: str) -> None:
     vendor.answers = [lambda: web.Response(text=body, content_type="application/json")]
-    with pytest.raises(ToolUnavailable):
-        await vendor.search().run("some query")
-    with pytest.raises(ToolUnavailable):
-        await vendor.extract().run("https://example.org")
+    for call in (
+        partial(vendor.tavily.search, "some query", 5),
+        partial(vendor.tavily.read, ["https://example.org"]),
+        partial(vendor.searxng.search, "some query", 5),
+    ):
+        with pytest.raises(ToolUnavailable, match="unreadable"):
+            await call()
+
+
+async def test_searxng_delivers_excerpts(vendor: Vendor) -> None:
+    found = {"url": "https://example.org/a", "title": "A", "content": "Excerpt.", "score": 0.5, "engines": ["x"]}
+    dated = {**found, "url": "https://example.org/b", "score": 4.2, "publishedDate": "2026-01-02T00:00:00"}
+    image = {"url": "https://example.org/c", "title": "C", "content": None, "score": None, "template": "images.html"}
+    vendor.says({"query": "q", "results": [found, dated, image], "unresponsive_engines": [["x", "timeout"]]})
+    output = await WebSearchTool([vendor.searxng], 5).run("some query")
+    assert [(t.url, t.text, t.full, t.published) for t in output.results] == [
+        ("https://example.org/b", "Excerpt.", False, "2026-01-02T00:00:00"),
+        ("https://example.org/a", "Excerpt.", False, ""),
+    ]
+    assert vendor.requests == [{"path": "/searxng/search", "q": "some query", "format": "json"}]
+    assert [t.url for t in (await WebSearchTool([vendor.searxng], 1).run("q")).results] == ["https://example.org/b"]
+
+    vendor.says({"query": "q", "results": [], "unresponsive_engines": [["x", "Suspended: CAPTCHA"], ["y", "timeout"]]})
+    with pytest.raises(ToolUnavailable, match="x: Suspended: CAPTCHA, y: timeout"):
+        await vendor.searxng.search("some query", 5)
+    vendor.says({"query": "q", "results": [], "unresponsive_engines": []})
+    assert await vendor.searxng.search("some query", 5) == []
+
+
+async def test_the_next_vendor_takes_over_and_both_failures_are_told(vendor: Vendor) -> None:
+    tool = WebSearchTool([vendor.tavily, vendor.searxng], 5)
+    wrong = partial(web.json_response, {"detail": {"error": "Wrong key."}}, status=401)
+    vendor.answers = [wrong, lambda: web.json_response({"results": [page("https://example.org/a")]})]
+    output = await tool.run("some query")
+    assert [text.url for text in output.results] == ["https://example.org/a"]
+    (failure,) = output.failures
+    assert failure.line == "E3005 Tavily answered 401: Wrong key. SearXNG took over."
+    vendor.answers = [wrong, lambda: web.Response(status=403)]
+    with pytest.raises(ToolRejected) as failed:
+        await tool.run("some query")
+    assert failed.value.message == "Tavily answered 401: Wrong key. SearXNG answered 403."
+    assert "TAVILY_API_KEY" in failed.value.next_step
+    assert "search.formats" in failed.value.next_step
+    nothing: dict[str, Any] = {"results": []}
+    vendor.says(nothing, {"results": [page("https://example.org/b")]})
+    output = await tool.run("some query")
+    assert ([text.url for text in output.results], output.failures) == (["https://example.org/b"], [])
+    vendor.says(nothing)
+    assert (await tool.run("some query")).results == []
+    with pytest.raises(ToolRejected, match="No vendor"):
+        await WebSearchTool([], 5).run("some query")
+
+
+class Pages:
+    """A reader of pages that has some of them."""
+
+    def __init__(self, name: str, has: str) -> None:
+        self.name = name
+        self.has = has
+        self.asked: list[str] = []
+
+    async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
+        self.asked += urls
+        if not self.has:
+            raise ToolRateLimited(f"{self.name} answered 429.")
+        here = [url for url in urls if url[-1] in self.has]
+        failed: dict[str, ToolError] = {url: ToolRejected(f"{url}: not here") for url in urls if url not in here}
+        return [WebPage(url=url, whole=f"Text of {url} by {self.name}.") for url in here], failed
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "read", "failures"),
+    [
+        ("ab", "ab", ["one", "one"], []),
+        ("a", "ab", ["one", "two"], ["E3005 https://example.org/b: not here two took over."]),
+        ("", "ab", ["two", "two"], ["E3003 one answered 429. two took over."]),
+        (
+            "",
+            "a",
+            ["two"],
+            [
+                "E3003 one answered 429. two took over.",
+                "E3003 one answered 429.",
+                "E3005 https://example.org/b: not here",
+            ],
+        ),
+        ("", "", [], ["E3003 one answered 429.", "E3003 two answered 429."]),
+    ],
+)
+async def test_pages_that_one_reader_lacks_are_read_by_the_next(
+    first: str, second: str, read: list[str], failures: list[str]
+) -> None:
+    readers = [Pages("one", first), Pages("two", second)]
+    output = await WebExtractTool(readers).run("https://example.org/a https://example.org/b")
+    assert [text.text.rpartition(" ")[2] for text in output.results] == [f"{name}." for name in read]
+    assert [failure.line for failure in output.failures] == failures
+    assert readers[1].asked == ([] if first == "ab" else readers[0].asked[-1:] if first else readers[0].asked)
 
 
 async def test_a_bad_moment_is_waited_out(vendor: Vendor) -> None:
@@ -181,8 +300,9 @@ async def test_a_long_wait_is_not_sat_out(vendor: Vendor, wait: str) -> None:
 
 
 async def test_no_server_and_no_answer(vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ToolUnavailable, match="cannot be reached"):
-        await WebSearchTool("key", "http://127.0.0.1:9", 5).run("some query")
+    for unreachable in (Tavily("key", "http://127.0.0.1:9", NOWHERE, NOWHERE), SearXNG("http://127.0.0.1:9", NOWHERE)):
+        with pytest.raises(ToolUnavailable, match="cannot be reached"):
+            await WebSearchTool([unreachable], 5).run("some query")
 
     monkeypatch.setattr(retry, "ATTEMPT_SECONDS", 0.05)
     calls: list[None] = []
@@ -203,7 +323,11 @@ async def test_extract_names_the_pages_it_could_not_read(vendor: Vendor) -> None
                 {"url": "https://example.org/a", "raw_content": "intro\n# Heading of A\n\nText."},
                 {"url": "https://example.org/blank", "raw_content": " \n"},
             ],
-            "failed_results": [{"url": "https://example.org/gone", "error": "404"}],
+            "failed_results": [
+                {"url": "https://example.org/gone", "error": "404"},
+                {"url": "https://[broken", "error": "no address"},
+                {"url": None},
+            ],
         }
     )
     urls = ["a", "a/", "gone", "blank", "lost"]
@@ -231,7 +355,7 @@ def result(tool: str, *sources: tuple[str, float, bool]) -> ToolResult:
 
 
 def test_follow_up_reads_the_best_pages_of_all_searches() -> None:
-    tool = WebSearchTool("key", None, 3)
+    tool = WebSearchTool([], 3)
     results = [
         result("web_search", ("https://a.org", 0.9, True), ("https://b.org", 0.45, False)),
         # Scores of this query are low throughout: its best is still its best.
@@ -275,8 +399,12 @@ async def test_which_tools_a_run_may_use(tmp_path: Path) -> None:
 
     with pytest.raises(InvalidInput, match=r"web_saerch.*documents, web_search"):
         configured_tools(ResearchSettings(tools=["web_saerch"]), keyed)
-    with pytest.raises(MissingCredential, match="TAVILY_API_KEY"):
+    with pytest.raises(MissingCredential, match="TAVILY_API_KEY or SEARXNG_URL"):
         configured_tools(ResearchSettings(tools=["web_search"]), bare)
+    own = Environment.read({"HOME": str(tmp_path), "SEARXNG_URL": "http://localhost:8888"})
+    assert configured_tools(ResearchSettings(), own) == [*web_tools, "fetch", *artifacts]
+    with pytest.raises(InvalidInput, match="SEARXNG_URL"):
+        configured_tools(ResearchSettings(), Environment.read({"HOME": str(tmp_path), "SEARXNG_URL": "localhost:8888"}))
 
     toolbox = opened(with_docs, keyed)
     assert list(toolbox.offered) == ["documents", "web_search", "fetch", *artifacts]
@@ -286,6 +414,42 @@ async def test_which_tools_a_run_may_use(tmp_path: Path) -> None:
     assert opened(ResearchSettings(), bare).follow_up(searched) is None
     with pytest.raises(ToolNotFound):
         await toolbox.run(ToolCall(tool="shell", input="ls"))
+
+
+async def test_answers_are_kept_for_other_runs_and_failures_never(
+    vendor: Vendor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = Environment.read({"HOME": str(tmp_path), "TAVILY_API_KEY": "k", "TAVILY_BASE_URL": vendor.url})
+    search, extract = ToolCall(tool="web_search", input="q"), ToolCall(tool="web_extract", input="https://example.org")
+
+    async def run(call: ToolCall, **settings: Any) -> ToolOutput:
+        return await opened(ResearchSettings(**settings), environment).run(call)
+
+    whole = {"results": [{"url": "https://example.org", "raw_content": "Text."}]}
+    for call, answer in ((search, {"results": [page("https://example.org/a")]}), (extract, whole)):
+        vendor.answers = [lambda: web.Response(status=400)]
+        if call is search:
+            with pytest.raises(ToolRejected):
+                await run(call)
+            vendor.says({"results": []})
+            assert (await run(call)).results == []
+        vendor.requests.clear()
+        vendor.says(answer)
+        first = await run(call)
+        assert not first.cached
+        again = await run(call)
+        assert again == first.model_copy(update={"cached": True, "retrieved": again.retrieved})
+        assert not first.retrieved
+        assert datetime.now(UTC) - datetime.fromisoformat(again.retrieved) < timedelta(minutes=1)
+        assert len(vendor.requests) == 1
+        assert not (await run(call, fresh=True)).cached
+        assert not (await run(call, redact=True)).cached
+        assert len(vendor.requests) == 3
+    await run(search, max_results=7)
+    assert len(vendor.requests) == 4
+    monkeypatch.setattr(registry, "SEARCHES_SECONDS", 0)
+    assert not (await run(search)).cached
+    assert (await run(extract)).cached
 
 
 @given(st.text())

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,20 +26,24 @@ class TimedCache:
     """Texts by key, for a number of seconds.
 
     Args:
-        folder: where they lie, one file each; the names are hashes of the keys.
+        folder: where they lie, one file each; the names are hashes of the keys. None: nothing is kept.
         seconds: how long an entry lives.
+        clean: takes out of a text what must not be kept.
     """
 
-    def __init__(self, folder: Path, seconds: float) -> None:
+    def __init__(self, folder: Path | None, seconds: float, clean: Callable[[str], str] = str) -> None:
         self._folder = folder
         self._seconds = seconds
+        self._clean = clean
         self._swept = False
 
     def get(self, key: str) -> str | None:
         """Return a text that was put here not too long ago."""
+        if self._folder is None:
+            return None
         path = self._folder / _name(key)
         try:
-            return path.read_text(encoding="utf-8") if self._is_fresh(path) else None
+            return path.read_bytes().decode() if self._is_fresh(path) else None
         except (OSError, UnicodeError):
             return None
 
@@ -49,22 +55,32 @@ class TimedCache:
         except ValidationError:
             return None
 
+    def since(self, key: str) -> str:
+        """Return when a text was put here, ISO 8601 in UTC; empty when it is gone."""
+        try:
+            written = (self._folder / _name(key)).stat().st_mtime if self._folder else 0
+        except OSError:
+            written = 0
+        return datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds") if written else ""
+
     def put(self, key: str, text: str) -> None:
         """Keep a text; the first time, throw out what is too old."""
+        if self._folder is None:
+            return
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            AtomicFiles(str(self._folder)).write(_name(key), text.encode("utf-8", "replace"))
+            AtomicFiles(str(self._folder)).write(_name(key), self._clean(text).encode("utf-8", "replace"))
             if not self._swept:
                 self._swept = True
-                self._sweep()
+                self._sweep(self._folder)
         except OSError:
             return
 
     def _is_fresh(self, path: Path) -> bool:
         return 0 <= time.time() - path.stat().st_mtime < self._seconds
 
-    def _sweep(self) -> None:
-        for path in self._folder.iterdir():
+    def _sweep(self, folder: Path) -> None:
+        for path in folder.iterdir():
             if not self._is_fresh(path):
                 path.unlink(missing_ok=True)
 

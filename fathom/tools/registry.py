@@ -3,54 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from fathom.environment import Environment
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound
 from fathom.models import Document, ToolCall, ToolOutput, ToolResult
+from fathom.secrets import Scrubber
 from fathom.settings import ResearchSettings, ResolvedSettings
 from fathom.sources import urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReader, ArtifactReadTool
 from fathom.tools.base import Tool
+from fathom.tools.cache import TimedCache
 from fathom.tools.documents import DocumentsTool
-from fathom.tools.fetch import AllowList, FetchTool
+from fathom.tools.fetch import AllowList, FetchTool, WebReader
 from fathom.tools.redact import redacted
+from fathom.tools.searxng import SearXNG
+from fathom.tools.tavily import Tavily
+from fathom.tools.vendors import is_page
 from fathom.tools.web_extract import WebExtractTool
 from fathom.tools.web_search import WebSearchTool
 
 __all__ = ["Toolbox", "configured_tools", "open_toolbox"]
 
+SEARCHES_SECONDS, PAGES_SECONDS = 15 * 60, 60 * 60
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What tools are made of. What is read of the web passes through parts that they share."""
+
+    settings: ResolvedSettings
+    environment: Environment
+    artifacts: ArtifactReader
+    query: str
+
+    @cached_property
+    def searches(self) -> TimedCache:
+        return self._cache("searches", SEARCHES_SECONDS)
+
+    @cached_property
+    def pages(self) -> TimedCache:
+        return self._cache("pages", PAGES_SECONDS)
+
+    @cached_property
+    def reader(self) -> WebReader:
+        return WebReader(AllowList.parse(self.settings.fetch_allow_hosts), self.pages)
+
+    @cached_property
+    def tavily(self) -> list[Tavily]:
+        key, address = self.environment.tavily_key, self.environment.tavily_url
+        return [Tavily(key, address, self.searches, self.pages)] if key else []
+
+    @cached_property
+    def searxng(self) -> list[SearXNG]:
+        address = self.environment.searxng_url
+        return [SearXNG(address, self.searches)] if address else []
+
+    def _cache(self, name: str, seconds: float) -> TimedCache:
+        """Return a cache; one that keeps nothing when personal data must not be stored or the web be asked anew."""
+        off = self.settings.redact or self.settings.fresh
+        clean = Scrubber(self.environment.secrets).text
+        return TimedCache(None if off else self.environment.cache / name, seconds, clean)
+
 
 class _Entry(NamedTuple):
-    """How a tool is made, which variable holds its key, and whether the model may call it."""
+    """How a tool is made, which variables configure it (one is enough), and whether the model may call it."""
 
-    open: Callable[[ResolvedSettings, Environment, ArtifactReader, str], Tool]
-    key: str = ""
+    open: Callable[[_Run], Tool]
+    variables: tuple[str, ...] = ()
     offered: bool = True
 
 
-_TAVILY = "TAVILY_API_KEY"
+_SEARCH = ("TAVILY_API_KEY", "SEARXNG_URL")
 
 # A new tool is one line here. The order is the one in which tools are offered.
 _TOOLS = {
-    "documents": _Entry(lambda s, e, a, q: DocumentsTool(s.docs, e.cache, s.max_results, s.embed_model)),
+    "documents": _Entry(
+        lambda r: DocumentsTool(r.settings.docs, r.environment.cache, r.settings.max_results, r.settings.embed_model)
+    ),
     "web_search": _Entry(
-        lambda s, e, a, q: WebSearchTool(e.tavily_key or "", e.tavily_url, s.max_results),
-        _TAVILY,
+        lambda r: WebSearchTool([*r.tavily, *r.searxng], r.settings.max_results, r.settings.sources), _SEARCH
     ),
-    "web_extract": _Entry(lambda s, e, a, q: WebExtractTool(e.tavily_key or "", e.tavily_url), _TAVILY, offered=False),
-    "fetch": _Entry(
-        lambda s, e, a, q: FetchTool(a, q, AllowList.parse(s.fetch_allow_hosts), _page_cache(s, e)),
-    ),
-    "artifact_grep": _Entry(lambda s, e, a, q: ArtifactGrepTool(a)),
-    "artifact_read": _Entry(lambda s, e, a, q: ArtifactReadTool(a)),
+    "web_extract": _Entry(lambda r: WebExtractTool([*r.tavily, r.reader]), _SEARCH, offered=False),
+    "fetch": _Entry(lambda r: FetchTool(r.artifacts, r.query, r.reader)),
+    "artifact_grep": _Entry(lambda r: ArtifactGrepTool(r.artifacts)),
+    "artifact_read": _Entry(lambda r: ArtifactReadTool(r.artifacts)),
 }
-
-
-def _page_cache(settings: ResolvedSettings, environment: Environment) -> Path | None:
-    """Return where fetched pages are kept for other runs; nowhere when personal data must not be stored."""
-    return None if settings.redact else environment.cache / "pages"
 
 
 def configured_tools(settings: ResearchSettings, environment: Environment, query: str = "") -> list[str]:
@@ -61,10 +101,14 @@ def configured_tools(settings: ResearchSettings, environment: Environment, query
     the query names.
 
     Raises:
-        InvalidInput: there is no tool of a name that is asked for, or a host to allow is none.
+        InvalidInput: there is no tool of a name that is asked for, or a host to allow or SEARXNG_URL is no address.
         MissingCredential: a tool is asked for whose key is not set.
     """
-    keyed = [name for name, entry in _TOOLS.items() if not entry.key or environment.variables.get(entry.key)]
+    set_here = {name for name, value in environment.variables.items() if value}
+    keyed = [name for name, entry in _TOOLS.items() if not entry.variables or set_here.intersection(entry.variables)]
+    address = environment.searxng_url
+    if address and not is_page(address) and "web_search" in (settings.tools or keyed):
+        raise InvalidInput("SEARXNG_URL is no web address.", next_step="set it to one such as http://localhost:8080")
     AllowList.parse([*settings.fetch_allow_hosts, *environment.fetch_allow])
     if not settings.tools:
         searched = "web_search" in keyed
@@ -75,7 +119,8 @@ def configured_tools(settings: ResearchSettings, environment: Environment, query
         if name not in _TOOLS:
             raise InvalidInput(f"There is no tool {name!r}.", next_step="tools: " + ", ".join(known))
         if name not in keyed:
-            raise MissingCredential(f"The tool {name} needs a key.", next_step=f"set {_TOOLS[name].key}")
+            needed = " or ".join(_TOOLS[name].variables)
+            raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
     # Searching without reading what was found would be half a tool.
     wanted = {*settings.tools, *(["web_extract"] if "web_search" in settings.tools else [])}
     return [name for name in _TOOLS if name in wanted]
@@ -87,11 +132,15 @@ class Toolbox:
     Args:
         tools: all that may be called.
         offered: the names of those that the model may call.
-        redact: whether personal data is taken out of what they return.
+        scrubber: takes secrets out of what they return.
+        redact: whether personal data is taken out of it too.
     """
 
-    def __init__(self, tools: Sequence[Tool], offered: Sequence[str], *, redact: bool = False) -> None:
+    def __init__(
+        self, tools: Sequence[Tool], offered: Sequence[str], *, scrubber: Scrubber, redact: bool = False
+    ) -> None:
         self._tools = {tool.name: tool for tool in tools}
+        self._scrubber = scrubber
         self._redact = redact
         self.offered = {name: self._tools[name].description for name in offered}
         """The tools the model may call, with what it is told of them."""
@@ -105,7 +154,8 @@ class Toolbox:
         """
         if call.tool not in self._tools:
             raise ToolNotFound(f"There is no tool {call.tool!r}.", next_step="tools: " + ", ".join(self.offered))
-        output = await self._tools[call.tool].run(call.input)
+        with self._scrubber.errors():
+            output = self._scrubber.model(await self._tools[call.tool].run(call.input))
         return redacted(output) if self._redact else output
 
     def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
@@ -116,7 +166,8 @@ class Toolbox:
     async def survey(self, query: str, limit: int = 8) -> list[Document]:
         """Return the local documents closest to a query, by name; none when `documents` is not enabled."""
         documents = self._tools.get("documents")
-        return await documents.survey(query, limit) if isinstance(documents, DocumentsTool) else []
+        found = await documents.survey(query, limit) if isinstance(documents, DocumentsTool) else []
+        return [self._scrubber.model(document) for document in found]
 
 
 def open_toolbox(
@@ -130,9 +181,11 @@ def open_toolbox(
         artifacts: what the run has read so far.
         query: the run's question, which may name pages to fetch.
     """
+    run = _Run(settings, environment, artifacts, query)
     chosen = {name: _TOOLS[name] for name in settings.tools}
     return Toolbox(
-        [entry.open(settings, environment, artifacts, query) for entry in chosen.values()],
+        [entry.open(run) for entry in chosen.values()],
         [name for name, entry in chosen.items() if entry.offered],
+        scrubber=Scrubber(environment.secrets),
         redact=settings.redact,
     )

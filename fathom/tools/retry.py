@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from fathom.errors import ToolError, ToolTimeout
 
-__all__ = ["retrying", "seconds_to_wait"]
+__all__ = ["ATTEMPT_SECONDS", "retrying", "seconds_to_wait"]
 
 ATTEMPTS = 3
 ATTEMPT_SECONDS = 30.0

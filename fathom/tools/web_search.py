@@ -1,71 +1,61 @@
-"""Web search through Tavily: one call, one query."""
+"""Web search: one call, one query, asked of one vendor after another until one finds something."""
 
 from __future__ import annotations
 
-import math
-import textwrap
 from collections.abc import Sequence
-from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator
-
-from fathom.errors import ToolRejected
-from fathom.models import Source, SourceText, ToolCall, ToolOutput, ToolResult
-from fathom.sources import canonical_url, source_ids
-from fathom.tools.clean import clean_line, clean_text, clean_title
-from fathom.tools.retry import retrying
-from fathom.tools.tavily_client import is_page, tavily_client
+from fathom.errors import ToolError, ToolRejected
+from fathom.models import Source, ToolCall, ToolOutput, ToolResult
+from fathom.quality.rules import SourceRules, admitted, reading_bonus
+from fathom.sources import canonical_url
+from fathom.tools.clean import clean_line
+from fathom.tools.vendors import SearchVendor, as_failure, output
 
 __all__ = ["WebSearchTool"]
-
-MAX_QUERY_CHARS = 400  # Tavily refuses more
-
-
-def _finite(score: object) -> float:
-    return float(score) if isinstance(score, int | float) and math.isfinite(score) else 0.0
-
-
-class _Page(BaseModel):
-    url: str | None = None
-    title: str | None = None
-    content: str | None = None
-    raw_content: str | None = None
-    score: Annotated[float, BeforeValidator(_finite)] = 0.0
-    published_date: str | None = None
-
-
-class _Answer(BaseModel):
-    results: list[_Page]
 
 
 class WebSearchTool:
     """Searches the web and reads the pages found, as far as the vendor delivers them.
 
     Args:
-        key, url: the vendor's API key, and its address when it is not the public one.
+        vendors: who is asked, in this order; the next one when one fails for good or finds nothing.
         max_results: pages of one search.
+        rules: which domains are read, and which are read first.
     """
 
     name = "web_search"
     description = "Searches the web. Input: one search query of a few specific words."
 
-    def __init__(self, key: str, url: str | None, max_results: int) -> None:
-        self._key = key
-        self._url = url
+    def __init__(self, vendors: Sequence[SearchVendor], max_results: int, rules: SourceRules | None = None) -> None:
+        self._vendors = vendors
         self._max_results = max_results
+        self._rules = rules or SourceRules()
+        self._wanted = max_results * (2 if self._rules.allow or self._rules.block else 1)
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Search for the input; a query of more than 400 characters is shortened at a word."""
+        """Search for the input; the failures of vendors that another one stood in for are named in the output.
+
+        Raises:
+            ToolError: no vendor found anything, and the last one failed; the class is that of the last one's failure.
+        """
         if not (query := clean_line(tool_input)):
             raise ToolRejected("The search query is empty.")
-        query = textwrap.shorten(query, MAX_QUERY_CHARS, placeholder="") or query[:MAX_QUERY_CHARS]
-        answer = await retrying(lambda: self._ask(query))
-        return ToolOutput(results=_texts(answer.results))
-
-    async def _ask(self, query: str) -> _Answer:
-        async with tavily_client(self._key, self._url) as client:
-            answer = await client.search(query, max_results=self._max_results, include_raw_content="markdown")
-            return _Answer.model_validate(answer)
+        if not self._vendors:  # a run that is resumed where the keys are not set
+            raise ToolRejected("No vendor of web search is configured.", next_step="set TAVILY_API_KEY or SEARXNG_URL")
+        failed: list[ToolError] = []
+        for vendor in self._vendors:
+            try:
+                pages = await vendor.search(query, self._wanted)
+            except ToolError as error:
+                failed.append(error)
+                continue
+            if pages or vendor is self._vendors[-1]:
+                ranked = sorted(pages, key=lambda page: -page.score)
+                found = output(ranked, [as_failure(error, vendor.name) for error in failed])
+                kept = [text for text in found.results if admitted(text, self._rules)][: self._max_results]
+                return found.model_copy(update={"results": kept})
+        messages, next_steps = " ".join(e.message for e in failed), [e.next_step for e in failed if e.next_step]
+        raise type(failed[-1])(messages, next_step="; ".join(next_steps), retry_after=failed[-1].retry_after)
 
     def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
         """Return a call that reads the best pages of which the searches gave an excerpt only."""
@@ -76,35 +66,8 @@ class WebSearchTool:
             # Scores compare within one query only, so each is taken relative to the best of its query.
             top = max((s.score for s in sources), default=0.0) or 1.0
             for source in sources:
-                page, score = canonical_url(source.url), source.score / top
+                page, score = canonical_url(source.url), source.score / top + reading_bonus(source, self._rules)
                 if page not in read and (page not in best or score > best[page][0]):
                     best[page] = (score, source)
         ranked = sorted(best.values(), key=lambda found: -found[0])[: self._max_results]
         return ToolCall(tool="web_extract", input=" ".join(s.url for _, s in ranked)) if ranked else None
-
-
-def _texts(pages: Sequence[_Page]) -> list[SourceText]:
-    """Return the pages that have an address and a text, each once, the best first."""
-    kept: dict[str, tuple[str, _Page]] = {}
-    for page in sorted(pages, key=lambda page: -page.score):
-        url = clean_line(page.url or "")
-        if is_page(url) and (page.raw_content or page.content):
-            kept.setdefault(canonical_url(url), (url, page))
-    ids = source_ids(url for url, _ in kept.values())
-    texts: list[SourceText] = []
-    for url, page in kept.values():
-        whole, snippet = clean_text(page.raw_content or ""), clean_text(page.content or "")
-        texts.append(
-            SourceText(
-                source_id=ids[url],
-                url=url,
-                title=clean_title(page.title or "") or url,
-                kind="web",
-                published=clean_line(page.published_date or ""),
-                score=page.score,
-                full=bool(whole.strip()),
-                text=whole if whole.strip() else snippet,
-                snippet=snippet,
-            )
-        )
-    return [text for text in texts if text.text.strip()]

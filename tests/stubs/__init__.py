@@ -1,4 +1,4 @@
-"""Scripted providers: an OpenAI-compatible model and a Tavily-compatible search, over real HTTP.
+"""Scripted providers: an OpenAI-compatible model, searches that speak Tavily and SearXNG, and pages, over real HTTP.
 
     with serving(Settings(page_bytes=2_000)) as stubs:      # in a thread, for sync and async tests alike
         ...                                                 # point the client at stubs.llm_url and stubs.url

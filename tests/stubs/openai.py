@@ -1,7 +1,8 @@
 """The OpenAI chat-completions protocol, and the ways in which a model fails.
 
 Behaviours with an answer: ok, `untidy_json` (a fence and a trailing comma: can be mended), `broken_json` (cannot),
-truncated, refusal, empty, `no_choices`, `no_usage`, `html` (a gateway's page with status 200). Errors: see `_ERRORS`.
+`invented` (numbers, names, ids, addresses and quotations that no page has), truncated, refusal, empty, `no_choices`,
+`no_usage`, `html` (a gateway's page with status 200). Errors: see `_ERRORS`.
 The server knows two more, hang and drop.
 """
 
@@ -16,7 +17,7 @@ from tests.stubs.replies import Reply
 from tests.stubs.roles import answer
 from tests.stubs.settings import Settings
 
-__all__ = ["complete"]
+__all__ = ["INVENTED", "complete", "invented"]
 
 CREATED = 1_700_000_000
 
@@ -65,6 +66,8 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
             text = "My answer is " + re.sub(r'[":,\[\]{}]', "", text)
         case "untidy_json":
             text = f"```json\n{text[:-1]},}}\n```"
+        case "invented":
+            text = invented(text) if text.startswith("{") else f"{invented(text)}\n\n{INVENTED}"
         case "truncated":
             text, finish = text[: len(text) // 2], "length"
         case "refusal":
@@ -88,6 +91,19 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
     if behaviour == "no_usage":
         del payload["usage"]
     return Reply(200, payload, usage=usage)
+
+
+INVENTED = (
+    "The archive at https://invented.example/a has a full list of them [Sffffff]. "
+    "Professor Quillon Vasterby counted 4711 of them in 1899. "
+    'An official said: "nobody had ever measured the zeppelin tariffs of the lake" [S0a0a0a, Sabcdef01].'
+)
+"""Sentences without any source: an address, ids, a name, a number and a quotation that no page has."""
+
+
+def invented(text: str) -> str:
+    """Return a text with another number in each of its sentences that has one, citations left as they are."""
+    return re.sub(r"(?<![\w\[])(\d+)(?=\s[a-z])", lambda found: str(int(found[1]) + 1357), text)
 
 
 def _error(behaviour: str, settings: Settings) -> Reply:

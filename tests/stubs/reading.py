@@ -25,6 +25,7 @@ _MARKS = {
     "is_useful": "compressor",
     "sufficiency_score": "critic",
     "sections": "outline",
+    "opinions": "judge",
 }
 
 

@@ -17,6 +17,7 @@ class Reply:
     payload: Any
     headers: dict[str, str] = field(default_factory=dict)
     usage: dict[str, int] = field(default_factory=dict)
+    content_type: str = "application/json"
 
     @property
     def body(self) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -55,6 +56,8 @@ def _research(prompt: Prompt, settings: Settings) -> dict[str, Any]:
     tool = "web_search" if "web_search" in prompt.tools else prompt.tools[0]
     title = prompt.after("Your step")
     queries = [*prompt.bullets("Suggested queries"), *(f"{title} {kind}" for kind in KINDS)]
+    if tool == "fetch":
+        queries = re.findall(r"https?://\S+(?=[\s?])", prompt.after("The question behind the research"))
     return {"done": False, "calls": [{"tool": tool, "input": query} for query in queries[: settings.breadth]]}
 
 

@@ -9,14 +9,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
 
-from tests.stubs import openai, tavily
+from tests.stubs import openai, searxng, tavily
+from tests.stubs.echo import echoing
+from tests.stubs.planted import planted
 from tests.stubs.reading import Prompt
 from tests.stubs.settings import Settings
 
@@ -32,7 +34,7 @@ class Record:
     """
 
     n: int
-    kind: str  # llm, search or extract
+    kind: str  # llm, search, extract, searxng or page
     role: str  # of an llm request; else the kind
     fingerprint: str
     body: dict[str, Any]
@@ -56,7 +58,7 @@ class Stubs:
         settings: may be changed at any time.
         requests: all so far, in order of arrival.
         fetched: paths of the planted pages asked for.
-        url: address of the Tavily stub; the model's is `llm_url`.
+        url: address of Tavily and of SearXNG; the model's is `llm_url`.
     """
 
     def __init__(self, settings: Settings | None = None, log: Path | None = None, port: int = 0) -> None:
@@ -70,6 +72,7 @@ class Stubs:
         app.router.add_post("/v1/chat/completions", self._llm)
         app.router.add_post("/search", self._search)
         app.router.add_post("/extract", self._extract)
+        app.router.add_get("/search", self._searxng)
         app.router.add_get("/planted/{name}", self._planted)
         # Without cancellation the answer to a killed client would count as written.
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
@@ -90,7 +93,7 @@ class Stubs:
         }
 
     def calls(self, kind: str) -> list[Record]:
-        """Return the requests of a kind (`llm`, `search`, `extract`) or of a role (`planner`, ...)."""
+        """Return the requests of a kind (`llm`, `search`, `page`, ...) or of a role (`planner`, ...)."""
         return [record for record in self.requests if kind in (record.kind, record.role)]
 
     def wait_for(self, count: int, kind: str, *, ended: bool = True, timeout: float = 60.0) -> list[Record]:
@@ -126,13 +129,16 @@ class Stubs:
     async def _extract(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, "extract")
 
+    async def _searxng(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "searxng")
+
     async def _planted(self, request: web.Request) -> web.StreamResponse:
         self.fetched.append(request.path)
-        page = self.settings.planted.get(f"{self.url}{request.path_qs}")
-        return web.Response(text=page or "", status=200 if page else 404, content_type="text/html")
+        return await self._serve(request, "page")
 
     async def _serve(self, request: web.Request, kind: str) -> web.StreamResponse:
-        record = self._begin(kind, await request.json())
+        asked = {"path": request.path, **request.query} if request.method == "GET" else await request.json()
+        record = self._begin(kind, asked)
         await asyncio.sleep(self.settings.llm_delay if kind == "llm" else self.settings.search_delay)
         if record.behaviour == "hang":
             await asyncio.sleep(3_600)
@@ -143,12 +149,18 @@ class Stubs:
         try:
             if kind == "llm":
                 reply = openai.complete(record.body, authorized, record.behaviour, self.settings)
+            elif kind == "searxng":
+                reply = searxng.serve(record.body, record.behaviour, self.settings)
+            elif kind == "page":
+                reply = planted(f"{self.url}{request.path_qs}", record.behaviour, self.settings)
             else:
                 reply = tavily.serve(kind, record.body, authorized, record.behaviour, self.settings)
         except ValueError as error:  # a mistake in the test's script
             return web.Response(status=501, text=str(error))
+        if self.settings.echo:
+            reply = replace(reply, payload=echoing(reply.payload, self.settings.echo))
         response = web.Response(
-            status=reply.status, body=reply.body, content_type="application/json", headers=reply.headers
+            status=reply.status, body=reply.body, content_type=reply.content_type, headers=reply.headers
         )
         await response.prepare(request)
         # Before the last byte: whoever has read the answer finds it recorded.

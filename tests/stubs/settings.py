@@ -24,8 +24,9 @@ class Settings:
         attacker: address to which planted pages lead a model that obeys them; empty: the model obeys nobody.
         context_window: tokens; a longer prompt is refused as too long. 0: no limit.
         retry_after: seconds or an HTTP date, sent with every 429.
-        faults: scripted behaviours by role (`planner`, ..., `section`, `search`, `extract`), by the model's name, or
-            `*` for all, used up in order, then "ok". The last may end in `*` and then never runs out.
+        echo: added to every error, page and answer: what an adversary would like to see stored and shown.
+        faults: scripted behaviours by role (`planner`, ..., `section`, `search`, `extract`, `searxng`, `page`), by the
+            model's name, or `*` for all, used up in order, then "ok". The last may end in `*` and then never runs out.
     """
 
     llm_delay: float = 0.0
@@ -43,6 +44,7 @@ class Settings:
     attacker: str = ""
     context_window: int = 0
     retry_after: float | str = 1
+    echo: str = ""
     faults: dict[str, list[str]] = field(default_factory=dict)
 
     def next_behaviour(self, role: str, model: str = "") -> str:

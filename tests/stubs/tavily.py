@@ -13,7 +13,7 @@ from tests.stubs.pages import Page, page, share, urls
 from tests.stubs.replies import Reply
 from tests.stubs.settings import Settings
 
-__all__ = ["serve"]
+__all__ = ["hits", "serve"]
 
 # The real ones differ at every call; answers here are the same bytes every time.
 _TRAILER = {"response_time": 0.42, "request_id": "00000000-0000-4000-8000-000000000000"}
@@ -49,13 +49,18 @@ def serve(kind: str, body: dict[str, Any], authorized: bool, behaviour: str, set
     return Reply(200, _search(body, settings, empty) if kind == "search" else _extract(body, settings, empty))
 
 
-def _search(body: dict[str, Any], settings: Settings, empty: bool) -> dict[str, Any]:
-    query = str(body["query"])
-    count = 0 if empty else min(body.get("max_results") or 5, settings.results or 20)
+def hits(query: str, most: int, settings: Settings) -> list[Page]:
+    """Return the pages that a query finds, the best first: planted ones, then its own."""
+    count = min(most, settings.results or 20)
     noise = bool(settings.noise and re.search(settings.noise, query))
     planted = [_planted(url, text) for url, text in settings.planted.items()][:count]
     own = [page(url, settings.page_bytes, noise=noise) for url in urls(query, count, shared=not noise)]
-    found = [*planted, *own][:count]
+    return [*planted, *own][:count]
+
+
+def _search(body: dict[str, Any], settings: Settings, empty: bool) -> dict[str, Any]:
+    query = str(body["query"])
+    found = [] if empty else hits(query, body.get("max_results") or 5, settings)
     results = [
         {
             "url": hit.url,

@@ -2,5 +2,6 @@
 
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.tool import FetchTool
+from fathom.tools.fetch.web import WebReader
 
-__all__ = ["AllowList", "FetchTool"]
+__all__ = ["AllowList", "FetchTool", "WebReader"]

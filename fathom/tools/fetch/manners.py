@@ -47,7 +47,7 @@ class Turns:
 class Robots:
     """What the hosts' robots.txt allow, asked for once an hour."""
 
-    def __init__(self, client: Client, allowed: AllowList, cache: TimedCache | None) -> None:
+    def __init__(self, client: Client, allowed: AllowList, cache: TimedCache) -> None:
         self._client = client
         self._allowed = allowed
         self._cache = cache
@@ -71,15 +71,14 @@ class Robots:
             raise ToolRejected(f"The robots.txt of {url.host[:100]} does not want this page read.")
 
     async def _text(self, address: str) -> str:
-        if self._cache and (stored := self._cache.get(address)) is not None:
+        if (stored := self._cache.get(address)) is not None:
             return stored
         answer = await self._ask(address)
         if answer and (answer.status >= 500 or answer.status == 429):
             raise ToolUnavailable(f"{address[:200]} answered {answer.status}.")
         # Any other failure means that there are no rules.
         text = answer.data.decode("utf-8", "replace") if answer and answer.status == 200 else ""
-        if self._cache:
-            self._cache.put(address, text)
+        self._cache.put(address, text)
         return text
 
     async def _ask(self, address: str) -> Answer | None:

@@ -75,7 +75,9 @@ def _as_utf8(data: bytes, charset: str) -> bytes:
     """Return a text in UTF-8 where its server names another encoding; otherwise the bytes decide."""
     try:
         codec = codecs.lookup(charset).name if charset else "utf-8"
-        return data if codec == "utf-8" else data.decode(codec, "replace").encode("utf-8", "replace")
+        if codec == "utf-8" or "escape" in codec:  # escapes are Python's own, and no page is written in them
+            return data
+        return data.decode(codec, "replace").encode("utf-8", "replace")
     except (LookupError, ValueError):  # unknown, or one of Python's that are no text encodings
         return data
 

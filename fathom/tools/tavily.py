@@ -1,0 +1,168 @@
+"""Tavily: searching the web, and reading pages in full."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from fathom.errors import ToolError, ToolTimeout, ToolUnavailable
+from fathom.sources import canonical_url
+from fathom.tools.cache import TimedCache
+from fathom.tools.clean import clean_line
+from fathom.tools.retry import retrying
+from fathom.tools.vendors import Score, WebPage, is_page, raise_status, remembered, tls, vendor_errors
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["Tavily"]
+
+API = "https://api.tavily.com"
+MAX_QUERY_CHARS = 400  # it refuses more
+_MEND = "check TAVILY_API_KEY and the limits of its plan"
+_REFUSED = dict.fromkeys((401, 403, 432, 433), _MEND)  # 432 and 433: the plan's or the key's limit is used up
+
+
+class _Found(BaseModel):
+    url: str | None = None
+    title: str | None = None
+    content: str | None = None
+    raw_content: str | None = None
+    score: Score = 0.0
+    published_date: str | None = None
+
+
+class _Search(BaseModel):
+    results: list[_Found]
+
+
+class _Read(BaseModel):
+    url: str | None = None
+    title: str | None = None
+    raw_content: str | None = None
+
+
+class _Unread(BaseModel):
+    url: str | None = None
+    error: str | None = None
+
+
+class _Extract(BaseModel):
+    results: list[_Read]
+    failed_results: list[_Unread] = []
+
+
+class Tavily:
+    """Searches and reads pages.
+
+    Args:
+        key: the API key.
+        address: of the service, when it is not the public one.
+        searches, pages: where answers are kept for a while.
+    """
+
+    name = "Tavily"
+
+    def __init__(self, key: str, address: str | None, searches: TimedCache, pages: TimedCache) -> None:
+        self._key = key
+        self._address = address or API
+        self._searches = searches
+        self._pages = pages
+
+    async def search(self, query: str, most: int) -> list[WebPage]:
+        """Return the pages it finds, whole as far as it has them; a long query is shortened at a word."""
+        query = textwrap.shorten(query, MAX_QUERY_CHARS, placeholder="") or query[:MAX_QUERY_CHARS]
+
+        async def ask() -> list[WebPage]:
+            async with self._client() as client:
+                found = await client.search(query, max_results=most, include_raw_content="markdown")
+                return [_found(page) for page in _Search.model_validate(found).results]
+
+        key = f"search {self._address} {most} {query}"
+        return await remembered(self._searches, key, lambda: retrying(ask))
+
+    async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
+        """Return the pages it can read, at most 20, and why it cannot read others."""
+        kept = {url: page for url in urls if (page := self._pages.load(self._page_key(url), WebPage))}
+        pages = [
+            page.model_copy(update={"kept_since": self._pages.since(self._page_key(url))}) for url, page in kept.items()
+        ]
+        if not (wanted := [url for url in urls if url not in kept]):
+            return pages, {}
+
+        async def ask() -> _Extract:
+            async with self._client() as client:
+                return _Extract.model_validate(await client.extract(wanted, format="markdown"))
+
+        answer = await retrying(ask)
+        read = {canonical_url(page.url): page for page in map(_read, answer.results) if is_page(page.url)}
+        reasons = {
+            canonical_url(page.url): clean_line(page.error or "")[:200]
+            for page in answer.failed_results
+            if page.url and is_page(page.url)
+        }
+        failed: dict[str, ToolError] = {}
+        for url in wanted:
+            page = read.get(canonical_url(url))
+            if page and page.whole:
+                pages.append(page)
+                self._pages.put(self._page_key(url), page.model_dump_json())
+            else:
+                failed[url] = ToolUnavailable(f"{url}: {reasons.get(canonical_url(url)) or 'no text'}")
+        return pages, failed
+
+    def _page_key(self, url: str) -> str:
+        return f"extract {self._address} {canonical_url(url)}"
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[Any]:
+        """Open an `AsyncTavilyClient` for one request; what goes wrong inside the block is raised as a `ToolError`."""
+        import httpx
+        from tavily import AsyncTavilyClient
+        from tavily.errors import TimeoutError as TavilyTimeout
+
+        # The vendor's client throws Retry-After away and has no common error class, so answers are judged before it.
+        hooks = {"response": [_judge]}
+        with vendor_errors(self.name):
+            try:
+                async with httpx.AsyncClient(base_url=self._address, event_hooks=hooks, verify=tls()) as http:
+                    yield AsyncTavilyClient(self._key, client=http)
+            except TavilyTimeout as error:
+                raise ToolTimeout(f"{self.name} gave no answer in time.") from error
+
+
+def _found(page: _Found) -> WebPage:
+    return WebPage(
+        url=page.url or "",
+        title=page.title or "",
+        published=page.published_date or "",
+        score=page.score,
+        excerpt=page.content or "",
+        whole=page.raw_content or "",
+    )
+
+
+def _read(page: _Read) -> WebPage:
+    """Take over a page; where the vendor gives no title, its first heading stands for one."""
+    text = page.raw_content or ""
+    heading = next((line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")), "")
+    return WebPage(url=page.url or "", title=page.title or heading, whole=text)
+
+
+async def _judge(response: httpx.Response) -> None:
+    if not response.is_success:
+        await response.aread()
+        raise_status(Tavily.name, response, _detail(response), _REFUSED)
+
+
+def _detail(response: httpx.Response) -> str:
+    try:
+        detail = response.json()["detail"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    text = detail.get("error") if isinstance(detail, dict) else detail
+    return clean_line(text)[:200] if isinstance(text, str) else ""
