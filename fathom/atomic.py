@@ -5,8 +5,11 @@ Everything here blocks; `fathom.store` calls it in threads.
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from fsspec.core import url_to_fs
@@ -14,8 +17,11 @@ from fsspec.implementations.local import LocalFileSystem
 
 __all__ = ["AtomicFiles"]
 
-# A dead endpoint shall be named within seconds; s3fs retries throttling and broken connections on top of this.
-_S3_OPTIONS = {"config_kwargs": {"connect_timeout": 3, "retries": {"max_attempts": 2}}}
+# botocore tries three times, s3fs five times on top where it was throttled or cut off. However that multiplies, no call
+# takes longer than the limit, and a server that is silent is asked again before it.
+_S3_OPTIONS = {"config_kwargs": {"connect_timeout": 3, "read_timeout": 6, "retries": {"max_attempts": 2}}}
+_S3_SECONDS = 20.0
+_BYTES_A_SECOND = 200_000  # that an upload must reach beyond the limit
 
 
 class AtomicFiles:
@@ -37,10 +43,14 @@ class AtomicFiles:
         self.root: str = root.rstrip("/")
         self.local = isinstance(self._fs, LocalFileSystem)
         self.failures: tuple[type[Exception], ...] = (OSError,)
+        self._seconds: float | None = None
         if s3:
             from botocore.exceptions import BotoCoreError
+            from s3fs.core import S3_RETRYABLE_ERRORS
 
-            self.failures = (OSError, BotoCoreError)
+            # What it retries and gives up in the end comes as it is: also broken transfers and unreadable answers.
+            self.failures = (OSError, BotoCoreError, *S3_RETRYABLE_ERRORS)
+            self._seconds = _S3_SECONDS
         self._exclusive: bool | None = None
 
     def address(self, path: str) -> str:
@@ -50,15 +60,15 @@ class AtomicFiles:
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file."""
-        return bytes(self._fs.cat_file(f"{self.root}/{path}"))
+        return bytes(self._call(self._fs.cat_file, path))
 
     def exists(self, path: str) -> bool:
         """Return whether there is a file or folder of that path."""
-        return bool(self._fs.exists(f"{self.root}/{path}"))
+        return bool(self._call(self._fs.exists, path))
 
     def list(self, path: str) -> list[str]:
         """Return the names of the files and folders in a folder, sorted."""
-        entries = self._fs.ls(f"{self.root}/{path}", detail=False)
+        entries = self._call(self._fs.ls, path, detail=False)
         names = {str(entry).rstrip("/").rpartition("/")[2] for entry in entries}
         return sorted(name for name in names if not _is_hidden(name))
 
@@ -67,7 +77,21 @@ class AtomicFiles:
         if self.local:
             self._write_local(path, data, replace=True)
         else:
-            self._fs.pipe_file(f"{self.root}/{path}", data)  # one put is all or nothing
+            self._put(path, data)
+
+    def append(self, path: str, data: bytes) -> None:
+        """Add bytes at the end of a file, or begin it; nobody else may write to it at the same time.
+
+        On a local disk a process that is killed may leave the beginning of them behind.
+        """
+        if self.local:
+            self._append_local(path, data)
+            return
+        try:
+            before = self.read(path)
+        except FileNotFoundError:
+            before = b""
+        self.write(path, before + data)
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a file that must not exist yet; return False, and write nothing, when it does."""
@@ -86,17 +110,35 @@ class AtomicFiles:
             try:
                 self._exclusive = not self._create(probe, b"")
             finally:
-                self._fs.rm_file(f"{self.root}/{probe}")
+                self._call(self._fs.rm_file, probe)
         return self._exclusive
 
     def _create(self, path: str, data: bytes) -> bool:
         if self.local:
             return self._write_local(path, data, replace=False)
         try:
-            self._fs.pipe_file(f"{self.root}/{path}", data, mode="create")
-        except FileExistsError:
-            return False
+            self._put(path, data, mode="create")
+        except OSError as error:
+            if isinstance(error, FileExistsError) or _is_taken(error):
+                return False
+            raise
         return True
+
+    def _put(self, path: str, data: bytes, **options: str) -> None:
+        """Send a file, which becomes visible once it is whole."""
+        self._call(self._fs.pipe_file, path, data, more_seconds=len(data) / _BYTES_A_SECOND, **options)
+
+    def _call(
+        self, method: Callable[..., Any], path: str, *arguments: object, more_seconds: float = 0, **options: object
+    ) -> Any:
+        """Call a method of the file system with a path of it, for no longer than the limit, if there is one."""
+        if self._seconds is None:
+            return method(f"{self.root}/{path}", *arguments, **options)
+        seconds = self._seconds + more_seconds
+        try:
+            return method(f"{self.root}/{path}", *arguments, timeout=seconds, **options)
+        except TimeoutError as error:
+            raise TimeoutError(f"it did not answer within {seconds:.0f} s") from error
 
     def _write_local(self, path: str, data: bytes, *, replace: bool) -> bool:
         """Write a hidden file beside the target; once it is whole and on the disk, give it the target's name."""
@@ -119,6 +161,29 @@ class AtomicFiles:
             return True
         finally:
             hidden.unlink(missing_ok=True)
+
+    def _append_local(self, path: str, data: bytes) -> None:
+        """Add all bytes or none: what a full disk took of them is taken back."""
+        target = Path(self.root, path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("ab", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            try:
+                if file.write(data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(end)
+                raise
+
+
+def _is_taken(error: OSError) -> bool:
+    """Whether an S3 server refused a put because another one was first.
+
+    s3fs knows this only by a field of AWS's own answer; and racers on AWS may be told of the conflict instead.
+    """
+    response = getattr(error.__cause__, "response", None) or {}
+    return response.get("Error", {}).get("Code") in ("PreconditionFailed", "ConditionalRequestConflict")
 
 
 def _is_hidden(name: str) -> bool:

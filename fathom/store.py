@@ -13,15 +13,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pydantic_core import to_jsonable_python
+from pydantic_core import from_json, to_jsonable_python
 
 from fathom.atomic import AtomicFiles
 from fathom.errors import InvalidInput, StoreError
 from fathom.models import Source, SourceText, ToolOutput
 from fathom.names import folder_name
+from fathom.secrets import without_credentials
 from fathom.sources import source_ids
 
-__all__ = ["ArtifactStore", "RunFolder", "runs"]
+__all__ = ["ArtifactStore", "RunFolder", "json_bytes", "runs"]
 
 RUNS = "research_artifacts"
 MANIFEST = "run.json"
@@ -35,10 +36,15 @@ class ArtifactStore:
     Its methods raise StoreError when the store fails.
 
     Raises:
-        InvalidInput: the root is no address that fsspec can open.
+        InvalidInput: the root is no address that fsspec can open, or holds credentials.
     """
 
     def __init__(self, root: str) -> None:
+        if without_credentials(root) != root:
+            raise InvalidInput(
+                "The address of the artifact store names a user or password, which would be shown and stored.",
+                next_step="set them in the environment: AWS_..., or FSSPEC_{PROTOCOL}_{OPTION} for other stores",
+            )
         try:
             self._files = AtomicFiles(root)
         except (ImportError, ValueError) as error:
@@ -46,6 +52,11 @@ class ArtifactStore:
                 f"The artifact store {root!r} cannot be opened: {error}.",
                 next_step="choose a folder or an address such as s3://bucket/prefix",
             ) from error
+
+    @property
+    def local(self) -> bool:
+        """Whether the root is a folder of this machine, where a file can grow."""
+        return self._files.local
 
     def address(self, path: str = "") -> str:
         """Return where a file lies, for people: an absolute path or a URL. Without a path, of the root."""
@@ -62,6 +73,10 @@ class ArtifactStore:
     async def write(self, path: str, data: bytes) -> None:
         """Write a file, or replace it, in one move: a reader sees the old bytes or the new ones."""
         await self._run("write", path, lambda path: self._files.write(path, data))
+
+    async def append(self, path: str, data: bytes) -> None:
+        """Add bytes at the end of a file, or begin it; nobody else may write to it at the same time."""
+        await self._run("write", path, lambda path: self._files.append(path, data))
 
     async def create(self, path: str, data: bytes) -> bool:
         """Write a file that must not exist yet. Returns False, and writes nothing, when it does."""
@@ -102,7 +117,7 @@ class ArtifactStore:
             if action == "read" and isinstance(error, (FileNotFoundError, NotADirectoryError)):
                 raise FileNotFoundError(self.address(path)) from error
             raise StoreError(
-                f"The artifact store cannot {action} {self.address(path)}: {error}.",
+                f"The artifact store cannot {action} {self.address(path)}: {str(error).rstrip('.')}.",
                 next_step="check that the folder can be written and the disk has room, or choose another --artifacts"
                 if self._files.local
                 else "check bucket, credentials (AWS_*) and endpoint, or choose another --artifacts",
@@ -134,7 +149,7 @@ class RunFolder:
             StoreError: the store failed, or every folder the run could use belongs to another.
         """
         title = folder_name(plan_title)
-        record = _json({**manifest, "run_id": run_id, "run_key": run_key})
+        record = json_bytes({**manifest, "run_id": run_id, "run_key": run_key})
         first = cls(store, f"{RUNS}/{title}")
         # Where creation has no single winner, runs must not compete for one name: each uses its own id.
         if await store.exclusive() and await first._take(record, run_key):
@@ -172,7 +187,7 @@ class RunFolder:
     async def save_raw(self, name: str, output: ToolOutput) -> tuple[str, int]:
         """Store a whole tool output: as JSON when it is structured, else its text. Returns SHA-256 and bytes."""
         if output.structured:
-            data = _json({"results": output.results, "failures": output.failures}, indent=1)
+            data = json_bytes({"results": output.results, "failures": output.failures}, indent=1)
         else:
             data = "\n\n".join(result.text for result in output.results).encode()
         await self.store.write(self._path(name), data)
@@ -201,6 +216,14 @@ class RunFolder:
         results = [SourceText(**source.model_dump(), text=text) for source in sources or [stand_in]]
         return ToolOutput(results=results, structured=False)
 
+    async def load(self, name: str) -> bytes:
+        """Return the bytes of a file.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+        """
+        return await self.store.read(self._path(name))
+
     async def list(self) -> list[str]:
         """Return the sorted file names of the run's raw tool outputs."""
         return [name for name in await self.store.list(self.folder) if "__step" in name]
@@ -215,7 +238,7 @@ class RunFolder:
 
     async def save_json(self, name: str, data: object) -> None:
         """Store models or plain data as indented JSON, such as `plan.json`."""
-        await self.store.write(self._path(name), _json(data))
+        await self.store.write(self._path(name), json_bytes(data))
 
     async def load_json(self, name: str) -> Any:
         """Return the plain data of a JSON file.
@@ -226,7 +249,7 @@ class RunFolder:
         """
         data = await self.store.read(self._path(name))
         try:
-            return json.loads(data)
+            return from_json(data)  # which, unlike the standard library's, refuses what no text can hold
         except ValueError as error:
             raise self._damaged(name, error) from error
 
@@ -254,7 +277,8 @@ async def runs(store: ArtifactStore) -> list[dict[str, Any]]:
     return found
 
 
-def _json(data: object, indent: int = 2) -> bytes:
+def json_bytes(data: object, indent: int = 2) -> bytes:
+    """Return models or plain data as the JSON that is stored."""
     return (json.dumps(to_jsonable_python(data), indent=indent, ensure_ascii=False) + "\n").encode()
 
 
