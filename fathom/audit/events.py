@@ -1,0 +1,168 @@
+"""The events of a run's audit log, and the chain in which none of them can change unseen.
+
+Each line of `audit.jsonl` is an event that carries the hash of the line before it and its own, so whoever changes,
+removes or moves a line would have to write all later ones anew. The hash of the last line stands in the run's result:
+keep that elsewhere, and the whole log cannot be replaced either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Literal, TypeVar
+
+from pydantic import JsonValue, ValidationError
+
+from fathom.model_settings import Role
+from fathom.models import AuditHead, Model
+
+__all__ = [
+    "BEGINNING",
+    "Actor",
+    "AuditEvent",
+    "AuditType",
+    "Break",
+    "ChainedEvent",
+    "chained",
+    "check",
+    "events_in",
+    "written",
+]
+
+Actor = Literal["user", "system"] | Role
+BEGINNING = AuditHead(events=0, hash="0" * 64)
+
+EventT = TypeVar("EventT", bound="AuditEvent")
+
+
+class AuditType(StrEnum):
+    """What an event is about."""
+
+    session_created = "session_created"
+    session_resumed = "session_resumed"
+    plan_generated = "plan_generated"
+    step_started = "step_started"
+    step_completed = "step_completed"
+    tool_called = "tool_called"
+    llm_called = "llm_called"
+    source_added = "source_added"
+    note_created = "note_created"
+    reflection_completed = "reflection_completed"
+    synthesis_completed = "synthesis_completed"
+    budget_warning = "budget_warning"
+    error_occurred = "error_occurred"
+    session_completed = "session_completed"
+
+
+class AuditEvent(Model):
+    """Something that was done."""
+
+    id: str
+    at: str  # ISO 8601 in UTC, milliseconds
+    type: AuditType
+    actor: Actor
+    action: str  # one line for a person
+    details: dict[str, JsonValue] = {}
+    parent: str | None = None  # id of the event that this one is part of
+
+    def line(self) -> str:
+        """Return the event as one line of `key=value` for a log; the values are JSON."""
+        fields = {"actor": self.actor, "action": self.action, **self.details, "event": self.id, "parent": self.parent}
+        return " ".join([self.type, *(f"{name}={json.dumps(v, ensure_ascii=False)}" for name, v in fields.items())])
+
+
+class ChainedEvent(AuditEvent):
+    """A line of the log: `seq` counts from 1, `hash` is the SHA-256 of all else, `prev` that of the line before."""
+
+    seq: int
+    prev: str
+    hash: str
+
+
+class Break(Model):
+    """The first line, counted from 1, at which a log is not what was written, and why."""
+
+    line: int
+    problem: str
+
+
+def chained(events: Sequence[AuditEvent], head: AuditHead) -> tuple[list[ChainedEvent], AuditHead]:
+    """Return the lines of events that follow a head, and the new head."""
+    lines: list[ChainedEvent] = []
+    for event in events:
+        data = {**_data(event), "seq": head.events + 1, "prev": head.hash}
+        lines.append(ChainedEvent.model_validate({**data, "hash": _hash(data)}))
+        head = AuditHead(events=lines[-1].seq, hash=lines[-1].hash)
+    return lines, head
+
+
+def _data(event: AuditEvent) -> dict[str, Any]:
+    return event.model_dump(mode="json")
+
+
+def written(events: Sequence[AuditEvent]) -> bytes:
+    """Return events as the lines of a file."""
+    return b"".join(_canonical(_data(event)) + b"\n" for event in events)
+
+
+def _canonical(data: object) -> bytes:
+    """Return the one way to write data down, for which it is hashed; what UTF-8 cannot hold becomes question marks."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "replace")
+
+
+def _hash(data: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_canonical({name: value for name, value in data.items() if name != "hash"})).hexdigest()
+
+
+def events_in(data: bytes, kind: type[EventT]) -> list[EventT]:
+    """Return the events of a log without checking their hashes; lines that hold none are left out."""
+    found: list[EventT] = []
+    for line in data.split(b"\n")[:-1]:
+        try:
+            found.append(kind.model_validate_json(line))
+        except ValidationError:
+            continue
+    return found
+
+
+def check(data: bytes, head: AuditHead | None = None) -> Break | None:
+    """Return where a log is not what was written, or None when it is whole.
+
+    Args:
+        data: the bytes of `audit.jsonl`.
+        head: of the run's result; without it, nobody can see that the last lines are gone.
+    """
+    *lines, rest = data.split(b"\n")
+    end = BEGINNING
+    for line in lines:
+        event = _authentic(line)
+        if event is None:
+            return Break(line=end.events + 1, problem="it is not what was written")
+        if event.prev != end.hash or event.seq != end.events + 1:
+            missing = event.seq - end.events - 1
+            why = f"{missing} before it removed" if missing > 0 else "it does not belong here"
+            return Break(line=end.events + 1, problem=f"lines were moved or removed: {why}")
+        end = AuditHead(events=event.seq, hash=event.hash)
+        if head and event.seq == head.events and event.hash != head.hash:
+            why = "it is not the event that the run's result names: the log was written anew"
+            return Break(line=event.seq, problem=why)
+    if rest:
+        why = "it ends in the middle: a process was killed while it wrote, or the end was cut"
+        return Break(line=end.events + 1, problem=why)
+    if head and end.events < head.events:
+        why = f"the log ends here, and had {head.events} events when the run ended"
+        return Break(line=end.events + 1, problem=why)
+    return None
+
+
+def _authentic(line: bytes) -> ChainedEvent | None:
+    """Return the event of a line that is written as we write it and has its right hash."""
+    try:
+        data = json.loads(line)
+        event = ChainedEvent.model_validate(data)
+        return event if _canonical(data) == line and _hash(data) == event.hash else None
+    except (ValueError, RecursionError):
+        return None

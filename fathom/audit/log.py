@@ -1,0 +1,153 @@
+"""Writing the audit log of a run: each event is on the disk when whoever recorded it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from pydantic_core import to_jsonable_python
+
+from fathom.audit.events import BEGINNING, Actor, AuditEvent, AuditType, ChainedEvent, chained, events_in, written
+from fathom.models import AuditHead
+from fathom.store import ArtifactStore
+
+__all__ = ["AUDIT_FILE", "AuditLog"]
+
+AUDIT_FILE = "audit.jsonl"
+
+_parent: ContextVar[str | None] = ContextVar("fathom_audit_parent", default=None)
+
+
+class AuditLog:
+    """Writes the log of one run. Events may be recorded by many tasks at once, in one event loop.
+
+    Args:
+        store: where the run lies.
+        pending: a file of the store for the events of a run that has no folder yet; not chained.
+        log: is given each event once it is written, by the task that recorded it.
+    """
+
+    def __init__(self, store: ArtifactStore, pending: str, log: Callable[[AuditEvent], None] | None = None) -> None:
+        self._store = store
+        self._path = pending
+        self._log = log
+        self._chained = False
+        self._waiting: dict[str, AuditEvent] = {}  # by id
+        self._head: AuditHead | None = None  # None: the file's end is not known
+        self._data = b""  # of the whole file, where none can grow
+        self._writing = asyncio.Lock()
+
+    @property
+    def head(self) -> AuditHead | None:
+        """How many events the log has, and the last one's hash; None before the first in the run's folder."""
+        return self._head if self._chained else None
+
+    async def exists(self) -> bool:
+        """Whether an earlier process has recorded anything."""
+        return await self._store.exists(self._path)
+
+    async def record(self, type: AuditType, actor: Actor, action: str, /, **details: object) -> str:
+        """Write an event and return its id once it is on the disk.
+
+        Events that wait at the same time are written together.
+
+        Raises:
+            StoreError: it could not be written; the next event tries to write it too.
+        """
+        event = _event(type, actor, action, details)
+        self._waiting[event.id] = event
+        await _whatever_happens(self._write(event))
+        if self._log:
+            self._log(event)
+        return event.id
+
+    @contextmanager
+    def under(self, event_id: str) -> Iterator[None]:
+        """Make an event the parent of those that are recorded inside the block, by this task and those it starts."""
+        token = _parent.set(event_id)
+        try:
+            yield
+        finally:
+            _parent.reset(token)
+
+    async def settle(self, folder: str) -> None:
+        """Move on to the log in the run's folder, and write there what was recorded before and is not there yet."""
+        await _whatever_happens(self._settle(folder))
+
+    async def _settle(self, folder: str) -> None:
+        async with self._writing:
+            pending = events_in(await self._read(), AuditEvent)
+            self._waiting = {**{event.id: event for event in pending}, **self._waiting}
+            self._path, self._chained, self._head = f"{folder}/{AUDIT_FILE}", True, None
+            await self._write_waiting()
+
+    async def _write(self, event: AuditEvent) -> None:
+        async with self._writing:
+            if event.id in self._waiting:  # unless an earlier event took it along
+                await self._write_waiting()
+
+    async def _write_waiting(self) -> None:
+        head = self._head or await self._open()
+        events = list(self._waiting.values())
+        lines: Sequence[AuditEvent] = events
+        if self._chained:
+            lines, head = chained(events, head)
+        self._head = None  # until they are written
+        if lines:
+            await self._add(written(lines))
+        self._head = head
+        for event in events:
+            del self._waiting[event.id]
+
+    async def _add(self, data: bytes) -> None:
+        if self._store.local:
+            await self._store.append(self._path, data)
+        else:
+            self._data += data
+            await self._store.write(self._path, self._data)
+
+    async def _open(self) -> AuditHead:
+        """Find the end of the file. What a killed process has left of a line is cut off, and that is recorded."""
+        data = await self._read()
+        whole = data[: data.rfind(b"\n") + 1]
+        found = events_in(whole, ChainedEvent if self._chained else AuditEvent)
+        for event in found:
+            self._waiting.pop(event.id, None)
+        if len(whole) < len(data):
+            await self._store.write(self._path, whole)
+            said = "cut off a line that a killed process had not finished"
+            details = {"file": self._path, "bytes": len(data) - len(whole)}
+            cut = _event(AuditType.error_occurred, "system", said, details)
+            self._waiting = {cut.id: cut, **self._waiting}
+        if not self._store.local:
+            self._data = whole
+        last = found[-1] if found else None
+        return AuditHead(events=last.seq, hash=last.hash) if isinstance(last, ChainedEvent) else BEGINNING
+
+    async def _read(self) -> bytes:
+        try:
+            return await self._store.read(self._path)
+        except FileNotFoundError:
+            return b""
+
+
+async def _whatever_happens(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for work that goes on when whoever waits is cancelled: a line half written would be nobody's."""
+    await asyncio.shield(asyncio.create_task(work))
+
+
+def _event(type: AuditType, actor: Actor, action: str, details: Mapping[str, object]) -> AuditEvent:
+    return AuditEvent(
+        id=uuid4().hex[:16],
+        at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        type=type,
+        actor=actor,
+        action=" ".join(action.split()),
+        details=to_jsonable_python(dict(details), inf_nan_mode="null"),
+        parent=_parent.get(),
+    )

@@ -1,0 +1,136 @@
+"""Keys and passwords kept out of everything that is stored, shown, logged or sent to a model.
+
+A provider may echo the key it was called with in an error, a page may show it, a model may repeat it. So whatever
+comes in from outside passes through a `Scrubber` where it enters, and nothing behind it needs to know of secrets.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import logging
+import re
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from urllib.parse import quote, quote_plus
+
+from pydantic import BaseModel
+
+from fathom.errors import FathomError
+
+__all__ = ["HIDDEN", "Scrubber", "guard_logs", "without_credentials"]
+
+HIDDEN = "***"
+BEGINNING = 12  # characters from which on a piece of a secret is one
+_CREDENTIALS = re.compile(r"(?<=://)[^\s/?#\"'<>]+@")
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def without_credentials(text: str) -> str:
+    """Return a text whose URLs name no user and no password."""
+    return _CREDENTIALS.sub(f"{HIDDEN}@", text)
+
+
+class Scrubber:
+    """Replaces secrets by `***`, also as URLs, JSON, HTML and the `Authorization` header spell them.
+
+    Args:
+        values: the secrets; see `Environment.secrets`.
+    """
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self.values = frozenset(values)
+        spellings = {spelling for value in self.values for spelling in _spellings(value)}
+        # A secret may be part of another's spelling.
+        self._longest_first = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
+        self._beginnings: dict[str, list[str]] = {}
+        for spelling in self._longest_first:
+            if len(spelling) > BEGINNING:
+                self._beginnings.setdefault(spelling[:BEGINNING], []).append(spelling)
+
+    def text(self, text: str) -> str:
+        """Return a text without the secrets and without those that were cut off after their first characters."""
+        for spelling in self._longest_first:
+            text = text.replace(spelling, HIDDEN)
+        for beginning, spellings in self._beginnings.items():
+            while (at := text.find(beginning)) >= 0:
+                size = max(_agreement(text[at : at + len(spelling)], spelling) for spelling in spellings)
+                text = text[:at] + HIDDEN + text[at + size :]
+        return text
+
+    def message(self, text: str) -> str:
+        """Return what a person or a provider said without the secrets and without the credentials of any URL."""
+        return without_credentials(self.text(text))
+
+    def model(self, model: ModelT) -> ModelT:
+        """Return a model without secrets in any of its texts."""
+        if not self._longest_first:
+            return model
+        data = model.model_dump()
+        clean = _each_text(data, self.text)
+        return model if clean == data else type(model).model_validate(clean)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Take the secrets out of the failures that leave the block."""
+        try:
+            yield
+        except FathomError as error:
+            error.message, error.next_step = self.message(error.message), self.message(error.next_step)
+            error.args = (error.message,)
+            raise
+
+
+def _agreement(one: str, other: str) -> int:
+    """Return how many characters two texts begin with in common."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _spellings(value: str) -> set[str]:
+    encoded = base64.b64encode(value.encode("utf-8", "surrogateescape")).decode().rstrip("=")
+    in_json = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    in_urls = {quote(value, safe="", errors="replace"), quote_plus(value, errors="replace")}
+    return {value, html.escape(value), encoded, *in_json, *in_urls}
+
+
+def _each_text(data: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(data, str):
+        return change(data)
+    if isinstance(data, dict):
+        return {name: _each_text(value, change) for name, value in data.items()}
+    return [_each_text(item, change) for item in data] if isinstance(data, list | tuple) else data
+
+
+class _GuardedRecords:
+    """Makes log records that hold no secrets, whichever library writes them and wherever they go."""
+
+    def __init__(self, make: Callable[..., logging.LogRecord], scrubber: Scrubber) -> None:
+        self.make, self.scrubber = make, scrubber
+
+    def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = self.make(*args, **kwargs)
+        try:
+            said = record.getMessage()
+        except (TypeError, ValueError, KeyError):  # arguments that do not fit: the handler will complain
+            return record
+        if (clean := self.scrubber.message(said)) != said:
+            record.msg, record.args = clean, None
+        if record.exc_info and record.exc_info[1]:
+            told = "".join(traceback.format_exception(record.exc_info[1])).rstrip("\n")
+            if (clean := self.scrubber.message(told)) != told:
+                record.exc_text, record.exc_info = clean, None
+        return record
+
+
+def guard_logs(scrubber: Scrubber) -> None:
+    """Keep secrets out of all log records that this process makes from now on."""
+    make = logging.getLogRecordFactory()
+    guard: object = make
+    if isinstance(guard, _GuardedRecords):
+        guard.scrubber = Scrubber(guard.scrubber.values | scrubber.values)
+    else:
+        logging.setLogRecordFactory(_GuardedRecords(make, scrubber))

@@ -1,0 +1,55 @@
+"""The audit log on Prefect's side: each event is also a line of `key=value` in the run's log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fathom.audit import AuditEvent, AuditType
+from fathom.engine import Engine
+from fathom.errors import FathomError
+from tasks.durable import run_logger
+
+__all__ = ["log_event", "session"]
+
+# A run page with a line for every source and every attempt would hide the rest.
+_LEVELS = {
+    AuditType.llm_called: logging.DEBUG,
+    AuditType.source_added: logging.DEBUG,
+    AuditType.budget_warning: logging.WARNING,
+    AuditType.error_occurred: logging.WARNING,
+}
+
+
+def log_event(event: AuditEvent) -> None:
+    """Write an event to the log of the task or flow that recorded it; an `AuditLog` is given this function."""
+    run_logger().log(_LEVELS.get(event.type, logging.INFO), event.line())
+
+
+@asynccontextmanager
+async def session(engine: Engine) -> AsyncIterator[None]:
+    """Record the beginning and the end of an attempt at the run; what is recorded inside is part of it."""
+    start, audit = engine.start, engine.audit
+    kind = AuditType.session_resumed if await audit.exists() else AuditType.session_created
+    event = await audit.record(
+        kind,
+        "user",
+        start.query,
+        run_id=start.run_id,
+        run_key=start.run_key,
+        models={role.value: model.model for role, model in start.settings.models.items()},
+        tools=start.settings.tools,
+        budget=start.settings.budget.model_dump(mode="json"),
+    )
+    with audit.under(event):
+        try:
+            yield
+        except asyncio.CancelledError:
+            await audit.record(AuditType.session_completed, "system", "stopped", status="stopped")
+            raise
+        except FathomError as error:
+            await audit.record(AuditType.error_occurred, "system", error.message, code=error.code)
+            await audit.record(AuditType.session_completed, "system", "failed", status="failed")
+            raise
