@@ -1,0 +1,216 @@
+"""Sentences of different sources that cannot both hold: another number, another date, or one denies what one says.
+
+A false alarm costs the reader's trust, so two sentences must be nearly alike but for that one thing, about the same
+time and the same names, and nothing in either may say that they look at different parts of it. What sources contradict
+each other in with other words is not seen. `docs/sources.md` states the rule.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nlargest
+from itertools import islice
+from typing import NamedTuple
+
+from fathom.models import Contradiction
+from fathom.quality.assertions import Assertion, assertion_of
+from fathom.quality.events import Event
+from fathom.quality.figures import Figure, agree
+from fathom.quality.polarity import opposed
+from fathom.quality.units import DIMENSIONS
+from fathom.text import split_sentences
+
+__all__ = ["Said", "find_contradictions"]
+
+SHARED = 0.6  # of the shorter sentence's words, figures aside
+LONGER = 0.4  # of the longer one's
+SAME = 0.8  # of the longer one's, where they share only two
+LEAST_SHARED = 3
+NEXT = 100  # sentences with the same word that it leads to
+TITLES = 0.5  # of the shorter title's words
+SERIES = 4  # so many different figures for what no sentence names: "the population was ..." of many towns
+NEAREST = 40  # sentences each is compared with: keeps a thousand alike sentences linear
+
+
+Point = tuple[str, frozenset[object]]
+"""In what two sentences exclude each other: of what kind it is, and the two sides."""
+
+
+class Said(NamedTuple):
+    """A text and the sources that say it."""
+
+    text: str
+    source_ids: tuple[str, ...]
+    title: str = ""  # of the source: whose "the population" is
+
+
+def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradiction]:
+    """Return the pairs of sentences of different sources that cannot both hold, in the order of the texts.
+
+    Args:
+        said: quotations with their sources. A sentence that several sources have counts once, for all of them.
+        most: contradictions returned.
+    """
+    found: dict[Point, list[tuple[Assertion, Assertion]]] = {}
+    unnamed: dict[str, set[object]] = {}  # the figures given for what no sentence names
+    for a, b in _candidates(_assertions(said)):
+        if point := _point(a, b):
+            if not _anchored(a, b):
+                unnamed.setdefault(point[0], set()).update(point[1])
+            found.setdefault(point, []).append((a, b))
+    series = {what for what, values in unnamed.items() if len(values) >= SERIES}
+    kept = (pairs for (what, _), pairs in found.items() if what not in series or _anchored(*pairs[0]))
+    return [_contradiction(pairs) for pairs in islice(kept, most)]
+
+
+def _contradiction(pairs: Sequence[tuple[Assertion, Assertion]]) -> Contradiction:
+    """Return the first of the pairs that have the same two figures in other words, with the sources of all."""
+    a, b = pairs[0]
+    sources = dict.fromkeys(source for pair in pairs for one in pair for source in one.source_ids)
+    return Contradiction(claim_a=a.text, claim_b=b.text, source_ids=list(sources))
+
+
+def _assertions(said: Iterable[Said]) -> list[Assertion]:
+    """Return the sentences that assert something checkable, each once, with all its sources."""
+    sources: dict[tuple[str, str], dict[str, None]] = {}
+    for text, source_ids, title in said:
+        for sentence in split_sentences(text):
+            if sentence.kind in ("prose", "item"):
+                sources.setdefault((sentence.clean, title), {}).update(dict.fromkeys(source_ids))
+    made = (assertion_of(text, tuple(ids), title) for (text, title), ids in sources.items())
+    return [assertion for assertion in made if assertion]
+
+
+def _candidates(assertions: Sequence[Assertion]) -> Iterator[tuple[Assertion, Assertion]]:
+    """Yield the pairs that may be about the same thing: they share words, rare ones counting more."""
+    holding: dict[str, list[int]] = {}
+    for i, assertion in enumerate(assertions):
+        for term in _about(assertion):
+            holding.setdefault(term, []).append(i)
+    for i, assertion in enumerate(assertions):
+        shared: dict[int, float] = {}
+        for term in sorted(_about(assertion), key=lambda term: (len(holding[term]), term)):
+            near = holding[term]
+            after = bisect_right(near, i)
+            for j in near[after : after + NEXT]:
+                shared[j] = shared.get(j, 0.0) + 1 / len(near)
+        for j in sorted(nlargest(NEAREST, shared, key=lambda j: (shared[j], -j))):
+            if not set(assertion.source_ids) & set(assertions[j].source_ids):
+                yield assertion, assertions[j]
+
+
+def _about(assertion: Assertion) -> frozenset[str]:
+    """Return what a sentence is found by: its words, and what it counts."""
+    return assertion.terms.union(*(figure.kinds for figure in assertion.figures))
+
+
+def _point(a: Assertion, b: Assertion) -> Point | None:
+    """Return in what two sentences exclude each other; None if they do not."""
+    if a.numbered != b.numbered or a.qualifiers != b.qualifiers or not (_anchored(a, b) or _same_title(a, b)):
+        return None
+    if dates := _dates_apart(a, b):
+        return dates
+    if _other_names(a, b):
+        return None
+    comparable = a.changes == b.changes and not _contrasted(a, b)
+    return (comparable and _figures_apart(a, b)) or opposed(a, b)
+
+
+def _anchored(a: Assertion, b: Assertion) -> bool:
+    """Whether both sentences name what they are about."""
+    return bool(a.names & b.names) and not a.unnamed and not b.unnamed
+
+
+def _other_names(a: Assertion, b: Assertion) -> bool:
+    """Whether each sentence has a name the other lacks; a word that opens one may stand inside the other."""
+    return bool(a.names - b.names - b.terms) and bool(b.names - a.names - a.terms)
+
+
+def _same_title(a: Assertion, b: Assertion) -> bool:
+    """Whether two sources are about the same thing by their titles, or those are not known."""
+    return not a.title or not b.title or len(a.title & b.title) >= TITLES * min(len(a.title), len(b.title))
+
+
+def _alike(a: Assertion, b: Assertion, aside: frozenset[str]) -> bool:
+    """Whether two sentences are about the same thing, some words aside."""
+    mine, yours = a.terms - aside, b.terms - aside
+    shared = mine & yours
+    short, long = sorted((len(mine), len(yours)))
+    if not shared - a.names - b.names:
+        return False  # they name the same thing and say something else of it
+    if len(shared) >= max(LEAST_SHARED, SHARED * short, LONGER * long) or len(shared) >= max(2, SAME * long):
+        return True
+    if shared & a.names and len(shared) == short >= max(2, long / 2):
+        return True
+    return bool(a.counted & b.counted) and (a.unnamed or b.unnamed)
+
+
+def _figures_apart(a: Assertion, b: Assertion) -> Point | None:
+    """Return the one pair of figures for the same thing that differ, where all other such pairs agree."""
+    if a.times != b.times or a.conditions != b.conditions:
+        return None  # figures of two years, or at two heights, are figures of two things
+    apart: list[tuple[Figure, Figure]] = []
+    for f in a.figures:
+        mine = [one for one in a.figures if _same_kind(one, f)]
+        yours = [one for one in b.figures if _same_kind(one, f)]
+        if len(mine) != len(yours) and yours:
+            return None  # which belongs to which is not known
+        # Several of a kind are held against each other in their order.
+        apart += [(one, other) for one, other in zip(mine, yours, strict=False) if one is f and not agree(one, other)]
+    if len(apart) != 1:
+        return None
+    ((f, g),) = apart
+    if not (_alike(a, b, f.kinds | g.kinds) or _counted_alike(a, b, f)):
+        return None
+    return (min(f.kinds & g.kinds), frozenset([_ends(f), _ends(g)]))
+
+
+def _counted_alike(a: Assertion, b: Assertion, figure: Figure) -> bool:
+    """Whether one sentence says nothing but how many of what something named has: "Hansa House has 52 floors"."""
+    short, long = sorted((a.terms - figure.kinds, b.terms - figure.kinds), key=len)
+    counts = all(kind not in DIMENSIONS and not kind.startswith("=") for kind in figure.kinds)
+    return counts and len(short) >= 2 and short <= long and bool(short & a.names & b.names)
+
+
+def _same_kind(f: Figure, g: Figure) -> bool:
+    return bool(f.kinds & g.kinds) and f.rate == g.rate and (not f.head or not g.head or f.head == g.head)
+
+
+def _ends(figure: Figure) -> tuple[float, float]:
+    return figure.low, figure.high
+
+
+def _dates_apart(a: Assertion, b: Assertion) -> Point | None:
+    """Return what happened once and has two dates."""
+    for event in sorted(a.events.keys() & b.events.keys()):
+        mine, yours = a.events[event], b.events[event]
+        if not mine.date.agrees(yours.date) and (
+            (event[1] and _same_subject(mine, yours)) or _same_event(a, b, *event)
+        ):
+            return (event[0], frozenset([mine.date, yours.date]))
+    return None
+
+
+def _same_subject(mine: Event, yours: Event) -> bool:
+    """Whether one name is the other or a part of it: "Holm", "Ada Holm"."""
+    small, large = sorted((mine.subject, yours.subject), key=len)
+    return bool(small) and small <= large
+
+
+def _same_event(a: Assertion, b: Assertion, verb: str, done_to: bool) -> bool:
+    """Whether what happened is the same by the other words of two sentences."""
+    if _other_names(a, b):
+        return False
+    if not done_to and a.terms - b.terms and b.terms - a.terms:
+        return False  # of what somebody did: "began to build ships", "began to build ferries"
+    about = (a.terms & b.terms) - set(verb.split())
+    # "The report was published" may be any report: what it is must be told by a name, two words or the titles.
+    told = len(about) >= 2 or about & a.names or (about and a.title and b.title)
+    return bool(told) and _alike(a, b, frozenset())
+
+
+def _contrasted(a: Assertion, b: Assertion) -> bool:
+    """Whether one word before the same noun differs: the "northern terminal" is not the "southern terminal"."""
+    before = {noun: word for word, noun in b.modified if word not in a.terms}
+    return any(noun in before and word not in b.terms for word, noun in a.modified)

@@ -1,0 +1,101 @@
+"""Which facts of a source other, independent sources have too.
+
+Two sources are independent when they are not of one site and neither repeats the other's text. A fact is a quotation
+in the notes; a source has it when one of its sentences holds most of its words and all of its numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from fathom.models import SourceText
+from fathom.quality.contradictions import Said
+from fathom.quality.hosts import host_of, site_of
+from fathom.text import query_terms, split_sentences, terms
+
+__all__ = ["Agreement", "corroborate", "site"]
+
+HELD = 0.75  # of a fact's words
+LEAST_TERMS = 4  # a fact of fewer words is shared by chance
+COPIED = 0.5  # share of the shorter text's sentences from which two texts are one
+EXAMINED = 200_000  # characters of a text that are looked at
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+Agreement = Mapping[str, Sequence[int]]
+"""For each source, of each of its facts, how many independent sources have it too."""
+
+
+def site(source: SourceText) -> str:
+    """Return what makes sources one party: their site; a document is a party of its own, Python's reference one."""
+    if source.kind == "web":
+        return site_of(host_of(source.url))
+    return "python" if source.url.startswith("python:") else source.url
+
+
+class _Sentences:
+    """The sentences of all texts, found by their words."""
+
+    def __init__(self, texts: Iterable[SourceText]) -> None:
+        self.said: list[tuple[str, frozenset[str], frozenset[str]]] = []  # source, terms, numbers
+        self.holding: dict[str, list[int]] = {}
+        self.copies: dict[str, set[str]] = {}  # of each source, its sentences as they stand
+        for text in texts:
+            own = self.copies.setdefault(text.source_id, set())
+            for sentence in split_sentences(text.text[:EXAMINED]):
+                found = frozenset(terms(sentence.text))
+                if sentence.kind in ("heading", "rule", "code") or len(found) < LEAST_TERMS:
+                    continue
+                own.add(sentence.clean.casefold())
+                for term in found:
+                    self.holding.setdefault(term, []).append(len(self.said))
+                self.said.append((text.source_id, found, numbers(sentence.text)))
+
+    def having(self, fact: str) -> set[str]:
+        """Return the sources of which one sentence has a fact."""
+        wanted = query_terms(fact)
+        if len(wanted) < LEAST_TERMS:
+            return set()
+        # What holds three quarters of the words holds one of the rarest quarter and one.
+        rare = sorted(wanted, key=lambda term: len(self.holding.get(term, ())))
+        rare = rare[: len(wanted) - math.ceil(HELD * len(wanted)) + 1]
+        near = {i for term in rare for i in self.holding.get(term, ())}
+        figures, least = numbers(fact), HELD * len(wanted)
+        return {
+            source_id
+            for source_id, found, given in (self.said[i] for i in near)
+            if figures <= given and sum(term in found for term in wanted) >= least
+        }
+
+
+def numbers(text: str) -> frozenset[str]:
+    """Return the numbers of a text without their thousands' commas; those of citations are none."""
+    plain = re.sub(r"\[[^\]]{1,80}\]", " ", text)
+    return frozenset(re.sub(r",(?=\d{3})", "", found) for found in _NUMBER.findall(plain))
+
+
+def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> Agreement:
+    """Count for each source and each of its facts the independent sources that have it too."""
+    sentences = _Sentences(texts)
+    by_id = {text.source_id: text for text in texts}
+    found: dict[str, list[int]] = {}
+    for fact, source_ids, _ in facts:
+        having = sentences.having(fact) | ({*source_ids} & by_id.keys())
+        for source_id in dict.fromkeys(source_ids):
+            if source_id in by_id:
+                others = (by_id[i] for i in having - {source_id})
+                found.setdefault(source_id, []).append(_parties(by_id[source_id], others, sentences.copies))
+    return found
+
+
+def _is_independent(one: SourceText, other: SourceText, copies: Mapping[str, set[str]]) -> bool:
+    """Whether two sources are of different sites and neither repeats the other."""
+    if site(one) == site(other):
+        return False
+    mine, yours = copies[one.source_id], copies[other.source_id]
+    return len(mine & yours) < COPIED * (min(len(mine), len(yours)) or 1)
+
+
+def _parties(one: SourceText, others: Iterable[SourceText], copies: Mapping[str, set[str]]) -> int:
+    return len({site(other) for other in others if _is_independent(one, other, copies)})

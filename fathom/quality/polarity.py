@@ -1,0 +1,119 @@
+"""Sentences of which one denies what the other says, in the same words otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from fathom.quality.assertions import Assertion
+from fathom.quality.figures import agree
+from fathom.text import terms
+from fathom.text.stopwords import STOP_WORDS
+
+__all__ = ["opposed"]
+
+SHARED = 0.8  # of all words of both sentences
+IN_ORDER = 0.8  # of the longer one's words: "A increases B" says nothing against "B decreases A"
+LEAST_SHARED = 3  # words beside the one denied; with a name among them, two
+
+_NEGATION = re.compile(r"\b(?:not|no|never|neither|cannot|nor)\b|n['’]t\b|\b(?:fails?|failed) to\b", re.IGNORECASE)
+# These deny less than the whole sentence.
+_PARTIAL = re.compile(
+    r"\b(?:not|n['’]t|no) (?:only|just|merely|simply|necessarily|always|all|every|everyone|yet|entirely|fully|"
+    r"more|less|fewer|later|one|doubt|matter|longer|significant\w*|statistically)\b|\bbut not\b|\bnot .{1,40}\bbut\b"
+    r"|\bwithout\b",
+    re.IGNORECASE,
+)
+_OPPOSITES = """
+    increase,increases,increased,increasing,rise,rises,rose,grow,grows,grew,raise,raises,raised,climbed|decrease,decreases,
+    decreased,decreasing,fall,falls,fell,drop,drops,dropped,decline,declines,declined,reduce,reduces,reduced,shrank,shrinks
+    higher,greater|lower,smaller
+    effective|ineffective
+    safe|unsafe,dangerous
+    legal,lawful|illegal,unlawful
+    possible|impossible
+    stable|unstable
+    likely|unlikely
+    supports,supported,support|opposes,opposed,oppose
+    approved,approves,accepted,accepts|rejected,rejects,refused
+    allowed,permitted,allows,permits|forbidden,prohibited,banned,forbids,prohibits,bans
+    succeeded,succeeds|failed,fails
+    true|false
+    profitable|unprofitable
+    activates,activated,activation,promotes,promoted,induces,induced|inhibits,inhibited,inhibition,suppresses,suppressed,represses
+    positive,positively|negative,negatively
+    mutable|immutable
+    required,mandatory|optional
+    present|absent
+"""
+
+
+def opposed(a: Assertion, b: Assertion) -> tuple[str, frozenset[object]] | None:
+    """Return the words that one sentence asserts and the other denies; None where they do not."""
+    signs = _sign(a.text), _sign(b.text)
+    if 0 in signs or signs[0] == signs[1] or a.times != b.times or not _same_figures(a, b):
+        return None
+    first, second = _plain(a.sequence), _plain(b.sequence)
+    mine, yours = set(first), set(second)
+    paired = {term for term in mine | yours if term.startswith("±")}
+    if paired - (mine & yours):
+        return None  # a word with an opposite that the other sentence has no counterpart for
+    shared = (mine & yours) - paired
+    if len(shared) < LEAST_SHARED - bool(shared & a.names) or len(mine & yours) < SHARED * len(mine | yours):
+        return None
+    if _in_order(first, second) < IN_ORDER * max(len(first), len(second)):
+        return None
+    return (" ".join(sorted(shared)), frozenset(["denied"]))
+
+
+def _sign(text: str) -> int:
+    """Return 1 for a sentence that asserts, -1 for one that denies, 0 where it is not plain which."""
+    if _PARTIAL.search(text):
+        return 0
+    sign = -1 if len(_NEGATION.findall(text)) % 2 else 1
+    for word in re.findall(r"\b[a-z]+", text):
+        sign *= _opposites().get(word, ("", 1))[1]
+    return sign
+
+
+def _plain(sequence: Sequence[str]) -> list[str]:
+    """Return a sentence's content words, those with an opposite as what they and it have in common."""
+    return [_stemmed().get(term, term) for term in sequence if term not in _ignored()]
+
+
+def _same_figures(a: Assertion, b: Assertion) -> bool:
+    pairs = zip(a.figures, b.figures, strict=False)
+    return len(a.figures) == len(b.figures) and all(f.kinds & g.kinds and agree(f, g) for f, g in pairs)
+
+
+def _in_order(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence."""
+    row = [0] * (len(second) + 1)
+    for one in first:
+        above = 0
+        for i, other in enumerate(second, start=1):
+            above, row[i] = row[i], above + 1 if one == other else max(row[i], row[i - 1])
+    return row[-1]
+
+
+@cache
+def _opposites() -> Mapping[str, tuple[str, int]]:
+    """Return of each word that has an opposite what the two have in common, and on which side it stands."""
+    lines = re.sub(r",\s+", ",", _OPPOSITES).split()
+    return {
+        word: (f"±{number}", sign)
+        for number, line in enumerate(lines)
+        for sign, side in zip((1, -1), line.split("|"), strict=True)
+        for word in side.split(",")
+    }
+
+
+@cache
+def _stemmed() -> Mapping[str, str]:
+    return {"".join(terms(word)): common for word, (common, _) in _opposites().items()}
+
+
+@cache
+def _ignored() -> frozenset[str]:
+    return frozenset(terms(" ".join([*STOP_WORDS, "not no never cannot fail failed"])))

@@ -1,0 +1,153 @@
+"""How good each source is: credible, to the point, recent, and not alone with what it says.
+
+The weights of credibility and the decay of recency are those of the engine design (001, sections 9.2 and 9.3); it names
+no weights for the overall score, so those are Fathom's own. `docs/sources.md` lists every rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from typing import NamedTuple
+
+from fathom.models import Contradiction, PlanStep, SourceText
+from fathom.models.claims import SourceFlag, SourceQuality
+from fathom.quality.contradictions import Said
+from fathom.quality.corroboration import corroborate, site
+from fathom.quality.dates import published_on
+from fathom.quality.domains import DOCUMENT_AUTHORITY, UNKNOWN_AUTHORITY, Rating, rate
+from fathom.quality.recency import is_outdated, recency, topic_of
+from fathom.quality.rules import SourceRules
+from fathom.quality.signals import Signals, author_authority, content_score, read_signals
+from fathom.sources import canonical_url
+from fathom.text import Passage, Reader, query_terms
+
+__all__ = ["OVERALL", "score_sources"]
+
+DOMAIN, AUTHOR, CONTENT, VALIDATION = 0.4, 0.2, 0.2, 0.2  # parts of credibility
+OVERALL: Mapping[str, float] = {"credibility": 0.4, "relevance": 0.3, "recency": 0.15, "corroboration": 0.15}
+VALIDATION_START = 0.5  # 001 gives steps without a start: from here all steps up together make 1
+CREDIBLE = 0.7  # authority from which another source's link or contradiction counts
+STEP = 0.5  # weight of the words of a step's title beside the question's
+EXAMINED = 60_000  # characters of a text that are read for relevance
+INSTITUTIONS = frozenset({"academic", "government", "standards"})
+# Neither brackets nor other than ASCII: a page could else write an address that `urlsplit` refuses to read.
+_LINK = re.compile(r"https?://[^\s<>\"'`()\[\]\x80-\U0010ffff]+")
+
+
+class _Validation(NamedTuple):
+    """What other sources say of one."""
+
+    cited: bool
+    checks_facts: bool
+    contradicted: bool
+
+
+def score_sources(
+    texts: Iterable[SourceText],
+    facts: Sequence[Said],
+    *,
+    query: str,
+    steps: Sequence[PlanStep] = (),
+    contradictions: Sequence[Contradiction] = (),
+    today: date,
+    rules: SourceRules | None = None,
+) -> list[SourceQuality]:
+    """Score every source once, in the order of first appearance.
+
+    Args:
+        texts: what was read; parts of one document are read as one.
+        facts: what the notes quote, with its sources.
+        query, steps: what relevance is measured against.
+        contradictions: those found between sources.
+        today: the day of the run.
+        rules: the user's own authorities.
+    """
+    merged = _merged(texts)
+    ratings = {text.source_id: rate(text, rules.scores if rules else None) for text in merged}
+    validations = _validations(merged, ratings, contradictions)
+    agreement = corroborate(merged, facts)
+    topic = topic_of(query)
+    qualities: list[SourceQuality] = []
+    for text, relevance in zip(merged, _relevance(query, steps, merged), strict=True):
+        rating, signals, shared = ratings[text.source_id], read_signals(text), agreement.get(text.source_id, [])
+        published = published_on(text, text.text, today)
+        scores = {
+            "credibility": _credibility(rating, signals, validations[text.source_id]),
+            "relevance": relevance,
+            "recency": recency(published, topic, today),
+            "corroboration": sum(1 - 0.5**others for others in shared) / (len(shared) or 1),
+        }
+        flags: dict[SourceFlag, bool] = {
+            "outdated": is_outdated(published, topic, today),
+            "single_source": bool(shared) and not any(shared),
+            "low_authority": rating.authority <= UNKNOWN_AUTHORITY,
+            "paywalled": signals.paywalled and text.kind == "web",
+            "possibly_machine_made": signals.machine_made and text.kind == "web",
+        }
+        qualities.append(
+            SourceQuality(
+                source_id=text.source_id,
+                type=rating.type,
+                **{name: round(score, 3) for name, score in scores.items()},
+                overall=round(sum(OVERALL[name] * score for name, score in scores.items()), 3),
+                published=published.isoformat() if published else "",
+                flags=[flag for flag, raised in flags.items() if raised],
+            )
+        )
+    return qualities
+
+
+def _merged(texts: Iterable[SourceText]) -> list[SourceText]:
+    """Return each source once, with all that was read of it."""
+    parts: dict[str, list[SourceText]] = {}
+    for text in texts:
+        parts.setdefault(text.source_id, []).append(text)
+    merged: list[SourceText] = []
+    for own in parts.values():
+        read = list(dict.fromkeys(text.text for text in own if text.full)) or [own[0].text]
+        published = next((text.published for text in own if text.published), "")
+        first = next((text for text in own if text.full), own[0])
+        merged.append(first.model_copy(update={"text": "\n\n".join(read), "published": published}))
+    return merged
+
+
+def _credibility(rating: Rating, signals: Signals, validation: _Validation) -> float:
+    """Return domain, author, content and external validation, weighed (001, section 9.2)."""
+    up = 0.3 * validation.cited + 0.2 * validation.checks_facts
+    external = VALIDATION_START + up - 0.3 * validation.contradicted
+    if rating.type == "document":  # the user chose it: neither its look nor its author counts
+        return DOCUMENT_AUTHORITY + VALIDATION * (external - VALIDATION_START)
+    author = author_authority(signals, rating.type in INSTITUTIONS)
+    return DOMAIN * rating.authority + AUTHOR * author + CONTENT * content_score(signals) + VALIDATION * external
+
+
+def _validations(
+    texts: Sequence[SourceText], ratings: Mapping[str, Rating], contradictions: Sequence[Contradiction]
+) -> dict[str, _Validation]:
+    """Return what credible sources of other sites say of each source, by links and by contradicting it."""
+    credible = [text for text in texts if ratings[text.source_id].authority >= CREDIBLE]
+    linked = [(site(text), {canonical_url(link) for link in _LINK.findall(text.text)}) for text in credible]
+    sides = {
+        source_id: {other for found in contradictions if source_id in found.source_ids for other in found.source_ids}
+        for source_id in ratings
+    }
+    trusted = {text.source_id: site(text) for text in credible}
+    return {
+        text.source_id: _Validation(
+            cited=any(canonical_url(text.url) in links for citing, links in linked if citing != site(text)),
+            checks_facts=ratings[text.source_id].checks_facts,
+            contradicted=any(trusted.get(other, site(text)) != site(text) for other in sides[text.source_id]),
+        )
+        for text in texts
+    }
+
+
+def _relevance(query: str, steps: Sequence[PlanStep], texts: Sequence[SourceText]) -> list[float]:
+    """Return how well the best passage of each text fits the question and the steps, beside the best of all: 0 to 1."""
+    weights = {term: STEP for step in steps for term in query_terms(step.title)}
+    weights |= dict.fromkeys(query_terms(query), 1.0)
+    scores = Reader(weights, [Passage(text.text[:EXAMINED], text.title) for text in texts]).scores
+    best = max(scores, default=0.0) or 1.0
+    return [min(1.0, max(0.0, score / best)) for score in scores]

@@ -1,0 +1,124 @@
+"""What a reader should know before trusting a report, the gravest first (001, section 9.5)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+
+from fathom.models import Source
+from fathom.models.claims import Claim, SourceFlag, SourceQuality, Standing, Verdict
+from fathom.quality.dates import parse_date
+from fathom.quality.hosts import host_of, site_of
+
+__all__ = ["MOST_WARNINGS", "report_warnings"]
+
+MOST_WARNINGS = 8
+EACH = 2  # sources named for one reason
+NAMED = 6  # claims named by number
+LOW = 0.45  # credibility below which a source is named
+TITLE_CHARS = 70
+FEW = 3  # claims from which resting on one site is worth a warning
+
+
+def report_warnings(
+    claims: Sequence[Claim], qualities: Sequence[SourceQuality], sources: Sequence[Source], today: date
+) -> list[str]:
+    """Return at most eight sentences in plain text on what a report's claims rest on.
+
+    Args:
+        claims: the report's, with verdict and standing.
+        qualities: of the sources, as far as they were scored.
+        sources: those that the report cites.
+        today: the day of the run.
+    """
+    scored = {quality.source_id: quality for quality in qualities}
+    uses = Counter(source_id for claim in claims for source_id in dict.fromkeys(claim.source_ids))
+    used = {source.source_id: source for source in sources if uses[source.source_id]}
+    ranked = sorted(used.values(), key=lambda source: -uses[source.source_id])
+    found = [
+        *_on_claims(claims),
+        *_on_credibility(ranked, scored, uses),
+        *_on_age(ranked, scored, uses, today),
+        *_flagged(ranked, scored, uses),
+        *_on_breadth(claims, used),
+    ]
+    return found[:MOST_WARNINGS]
+
+
+def _on_claims(claims: Sequence[Claim]) -> Iterator[str]:
+    reasons = [
+        ([c for c in claims if c.standing is Standing.contradicted], "is", "are", "contradicted by another source"),
+        ([c for c in claims if c.verdict is Verdict.unsupported], "is", "are", "not supported by the sources cited"),
+        ([c for c in claims if c.verdict is Verdict.weak], "has", "have", "only weak support in the sources cited"),
+        (
+            [c for c in claims if c.standing is Standing.single_source and c.verdict is not Verdict.unsupported],
+            "rests",
+            "rest",
+            "on a single source and could not be verified independently",
+        ),
+    ]
+    for those, one, many, what in reasons:
+        if those:
+            yield f"{_count(len(those), 'claim')} {one if len(those) == 1 else many} {what} ({_numbers(those)})."
+
+
+def _on_credibility(
+    ranked: Iterable[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int]
+) -> Iterator[str]:
+    low = [s for s in ranked if s.source_id in scored and scored[s.source_id].credibility < LOW]
+    for source in low[:EACH]:
+        credibility = scored[source.source_id].credibility
+        used = _count(uses[source.source_id], "claim")
+        yield f"{_named(source)}, used for {used}, has a credibility of {credibility:.2f}."
+    if len(low) > EACH:
+        more = len(low) - EACH
+        yield f"{_count(more, 'more source')} {'has' if more == 1 else 'have'} a credibility below {LOW}."
+
+
+def _on_age(
+    ranked: Iterable[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int], today: date
+) -> Iterator[str]:
+    old = [s for s in ranked if _has(scored, s, "outdated")]
+    for source in old[:EACH]:
+        published = parse_date(scored[source.source_id].published or source.published, today)
+        when = f"from {published.year}" if published else "over two years old"
+        yield f"What {_named(source)} says ({_count(uses[source.source_id], 'claim')}) is {when} and may be outdated."
+    if len(old) > EACH:
+        yield f"{_count(len(old) - EACH, 'more source')} may be outdated."
+
+
+def _flagged(ranked: Sequence[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int]) -> Iterator[str]:
+    reasons: dict[SourceFlag, str] = {
+        "possibly_machine_made": "may have been written by a machine",
+        "paywalled": "is behind a paywall: only a part of it was read",
+    }
+    for flag, reason in reasons.items():
+        those = [source for source in ranked if _has(scored, source, flag)]
+        for source in those[:1]:
+            others = f" (and {_count(len(those) - 1, 'more source')})" if len(those) > 1 else ""
+            yield f"{_named(source)}, used for {_count(uses[source.source_id], 'claim')}, {reason}{others}."
+
+
+def _on_breadth(claims: Sequence[Claim], used: Mapping[str, Source]) -> Iterator[str]:
+    sites = {site_of(host_of(source.url)) for source in used.values() if source.kind == "web"}
+    if len(claims) >= FEW and len(sites) == 1 and len(used) == sum(s.kind == "web" for s in used.values()):
+        yield f"All claims come from one site, {sites.pop()}."
+
+
+def _has(scored: Mapping[str, SourceQuality], source: Source, flag: SourceFlag) -> bool:
+    return source.source_id in scored and flag in scored[source.source_id].flags
+
+
+def _named(source: Source) -> str:
+    title = source.title if len(source.title) <= TITLE_CHARS else source.title[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
+    return f"“{title}”"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" + ("s" if number != 1 else "")
+
+
+def _numbers(claims: Sequence[Claim]) -> str:
+    shown = ", ".join(str(claim.number) for claim in claims[:NAMED])
+    return shown + (", …" if len(claims) > NAMED else "")

@@ -1,0 +1,175 @@
+"""Contradictions between sources: what is one, and what only looks like one."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fathom.quality import Said, find_contradictions
+from fathom.quality.figures import figures_of
+
+CONTRADICTIONS = [
+    # numbers
+    ("Lindholm employs 412 people.", "The company employs 398 people and runs five routes."),
+    ("The project will cost 118 million euros in all.", "The project will cost 121 million euros in all."),
+    ("The Norrholm bridge is 412 metres long.", "The Norrholm bridge is 0.5 km long."),
+    ("The Aurora carries 80 cars.", "The Aurora carries 90 cars and has a restaurant."),
+    ("The population of Norrholm is 12,400.", "The population of Norrholm is 15,900."),
+    ("The plant at Ostra generates 40 MW.", "The plant at Ostra generates 60 megawatts."),
+    ("The crossing takes 35 minutes.", "The crossing takes 50 minutes."),
+    ("The crossing to Ostra takes 30 to 35 minutes.", "The crossing to Ostra takes at least 50 minutes."),
+    ("About 400 cars fit on the ferry Aurora.", "Over 600 cars fit on the ferry Aurora."),
+    ("The system at Norrholm has three pumps.", "The system at Norrholm has 5 pumps."),
+    (
+        "The ferry Aurora carries 80 cars and 300 passengers on two decks.",
+        "The ferry Aurora carries 80 cars and 450 passengers on two decks.",
+    ),
+    # whoever says it
+    (
+        "According to the ministry, the tunnel cost $40 million.",
+        "According to the auditors, the tunnel cost $52 million.",
+    ),
+    # dates
+    ("The ferry Aurora entered service on 3 June 2023.", "The ferry Aurora entered service on 5 June 2023."),
+    ("Lindholm was founded in 1896 by two brothers.", "Lindholm was founded in 1898."),
+    ("In 1896, Lindholm was founded by two brothers.", "Lindholm was founded in 1898."),
+    ("The treaty of Norrholm was signed on 4 May 1921.", "The treaty of Norrholm was signed in June 1921."),
+    (
+        "The Lindholm line was opened by the king in 1911 and closed in 1970.",
+        "The Lindholm line was opened by the king in 1913 and closed in 1970.",
+    ),
+    ("Holm was born in Norrholm in 1931.", "Ada Holm (born 1934 in Vester) was a physicist."),
+    (
+        "Lindholm Energy was established in Vester in 2014.",
+        "Lindholm Energy, founded and established in 2012, sells heat.",
+    ),
+    # denial
+    ("The harbour of Norrholm is not open to private yachts.", "The harbour of Norrholm is open to private yachts."),
+    ("The Aurora cannot sail in winter storms.", "The Aurora can sail in winter storms."),
+    (
+        "Zelitin increases the risk of bleeding in older patients.",
+        "Zelitin decreases the risk of bleeding in older patients.",
+    ),
+]
+
+NEAR_MISSES = [
+    # rounding, approximation, ranges, bounds
+    ("The project will cost 118 million euros in all.", "The project will cost 118.4 million euros in all."),
+    ("The sensor has a resolution of 4.0 mm.", "The sensor has a resolution of 4.02 mm."),
+    ("The crossing takes 30 to 40 minutes.", "The crossing takes 35 minutes."),
+    ("The crossing takes 30 to 40 minutes.", "The crossing takes between 38 and 45 minutes."),
+    ("About 400 people live on Ostra.", "The island of Ostra has 420 people."),
+    ("More than 400 people live on the island of Ostra.", "Exactly 520 people live on the island of Ostra."),
+    ("The plant employs nearly 1,000 people.", "The plant employs 970 people."),
+    ("The system has 3 pumps.", "The system has three pumps."),
+    # other units
+    ("The Norrholm bridge is 35 miles long.", "The Norrholm bridge is 56 km long."),
+    ("The battery of the Aurora weighs 2,000 kg.", "The battery of the Aurora weighs 2 tonnes."),
+    ("The ship carries 80 cars.", "The ship carries 300 passengers."),
+    ("The tax on Ostra is 5 euros per day.", "The tax on Ostra is 40 euros per month."),
+    # another time
+    ("Fares rose by 4 percent in 2023.", "Fares rose by 6 percent in 2024."),
+    ("In 2019 Lindholm employed 412 people.", "In 2021 Lindholm employed 398 people."),
+    ("Lindholm employs 412 people.", "In 2019, Lindholm employed 398 people."),
+    ("The ferry Aurora entered service in June 2023.", "The ferry Aurora entered service on 5 June 2023."),
+    ("Lindholm was founded around 1896.", "Lindholm was founded in 1897."),
+    # another thing
+    ("The route to Norrholm takes 35 minutes.", "The route to Ostra takes 50 minutes."),
+    ("Lindholm was founded in 1896.", "Hansen was founded in 1898."),
+    ("The budget of the project is 96 million euros.", "The revenue of the ferry was 74 million euros."),
+    ("The board approved 450,000 euros.", "The board approved the ship for 96 million euros in March."),
+    (
+        "The northern terminal of the ferry handles 400 cars a day.",
+        "The southern terminal of the ferry handles 600 cars a day.",
+    ),
+    ("The median income on Ostra is 40,000 euros.", "The mean income on Ostra is 52,000 euros."),
+    ("Pelican 3.11 was released in October 2022.", "Pelican 3.12 was released in October 2023."),
+    ("The first ship was delivered in 2019.", "The second ship was delivered in 2021."),
+    ("The report was published in 2019.", "The report was published in 2021."),
+    ("Lindholm began building ships in 1950.", "Lindholm began building ferries in 1961."),
+    ("The ship was planned to cost 96 million euros.", "The ship cost 118 million euros."),
+    ("Sales of Lindholm rose by 40 million euros.", "Sales of Lindholm were 400 million euros."),
+    ("Lindholm reported a revenue of $4.2 billion in 2022.", "Lindholm reported a profit of $0.6 billion in 2022."),
+    ("Water boils at 100 °C at sea level.", "Water boils at 93 °C at 2,000 metres."),
+    ("Unemployment among women was 4.1 percent.", "Unemployment among men was 5.2 percent."),
+    ("Lindholm opened its Vester plant in 2015.", "Lindholm opened its Ostra plant in 2018."),
+    ("The bill was adopted by the Senate in March 2020.", "The bill was adopted by the House in January 2020."),
+    # no denial of the other
+    ("Not only ferries are allowed to enter the harbour.", "Ferries are allowed to enter the harbour."),
+    ("Zelitin increases the production of insulin.", "Insulin decreases the production of zelitin."),
+    ("Zelitin does not increase the risk of stroke.", "Zelitin reduces the risk of stroke."),
+    ("If ice blocks the harbour, ferries do not sail.", "Ferries sail where ice blocks the harbour."),
+    ("Is the harbour open to yachts?", "The harbour is not open to yachts."),
+    ("The team won the World Cup in three Fall Classics.", "The team won the World Cup in three Spring Classics."),
+]
+
+
+def between(a: str, b: str, titles: tuple[str, str] = ("", "")) -> bool:
+    return bool(find_contradictions([Said(a, ("S00000a",), titles[0]), Said(b, ("S00000b",), titles[1])]))
+
+
+@pytest.mark.parametrize(("a", "b"), CONTRADICTIONS)
+def test_what_cannot_both_hold_is_found(a: str, b: str) -> None:
+    assert between(a, b)
+    assert between(b, a)
+
+
+@pytest.mark.parametrize(("a", "b"), NEAR_MISSES)
+def test_what_can_both_hold_is_left_alone(a: str, b: str) -> None:
+    assert not between(a, b)
+    assert not between(b, a)
+
+
+def test_whose_population_it_is_stands_in_the_title() -> None:
+    """Sentences that name nothing are compared where the titles say that they are about the same."""
+    a, b = "The population was 6,138 at the last census.", "The population was 9,304 at the last census."
+    assert not between(a, b, ("Norrholm, Vester", "Ostra island"))
+    assert between(a, b, ("Norrholm, Vester", "A visit to Norrholm"))
+
+
+def test_a_series_of_figures_is_no_contradiction() -> None:
+    said = [Said(f"The population was {n:,} at the last census.", (f"S00000{n % 10}",)) for n in (612, 943, 1374, 2915)]
+    assert find_contradictions(said) == []
+
+
+def test_a_source_does_not_contradict_itself_and_all_who_agree_are_named() -> None:
+    a, b, c = "The Aurora carries 80 cars.", "The Aurora carries 90 cars.", "The ferry Aurora carries 90 cars."
+    assert find_contradictions([Said(f"{a} {b}", ("S00000a",))]) == []
+    (found,) = find_contradictions([Said(a, ("S00000a",)), Said(b, ("S00000b",)), Said(c, ("S00000c",))])
+    assert (found.claim_a, found.claim_b) == (a, b)
+    assert found.source_ids == ["S00000a", "S00000b", "S00000c"]
+
+
+def test_two_thousand_sentences_are_compared_quickly() -> None:
+    """Also where all are alike: nothing is compared with everything."""
+    alike = [
+        Said(f"The ferry Nr{i} of the Lindholm line carries {i % 97 + 20} cars.", (f"S{i:06x}",)) for i in range(1000)
+    ]
+    words = [f"w{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}ord" for i in range(676)]
+    various = [
+        Said(
+            f"The {words[i % 676]} {words[i * 7 % 676]} of {words[i * 3 % 676].title()} holds {i} boxes.",
+            (f"T{i:06x}",),
+        )
+        for i in range(1000)
+    ]
+    started = time.process_time()
+    find_contradictions([*alike, *various])
+    assert time.process_time() - started < 1.5  # on a loaded machine; 0.5 s on a quiet one
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+@settings(max_examples=100, deadline=None)
+def test_any_text_is_read_and_nothing_contradicts_itself(a: str, b: str) -> None:
+    find_contradictions([Said(a, ("S00000a",)), Said(b, ("S00000b",))])
+    assert find_contradictions([Said(a, ("S00000a",)), Said(a, ("S00000b",))]) == []
+
+
+@given(st.integers(min_value=1, max_value=10**7), st.sampled_from(["cars", "km", "euros", "%", "million people"]))
+@settings(max_examples=50, deadline=None)
+def test_a_figure_lies_within_what_rounding_leaves_open(number: int, unit: str) -> None:
+    (figure,) = figures_of(f"The Aurora holds {number:,} {unit}.")
+    size = {"km": 1000.0, "million people": 1e6}.get(unit, 1.0)
+    assert figure.low <= number * size <= figure.high
+    assert figure.high - figure.low <= 0.1 * number * size + 1e-9

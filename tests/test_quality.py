@@ -1,0 +1,451 @@
+"""How good sources are: domains, dates, signs in the text, corroboration, the overall score, rules and warnings."""
+
+import math
+import time
+import tomllib
+from datetime import date, timedelta
+from importlib.resources import files
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from fathom.models import Contradiction, PlanStep, Source, SourceText
+from fathom.models.claims import Claim, SourceQuality, SourceType, Standing, Verdict
+from fathom.quality import (
+    Said,
+    SourceRules,
+    Topic,
+    admitted,
+    good_enough,
+    parse_date,
+    published_on,
+    rate,
+    reading_bonus,
+    report_warnings,
+    score_sources,
+    topic_of,
+)
+from fathom.quality.hosts import domain_of, host_of, site_of
+from fathom.quality.recency import DECAY, recency
+from fathom.quality.signals import read_signals
+
+TODAY = date(2025, 3, 10)
+FERRY = "The ferry Aurora of the Lindholm line carries 80 cars between Norrholm and Ostra every day."
+
+
+def web(url: str, text: str = FERRY, number: int = 1, **fields: object) -> SourceText:
+    known = {"source_id": f"S{number:06x}", "url": url, "title": "The ferry Aurora", "kind": "web", "text": text}
+    return SourceText.model_validate(known | fields)
+
+
+def document(text: str = FERRY, number: int = 1) -> SourceText:
+    return SourceText(source_id=f"S{number:06x}", url=f"docs:{number}", title="Minutes", kind="document", text=text)
+
+
+def score(
+    *texts: SourceText, query: str = "ferry Aurora", facts: list[Said] | None = None, **more: object
+) -> list[SourceQuality]:
+    return score_sources(texts, facts or [], query=query, today=TODAY, **more)  # type: ignore[arg-type]  # passed on
+
+
+# -- domains --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "type_", "authority"),
+    [
+        ("https://www.nasa.gov/x", "government", 1.0),
+        ("https://statistik.gv.at/x", "government", 1.0),
+        ("https://data.gov.uk/x", "government", 1.0),
+        ("https://ec.europa.eu/x", "government", 1.0),
+        ("https://cs.mit.edu/x", "academic", 1.0),
+        ("https://www.ox.ac.uk/x", "academic", 1.0),
+        ("https://WWW.Nature.COM/articles/1", "academic", 0.9),
+        ("https://arxiv.org/abs/1", "academic", 0.8),
+        ("https://www.bbc.co.uk/news", "news", 0.9),
+        ("https://de.wikipedia.org/wiki/F", "encyclopedia", 0.8),
+        ("https://docs.python.org/3/", "documentation", 0.8),
+        ("https://docs.norrholm.example/", "documentation", 0.6),
+        ("https://spectrum.ieee.org/x", "news", 0.7),
+        ("https://standards.ieee.org/x", "standards", 1.0),
+        ("https://someone.medium.com/x", "blog", 0.5),
+        ("https://someone.github.io/x", "blog", 0.3),
+        ("https://stackoverflow.com/q/1", "forum", 0.4),
+        ("https://infowars.com/x", "news", 0.1),
+        ("https://norrholm.example/x", "unknown", 0.3),
+        ("https://notnature.com/x", "unknown", 0.3),
+        ("https://nature.com.evil.example/x", "unknown", 0.3),
+        ("https://[broken/", "unknown", 0.3),
+    ],
+)
+def test_a_domain_says_type_and_authority(url: str, type_: str, authority: float) -> None:
+    rated = rate(web(url))
+    assert (rated.type, rated.authority) == (type_, authority)
+
+
+def test_the_list_says_of_each_domain_one_thing() -> None:
+    data = tomllib.loads(files("fathom.quality").joinpath("domains.toml").read_text(encoding="utf-8"))
+    domains = [domain for group in data["group"] for domain in group["domains"].split()]
+    assert len(domains) == len(set(domains)) > 500
+    assert [domain for domain in domains if domain_of(domain) != domain] == []
+    assert {group["type"] for group in data["group"]} <= set(get_args(SourceType))
+
+
+def test_a_document_is_the_users_own_and_knows_no_domain_rule() -> None:
+    rules = SourceRules(allow=["gov"], block=["norrholm.example"], min_quality=1)
+    own = document().model_copy(update={"url": "https://norrholm.example/minutes.pdf"})
+    (quality,) = score(own)
+    assert (quality.type, quality.credibility, quality.flags) == ("document", 0.75, [])
+    assert admitted(own, rules)
+    assert good_enough(quality, rules)
+
+
+def test_rules_are_by_domain_with_subdomains_in_any_spelling() -> None:
+    rules = SourceRules(allow=[".gov", "https://Norrholm.example/news"], block=["*.blog.norrholm.example"])
+    allowed = {
+        "https://nasa.gov/": True,
+        "http://WWW.norrholm.EXAMPLE:8080/x": True,
+        "https://news.norrholm.example/": True,
+        "https://blog.norrholm.example/": False,
+        "https://a.blog.norrholm.example/": False,
+        "https://notnorrholm.example/": False,
+        "https://norrholm.example.org/": False,
+        "https://nasa.gov@ostra.example/": False,
+    }
+    assert {url: admitted(web(url), rules) for url in allowed} == allowed
+    assert admitted(web("https://bücher.example/"), SourceRules(allow=["xn--bcher-kva.example"]))
+    assert admitted(web("https://any.example/"), SourceRules())
+    for wrong in ("", " ", "not a domain"):
+        with pytest.raises(ValidationError, match="is not a domain"):
+            SourceRules(block=[wrong])
+
+
+def test_authority_decides_between_pages_that_fit_alike_and_preference_before_it() -> None:
+    rules = SourceRules(prefer=["ostra.example"], scores={"trusted.example": 1.0, "old.trusted.example": 0.0})
+    urls = ["https://ostra.example", "https://a.trusted.example", "https://x.example", "https://old.trusted.example"]
+    bonus = [reading_bonus(web(url), rules) for url in urls]
+    assert bonus == sorted(bonus, reverse=True)
+    assert bonus[1] == reading_bonus(web("https://nasa.gov"), rules) > bonus[2] > bonus[3]
+    assert max(bonus) - min(bonus) < 0.5  # a page beside the point stays behind
+
+
+@pytest.mark.parametrize(
+    ("host", "site"),
+    [
+        ("a.b.example.co.uk", "example.co.uk"),
+        ("x.example.org", "example.org"),
+        ("one.substack.com", "one.substack.com"),
+        ("nasa.gov", "nasa.gov"),
+        ("co.uk", "co.uk"),
+    ],
+)
+def test_a_site_is_what_one_party_publishes(host: str, site: str) -> None:
+    assert site_of(host) == site
+
+
+@given(st.text(max_size=80))
+@settings(max_examples=100, deadline=None)
+def test_any_address_has_a_rating(url: str) -> None:
+    assert 0 <= rate(web(url)).authority <= 1
+    assert host_of(f"https://{url}") == host_of(f"HTTPS://{url}")
+
+
+# -- dates ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.dates(min_value=date(1970, 1, 2), max_value=TODAY))
+@settings(max_examples=60, deadline=None)
+def test_a_date_is_read_however_it_is_written(day: date) -> None:
+    for written in (
+        day.isoformat(),
+        f"{day.isoformat()}T23:10:00Z",
+        f"{day:%a, %d %b %Y} 10:00:00 GMT",
+        f"{day:%d} {day:%B} {day.year}",
+        f"{day:%b} {day.day}, {day.year}",
+        f"{day.day}.{day.month}.{day.year}",
+        f"{day.month}/{day.day}/{day.year}",
+        f"{day.year}/{day.month}/{day.day}",
+    ):
+        assert parse_date(written, TODAY) == day, written
+    assert parse_date(f"{(TODAY - day).days} days ago", TODAY) == day
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("March 2024", date(2024, 3, 15)),
+        ("2024-03", date(2024, 3, 15)),
+        ("2024", date(2024, 7, 1)),
+        ("2025", TODAY),  # no later than today
+        ("25/3/2024", date(2024, 3, 25)),
+        ("1709640000", date(2024, 3, 5)),
+        ("1709640000000", date(2024, 3, 5)),
+        ("yesterday", date(2025, 3, 9)),
+        ("3 weeks ago", date(2025, 2, 17)),
+        ("1st of nothing", None),
+        ("2025-06-01", None),  # in the future
+        ("31 February 2024", date(2024, 2, 15)),  # what can be made of it
+        ("99999999999999999999 days ago", None),
+        ("", None),
+    ],
+)
+def test_dates_of_vendors(text: str, found: date | None) -> None:
+    assert parse_date(text, TODAY) == found
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=100, deadline=None)
+def test_no_text_breaks_the_reading_of_dates(text: str) -> None:
+    assert (parse_date(text, TODAY) or TODAY) <= TODAY + timedelta(days=1)
+
+
+def test_a_page_without_a_vendors_date_has_it_in_its_address_or_its_first_lines() -> None:
+    dated = web("https://x.example/2021/05/17/ferry", "Published: 3 June 2022. The ferry sails.")
+    assert published_on(dated.model_copy(update={"published": "2023-01-02"}), dated.text, TODAY) == date(2023, 1, 2)
+    assert published_on(dated, dated.text, TODAY) == date(2021, 5, 17)
+    plain = web("https://x.example/ferry", dated.text)
+    assert published_on(plain, plain.text, TODAY) == date(2022, 6, 3)
+    assert published_on(plain, "The ferry sailed in 1998.", TODAY) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "topic"),
+    [
+        ("What is the latest news about the election in Norrholm?", Topic.current_events),
+        ("How does the Kubernetes scheduler work?", Topic.technology),
+        ("How did Lindholm's revenue and market share develop?", Topic.business),
+        ("Does vitamin D prevent influenza?", Topic.science),
+        ("Why did the medieval empire fall?", Topic.history),
+        ("Norrholm harbour in 1844", Topic.history),
+        ("Where is Norrholm?", Topic.reference),
+    ],
+)
+def test_the_topic_is_guessed_from_words(query: str, topic: Topic) -> None:
+    assert topic_of(query) is topic
+
+
+@pytest.mark.parametrize("topic", Topic)
+def test_recency_halves_at_the_topics_half_life(topic: Topic) -> None:
+    half = math.log(2) / DECAY[topic]
+    assert recency(TODAY - timedelta(days=round(half)), topic, TODAY) == pytest.approx(0.5, abs=0.02)
+    assert recency(TODAY, topic, TODAY) == 1
+    assert recency(None, topic, TODAY) == 0.5
+
+
+# -- signs ----------------------------------------------------------------------------------------------------------
+
+PLAIN = "The harbour of Norrholm lies in the north of the island. " * 2
+STUDY = (
+    "By Dr. Ada Holm, University of Ostra\n\nAccording to the port authority, 412 ships called in 2023 [1]. However, "
+    "critics say that 15 % of them were empty (Berg et al., 2022). The survey by the union found 300 [2].\n\n"
+    "# References\n\n[1] Port"
+)
+
+
+def test_what_a_text_shows_of_itself() -> None:
+    study = read_signals(web("https://x.example", STUDY))
+    assert (
+        study.expert
+        and study.affiliation
+        and study.byline
+        and study.references
+        and study.sourced_data
+        and study.balanced
+    )
+    assert not (study.sensational or study.unsourced or study.paywalled or study.machine_made)
+    plain = read_signals(web("https://x.example", PLAIN))
+    assert plain.unsourced and not any(plain._replace(unsourced=False))
+    assert not any(read_signals(web("https://x.example", PLAIN, full=False)))
+
+
+@pytest.mark.parametrize(
+    ("text", "flag"),
+    [
+        ("The ferry was sold. Subscribe to continue reading this story.", "paywalled"),
+        ("As an AI language model, I have no opinion on ferries.", "possibly_machine_made"),
+        (
+            "".join(f"The ferry of line {i % 5} sails to the northern harbour every day. " for i in range(30)),
+            "possibly_machine_made",
+        ),
+    ],
+)
+def test_flags_of_a_page(text: str, flag: str) -> None:
+    (quality,) = score(web("https://nasa.gov/x", text))
+    assert quality.flags == [flag]
+    assert score(document(text))[0].flags == []
+
+
+def test_an_article_on_chatbots_that_quotes_one_is_not_made_by_one() -> None:
+    assert (
+        score(web("https://nasa.gov/x", "Many answers open with “As an AI language model”, Holm says."))[0].flags == []
+    )
+
+
+@pytest.mark.parametrize(
+    "run", ["A", "1", "Aa ", "1,", "By A", "https://", "[", "doi: 10.", "! ", "subscribe ", "\n\n# "]
+)
+def test_no_text_makes_the_reading_slow(run: str) -> None:
+    started = time.process_time()
+    score(web("https://x.example/a", run * (60_000 // len(run))), facts=[Said(run * 300, ("S000001",))])
+    assert time.process_time() - started < 3
+
+
+# -- the score ------------------------------------------------------------------------------------------------------
+
+
+def test_credibility_is_the_matrix_of_the_design() -> None:
+    """Domain 40 %, author 20 %, content 20 %, validation 20 %; each starts where all its steps up make 1."""
+    plain, study = score(web("https://x.example/a", PLAIN, 1), web("https://x.example/b", STUDY, 2))
+    assert plain.credibility == pytest.approx(0.4 * 0.3 + 0.2 * 0.4 + 0.2 * (0.5 - 0.1) + 0.2 * 0.5)
+    assert study.credibility == pytest.approx(0.4 * 0.3 + 0.2 * 1.0 + 0.2 * 1.0 + 0.2 * 0.5)
+    (government,) = score(web("https://nasa.gov/a", PLAIN))
+    assert government.credibility == pytest.approx(0.4 + 0.2 * (0.4 + 0.2) + 0.2 * 0.4 + 0.2 * 0.5)
+
+
+def test_credible_sources_validate_by_links_and_contradict() -> None:
+    page, other = web("https://x.example/a", PLAIN, 1), web("https://y.example/b", PLAIN + "Ferries too.", 2)
+    linking = web(
+        "https://nasa.gov/c",
+        "See [the page](https://x.example/a?utm_source=n), https://[broken, https://a℀.example.",
+        3,
+    )
+    linked, alone, _ = score(page, other, linking)
+    assert linked.credibility == pytest.approx(alone.credibility + 0.2 * 0.3)
+    against = [Contradiction(claim_a="80 cars", claim_b="90 cars", source_ids=["S000002", "S000003"])]
+    _, contradicted, credible = score(page, other, linking, contradictions=against)
+    assert contradicted.credibility == pytest.approx(alone.credibility - 0.2 * 0.3)
+    assert credible.credibility == score(page, other, linking)[2].credibility  # nobody credible stands against it
+    (checker,) = score(web("https://snopes.com/a", PLAIN))
+    (paper,) = score(web("https://reuters.com/a", PLAIN))
+    assert checker.credibility == pytest.approx(paper.credibility + 0.2 * 0.2)
+
+
+def test_a_fact_counts_by_the_independent_sources_that_have_it() -> None:
+    said = "The Aurora carries 80 cars and 300 passengers from Norrholm to Ostra."
+    texts = [
+        web("https://one.example/a", f"{said} It is red.", 1),
+        web(
+            "https://two.example/b",
+            "From Norrholm to Ostra, 80 cars and 300 passengers fit on the Aurora, which carries mail.",
+            2,
+        ),
+        web("https://news.two.example/c", f"Our reporter says: {said} She sails daily.", 3),  # the same site
+        web("https://three.example/d", said.replace("80", "90"), 4),  # another number
+        web("https://four.example/e", "The harbour of Norrholm was dredged in the spring of last year by Hansen.", 5),
+    ]
+    facts = [Said(said, ("S000001",)), Said("The harbour of Norrholm was dredged by Hansen.", ("S000005",))]
+    one, two, *_, four = score(*texts, facts=facts)
+    assert one.corroboration == 0.5  # one independent party
+    assert two.corroboration == 0  # the notes quote nothing of it
+    assert "single_source" not in one.flags + two.flags
+    assert four.corroboration == 0
+    assert "single_source" in four.flags
+
+
+def test_a_copied_text_corroborates_nothing() -> None:
+    text = " ".join(f"The Aurora called at harbour number {n} of Ostra on day {n}." for n in range(1, 9))
+    copies = [web(f"https://{name}.example/a", text, n) for n, name in enumerate(("one", "two"), start=1)]
+    fact = Said("The Aurora called at harbour number 3 of Ostra on day 3.", ("S000001",))
+    assert score(*copies, facts=[fact])[0].corroboration == 0
+
+
+def test_relevance_is_to_the_question_first_and_to_the_steps_too() -> None:
+    step = PlanStep(step_id=1, title="History of the Norrholm lighthouse", description="d")
+    ferry = web("https://x.example/a", FERRY, 1)
+    lighthouse = web("https://x.example/b", "The lighthouse of Norrholm has a long history.", 2, title="Lighthouse")
+    beside = web("https://x.example/c", "Bananas are yellow.", 3, title="Fruit")
+    scores = [quality.relevance for quality in score(ferry, lighthouse, beside, steps=[step])]
+    assert scores[0] == 1
+    assert 0 < scores[1] < 1
+    assert scores[2] == 0
+
+
+def test_old_pages_are_outdated_where_the_topic_moves_fast() -> None:
+    old, new = (web(f"https://x.example/{n}", FERRY, n, published=str(2018 + 3 * n)) for n in (1, 2))
+    technology = score(old, new, query="ferry software framework")
+    assert [quality.published for quality in technology] == ["2021-07-01", "2024-07-01"]
+    assert ["outdated" in quality.flags for quality in technology] == [True, False]
+    assert technology[0].recency < technology[1].recency
+    assert "outdated" not in score(old, new, query="history of the ferry")[0].flags
+
+
+def test_parts_of_one_source_are_scored_as_one() -> None:
+    first, second = web("https://x.example/a", PLAIN), web("https://x.example/a", STUDY, published="2024-05-06")
+    (quality,) = score(first, second)
+    assert quality.credibility == pytest.approx(0.62)
+    assert quality.published == "2024-05-06"
+    assert score() == []
+
+
+# -- warnings -------------------------------------------------------------------------------------------------------
+
+
+def claim(
+    number: int, *source_ids: str, verdict: Verdict = Verdict.supported, standing: Standing = Standing.verified
+) -> Claim:
+    return Claim(
+        number=number,
+        section=0,
+        sentence="S.",
+        source_ids=list(source_ids),
+        verdict=verdict,
+        score=1,
+        standing=standing,
+    )
+
+
+def quality(number: int, credibility: float = 0.8, **fields: object) -> SourceQuality:
+    scores = dict.fromkeys(("relevance", "recency", "corroboration", "overall"), 0.5)
+    known = {"source_id": f"S{number:06x}", "type": "news", "credibility": credibility, **scores}
+    return SourceQuality.model_validate(known | fields)
+
+
+def source(number: int, title: str) -> Source:
+    return Source(source_id=f"S{number:06x}", url=f"https://s{number}.example/", title=title, kind="web")
+
+
+def test_warnings_name_what_a_report_rests_on_the_gravest_first() -> None:
+    sources = [source(1, "Ferry times"), source(2, "Old news"), source(3, "Gazette"), source(4, "Never cited")]
+    qualities = [
+        quality(1, 0.4),
+        quality(2, published="2019-07-01", flags=["outdated"]),
+        quality(3, flags=["paywalled", "possibly_machine_made"]),
+        quality(4, 0.1),
+    ]
+    claims = [
+        claim(1, "S000001", standing=Standing.contradicted),
+        claim(2, "S000001", "S000002", standing=Standing.single_source),
+        claim(3, "S000001", standing=Standing.single_source),
+        claim(4, "S000003", verdict=Verdict.unsupported, standing=Standing.unverified),
+        claim(5, "S000002", verdict=Verdict.weak),
+    ]
+    assert report_warnings(claims, qualities, sources, TODAY) == [
+        "1 claim is contradicted by another source (1).",
+        "1 claim is not supported by the sources cited (4).",
+        "1 claim has only weak support in the sources cited (5).",
+        "2 claims rest on a single source and could not be verified independently (2, 3).",
+        "“Ferry times”, used for 3 claims, has a credibility of 0.40.",
+        "What “Old news” says (2 claims) is from 2019 and may be outdated.",
+        "“Gazette”, used for 1 claim, may have been written by a machine.",
+        "“Gazette”, used for 1 claim, is behind a paywall: only a part of it was read.",
+    ]
+
+
+def test_warnings_stay_few_and_a_sound_report_has_none() -> None:
+    sources = [
+        source(n, "A title that is far too long to be repeated in a warning, so it is cut " * 2) for n in range(1, 9)
+    ]
+    many = [claim(n, f"S{n:06x}", standing=Standing.single_source) for n in range(1, 9)]
+    warnings = report_warnings(many, [quality(n, 0.2) for n in range(1, 9)], sources, TODAY)
+    assert warnings[0].endswith("(1, 2, 3, 4, 5, 6, …).")
+    assert warnings[-1] == "6 more sources have a credibility below 0.45."
+    assert len(warnings) == 4
+    assert max(map(len, warnings)) < 150
+    sound = [claim(n, f"S{n:06x}") for n in range(1, 5)]
+    assert report_warnings(sound, [quality(n) for n in range(1, 5)], sources, TODAY) == []
+    assert report_warnings([], [], [], TODAY) == []
+    one_site = [claim(n, "S000001") for n in range(1, 5)]
+    assert report_warnings(one_site, [quality(1)], sources, TODAY) == ["All claims come from one site, s1.example."]
