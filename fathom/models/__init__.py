@@ -5,6 +5,7 @@ Plain data, no behaviour beyond what a noun can say of itself. What a model (LLM
 """
 
 from fathom.models.base import Model
+from fathom.models.claims import Claim, Judgement, Quote, SourceFlag, SourceQuality, SourceType, Standing, Verdict
 from fathom.models.evidence import (
     Call,
     Document,
@@ -20,28 +21,49 @@ from fathom.models.evidence import (
     Usage,
 )
 from fathom.models.plan import Contradiction, Gap, Plan, PlanStep, Priority, Reflection, StepStatus
-from fathom.models.run import Ending, Metrics, Report, ReportSection, RunManifest, RunResult, StepCoverage
+from fathom.models.run import (
+    Account,
+    AuditHead,
+    Ending,
+    Metrics,
+    Phase,
+    Report,
+    ReportSection,
+    RunManifest,
+    RunResult,
+    StepCoverage,
+)
 
 __all__ = [
+    "Account",
+    "AuditHead",
     "Call",
+    "Claim",
     "Contradiction",
     "Document",
     "Ending",
     "Gap",
+    "Judgement",
     "Metrics",
     "Model",
     "Note",
     "NoteMessage",
+    "Phase",
     "Plan",
     "PlanStep",
     "Priority",
+    "Quote",
     "Reflection",
     "Report",
     "ReportSection",
     "RunManifest",
     "RunResult",
     "Source",
+    "SourceFlag",
+    "SourceQuality",
     "SourceText",
+    "SourceType",
+    "Standing",
     "StepCoverage",
     "StepOutcome",
     "StepStatus",
@@ -50,4 +72,5 @@ __all__ = [
     "ToolOutput",
     "ToolResult",
     "Usage",
+    "Verdict",
 ]

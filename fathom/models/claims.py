@@ -67,6 +67,8 @@ class Claim(Model):
     quotes: list[Quote] = []
     complaints: list[str] = []
     standing: Standing = Standing.unverified
+    corroborating: list[Quote] = []  # of sources that carry it by themselves, one each
+    contradicting: list[Quote] = []  # of sources that say the same with another number or date, or deny it
     judgement: Judgement | None = None
 
 
@@ -98,4 +100,5 @@ class SourceQuality(Model):
     recency: Share
     corroboration: Share
     overall: Share
+    published: str = ""  # ISO 8601 date, where one was found
     flags: list[SourceFlag] = []

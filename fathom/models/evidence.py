@@ -69,10 +69,16 @@ class ToolCall(Model):
 
 
 class ToolFailure(Model):
-    """Why a tool call gave nothing: shown in the coverage table, never evidence."""
+    """Why a tool call, or a part of it, gave nothing: shown in the coverage table, never evidence."""
 
     code: str
     message: str
+    replaced_by: str = ""  # the vendor that made it good; the run lacks nothing then
+
+    @property
+    def line(self) -> str:
+        """The failure as a reader sees it."""
+        return f"{self.code} {self.message}" + (f" {self.replaced_by} took over." if self.replaced_by else "")
 
 
 class ToolOutput(Model):
@@ -81,6 +87,8 @@ class ToolOutput(Model):
     results: list[SourceText]
     failures: list[ToolFailure] = []  # parts of the call that failed while others succeeded
     structured: bool = True
+    cached: bool = False  # nobody was asked: all of it was kept from an earlier call
+    retrieved: str = ""  # ISO 8601, UTC: since when the oldest part was kept; empty when nothing was
 
 
 class ToolResult(Model):
@@ -93,6 +101,8 @@ class ToolResult(Model):
     raw_tokens: int = 0
     sources: list[Source] = []
     failures: list[ToolFailure] = []
+    retrieved: str = ""  # when the tool returned, ISO 8601, UTC
+    cached: bool = False
 
     @property
     def found(self) -> bool:
@@ -132,12 +142,13 @@ class Note(Model):
 
 
 class Usage(Model):
-    """What model calls took. `cost_usd` is None when a model without a known price was called."""
+    """What model calls took. `cost_usd` is None when a model without a known price was called; `seconds` of waiting."""
 
     llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = 0.0
+    seconds: float = 0.0
     fallbacks: list[str] = []  # roles that the extractive backend had to answer for, and why
 
     def __add__(self, other: Usage) -> Usage:
@@ -147,6 +158,7 @@ class Usage(Model):
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cost_usd=(self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            seconds=round(self.seconds + other.seconds, 3),
             fallbacks=[*self.fallbacks, *other.fallbacks],
         )
 
@@ -160,9 +172,10 @@ class Call(Model):
 
 
 class StepOutcome(Model):
-    """What researching one step brought."""
+    """What researching one step brought. `cut`: the budget ended it before its time."""
 
     step_id: str | int
     notes: list[Note]  # the useful ones
     calls: list[Call]
-    usage: Usage
+    usage: dict[str, Usage]  # by role
+    cut: bool = False

@@ -5,10 +5,22 @@ from __future__ import annotations
 from enum import StrEnum
 
 from fathom.models.base import Model
+from fathom.models.claims import Claim, SourceQuality
 from fathom.models.evidence import Source, ToolFailure
 from fathom.models.plan import Contradiction, StepStatus
 
-__all__ = ["Ending", "Metrics", "Report", "ReportSection", "RunManifest", "RunResult", "StepCoverage"]
+__all__ = [
+    "Account",
+    "AuditHead",
+    "Ending",
+    "Metrics",
+    "Phase",
+    "Report",
+    "ReportSection",
+    "RunManifest",
+    "RunResult",
+    "StepCoverage",
+]
 
 
 class ReportSection(Model):
@@ -41,6 +53,11 @@ class Report(Model):
     open_questions: list[str] = []
     contradictions: list[Contradiction] = []
     coverage: list[StepCoverage] = []
+    claims: list[Claim] = []  # the sentences of the sections, checked
+    qualities: list[SourceQuality] = []
+    warnings: list[str] = []  # what a reader must know before relying on it
+    limitations: list[str] = []  # what the research could not do, and what was not checked
+    next_steps: list[str] = []  # queries that could fill the gaps
 
 
 class Ending(StrEnum):
@@ -57,6 +74,25 @@ class Ending(StrEnum):
         return {"complete": 0, "degraded": 0, "insufficient_evidence": 3, "failed": 1}[self.value]
 
 
+class Phase(Model):
+    """What one phase of the run took, such as planning; `cost_usd` is None where a price is unknown."""
+
+    name: str
+    calls: int
+    seconds: float
+    cost_usd: float | None
+    tokens: int = 0  # sent and received
+
+
+class Account(Model):
+    """What the budget counts: failed attempts too, and those without figures at their worst."""
+
+    usd: float
+    tokens: int
+    calls: int
+    seconds: float  # of work, over all attempts at the run
+
+
 class Metrics(Model):
     """Counts of a whole run. Tokens of raw and context are estimates of `fathom.text.tokens`."""
 
@@ -70,6 +106,9 @@ class Metrics(Model):
     completion_tokens: int
     cost_usd: float | None
     seconds: float
+    phases: list[Phase] = []  # by role
+    steps: list[Phase] = []  # by step
+    account: Account | None = None
 
 
 class RunManifest(Model):
@@ -86,6 +125,13 @@ class RunManifest(Model):
     versions: dict[str, str]
 
 
+class AuditHead(Model):
+    """The end of a run's audit log: how many events it has, and the hash of the last one (SHA-256, hex)."""
+
+    events: int
+    hash: str
+
+
 class RunResult(Model):
     """What a run returns: the object that `--json` prints."""
 
@@ -98,3 +144,4 @@ class RunResult(Model):
     sources: list[Source]
     metrics: Metrics
     reason: str = ""  # why the run is not `complete`
+    audit_head: AuditHead | None = None

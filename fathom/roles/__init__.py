@@ -3,6 +3,7 @@
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
 from fathom.roles.compressor import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.critic import CRITIC, ReflectAnswer, ReflectRequest
+from fathom.roles.judge import JUDGE, JudgeAnswer, JudgeRequest
 from fathom.roles.planner import PLANNER, PlanAnswer, PlanRequest
 from fathom.roles.reporter import (
     ANSWER,
@@ -19,6 +20,7 @@ __all__ = [
     "ANSWER",
     "COMPRESSOR",
     "CRITIC",
+    "JUDGE",
     "OUTLINE",
     "PLANNER",
     "RESEARCHER",
@@ -29,6 +31,8 @@ __all__ = [
     "Complaint",
     "CompressAnswer",
     "CompressRequest",
+    "JudgeAnswer",
+    "JudgeRequest",
     "OutlineAnswer",
     "OutlineRequest",
     "PlanAnswer",
@@ -43,5 +47,5 @@ __all__ = [
     "Text",
 ]
 
-SPECS = {spec.name: spec for spec in (PLANNER, RESEARCHER, COMPRESSOR, CRITIC, OUTLINE, SECTION, ANSWER)}
+SPECS = {spec.name: spec for spec in (PLANNER, RESEARCHER, COMPRESSOR, CRITIC, OUTLINE, SECTION, ANSWER, JUDGE)}
 """Every role by name; a role's name is also its prompt's."""

@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from fathom.citations import cited_ids, with_known_ids
+from fathom.model_settings import Role
 from fathom.models import SourceText
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec
-from fathom.settings import Role
 from fathom.text import count_words, split_sentences
 
 __all__ = ["COMPRESSOR", "CompressAnswer", "CompressRequest"]

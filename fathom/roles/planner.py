@@ -8,10 +8,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from fathom.model_settings import Role
 from fathom.models import Document, Plan, PlanStep, Priority
 from fathom.names import slug
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec
-from fathom.settings import Role
 
 __all__ = ["PLANNER", "PlanAnswer", "PlanRequest", "PlannedStep", "plan_complaints"]
 

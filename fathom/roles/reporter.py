@@ -7,13 +7,14 @@ from typing import Annotated
 from pydantic import Field
 
 from fathom.citations import cited_ids, with_known_ids, without_citations
-from fathom.models import Note, Plan
+from fathom.model_settings import Role
+from fathom.models import Contradiction, Note, Plan, SourceText
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
-from fathom.settings import Role
 
 __all__ = [
     "ANSWER",
     "ANSWER_CHARS",
+    "MAX_SECTIONS",
     "OUTLINE",
     "SECTION",
     "AnswerRequest",
@@ -21,6 +22,7 @@ __all__ = [
     "OutlineRequest",
     "OutlinedSection",
     "SectionRequest",
+    "UnsupportedSentence",
 ]
 
 MAX_SECTIONS = 10
@@ -35,6 +37,9 @@ class OutlineRequest(Request):
     plan: Plan
     notes: list[Note]
     open_questions: list[str] = []
+    contradictions: list[Contradiction] = []
+    authority: dict[str, float] = {}  # overall quality of the sources by id, 0 to 1
+    words: int | None = None  # that the report should have, about
 
 
 class OutlinedSection(Answer):
@@ -57,6 +62,14 @@ class OutlineAnswer(Answer):
     ]
 
 
+class UnsupportedSentence(Request):
+    """A sentence that the sources it cites do not carry, and what they say instead."""
+
+    sentence: str
+    why: list[str]
+    evidence: list[str]  # the closest words of the sources, with their ids
+
+
 class SectionRequest(Request):
     """One section of the outline, with the notes it draws on."""
 
@@ -67,7 +80,11 @@ class SectionRequest(Request):
     section: OutlinedSection
     position: int  # index of the section in `headings`
     notes: list[Note]
-    written: list[str]  # the earlier sections, as Markdown with source ids
+    written: list[str]  # the sections already written, as Markdown with source ids
+    passages: list[SourceText] = []  # of the notes' sources, read again for this section
+    words: int | None = None  # that the section should have, about
+    draft: str = ""  # what was written before, when it is to be mended
+    unsupported: list[UnsupportedSentence] = []  # of the draft
 
 
 class AnswerRequest(Request):

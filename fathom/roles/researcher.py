@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from fathom.model_settings import Role
 from fathom.models import Note, PlanStep, ToolCall
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec
-from fathom.settings import Role
 
 __all__ = ["RESEARCHER", "ResearchAnswer", "ResearchRequest", "ToolCallAnswer"]
 

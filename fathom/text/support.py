@@ -14,7 +14,7 @@ from fathom.text.sentences import split_sentences
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms, terms
 
-__all__ = ["support"]
+__all__ = ["claim_weights", "support"]
 
 PASSAGE_TERMS = 150  # in a longer stretch of text any claim finds its words by chance
 NUMBER, NAME = 1.5, 1.3  # weights of a claim's numbers and names, which nothing else can say; other words have 1
@@ -32,7 +32,7 @@ def support(claim: str, references: Sequence[str]) -> float:
     Of each reference counts the passage of about 150 terms that covers most. Numbers and names weigh more than other
     words, function words nothing. A twentieth of the score is for pairs of neighbours in the claim.
     """
-    weights = _weights(claim)
+    weights = claim_weights(claim)
     if not weights:
         return 0.0
     covered: dict[str, float] = {}
@@ -48,7 +48,8 @@ def support(claim: str, references: Sequence[str]) -> float:
     return min(1.0, (1 - PAIRS) * share + PAIRS * together)
 
 
-def _weights(claim: str) -> dict[str, float]:
+def claim_weights(claim: str) -> dict[str, float]:
+    """Return what a claim says, as terms: how much each of them counts."""
     names = {t for name in _NAME.findall(claim) if name.lower() not in STOP_WORDS for t in terms(name)}
     return {t: NUMBER if t[0].isdigit() else NAME if t in names else 1.0 for t in query_terms(claim)}
 

@@ -1,0 +1,71 @@
+"""What verdicts the check of claims gives where the truth is known: `python -m benchmarks.verdicts EVAL_DATA`.
+
+Of `verify/*.jsonl` it reads `claim`, `sentences` of one abstract and `label`: SUPPORT, CONTRADICT or NOT_ENOUGH_INFO;
+of `reports/*.jsonl` articles, whose sentences it changes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from pathlib import Path
+
+from benchmarks.altered import altered
+from benchmarks.metrics import auc
+from fathom.evidence.checking import Check, check, check_texts
+from fathom.evidence.locating import texts_of
+from fathom.evidence.searching import Search
+from fathom.models import SourceText
+from fathom.models.claims import Verdict
+
+__all__ = ["main"]
+
+LABELS = ("SUPPORT", "NOT_ENOUGH_INFO", "CONTRADICT")
+
+
+def main() -> None:
+    """Print how many claims of each kind get which verdict, and how well the scores tell the labels apart."""
+    folder = Path(sys.argv[1])
+    for path in sorted((folder / "verify").glob("*.jsonl")):
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        if all("sentences" in line for line in lines):
+            _labelled(path.stem, lines)
+    for path in sorted((folder / "reports").glob("*.jsonl")):
+        _table(path.stem, {name: _check_all(pairs) for name, pairs in altered(path).items()})
+
+
+def _labelled(name: str, lines: Iterable[Mapping[str, object]]) -> None:
+    checks: dict[str, list[Check]] = {label: [] for label in LABELS}
+    for line in lines:
+        sentences = line["sentences"]
+        assert isinstance(sentences, list)
+        source = SourceText(source_id="S0", url="", title="", kind="web", text=" ".join(sentences))
+        checks[str(line["label"])].append(check_texts(str(line["claim"]), texts_of([source])))
+    _table(name, checks)
+    scores = {label: [found.score for found in checks[label]] for label in LABELS}
+    for label in LABELS[1:]:
+        print(f"SUPPORT against {label}, area under the curve: {auc(scores['SUPPORT'], scores[label]):.3f}\n")
+
+
+def _check_all(pairs: Iterable[tuple[SourceText, str]]) -> list[Check]:
+    found: list[Check] = []
+    for _, group in groupby(pairs, key=lambda pair: pair[0].source_id):
+        own = list(group)
+        search = Search(texts_of([own[0][0]]), [claim for _, claim in own])
+        found += [check(claim, search) for _, claim in own]
+    return found
+
+
+def _table(name: str, checks: Mapping[str, list[Check]]) -> None:
+    print(f"| {name} | claims | supported | weak | unsupported |\n|---|--:|--:|--:|--:|")
+    for label, found in checks.items():
+        counts = Counter(check.verdict for check in found)
+        print(f"| {label} | {len(found)} | " + " | ".join(f"{counts[verdict]}" for verdict in Verdict) + " |")
+    print()
+
+
+if __name__ == "__main__":
+    main()

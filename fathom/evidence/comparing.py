@@ -1,0 +1,197 @@
+"""What a claim says that a passage does not, or says otherwise: the complaints of a check.
+
+Numbers, dates and names must be in the passage, however they are written. They are what readers take from a report and
+what a comparison of words is surest about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from fathom.evidence.facts import Date, Facts, Name, Number, facts_of
+from fathom.evidence.opposites import denied_first, denied_terms, opposed
+from fathom.text.terms import language_of, query_terms, terms
+
+__all__ = ["Objection", "Passage", "agreeing", "objections"]
+
+STEM = 5  # letters of a name that Germany and German, Austria and Austrian share at least
+ENDING = 3
+
+
+class Objection(NamedTuple):
+    """A complaint. `grave`: the claim is not supported; else it is weak at most."""
+
+    text: str
+    grave: bool
+
+
+class Passage(NamedTuple):
+    """What is to carry a claim.
+
+    Attributes:
+        quote: its words.
+        best: the sentence of them that comes nearest to the claim.
+        near: what stands just before it, and the title: a name that the quote refers to may be there.
+        source: the whole text.
+    """
+
+    quote: str
+    best: str
+    near: str
+    source: str
+
+
+def objections(claim: str, passages: Sequence[Passage]) -> list[Objection]:
+    """Return what speaks against a claim that some passages, the best first, are to carry together."""
+    own, quoted = facts_of(claim), _joined(facts_of(passage.quote) for passage in passages)
+    found = [*_numbers(own, quoted), *_dates(own, quoted), *_names(claim, own, passages)]
+    found += _denials(claim, passages[0].best)
+    if pair := opposed(claim, passages[0].best):
+        quoted_word = f"“{pair[1]}”" if pair[1] else "nothing of the kind"
+        found.append(Objection(f"the claim says “{pair[0]}”, the quote {quoted_word}", grave=False))
+    return list(dict.fromkeys(found))
+
+
+def agreeing(claim: str, quotes: Sequence[str]) -> list[str]:
+    """Return the numbers and dates of a claim that some quotes have too, as the claim writes them."""
+    own, quoted = facts_of(claim), _joined(map(facts_of, quotes))
+    numbers = [n.text for n in own.numbers if any(n.agrees(other) for other in quoted.numbers)]
+    return [*numbers, *(date.text for date in own.dates if _dated(date, quoted.dates))]
+
+
+def _joined(parts: Iterable[Facts]) -> Facts:
+    listed = list(parts)
+    return Facts(
+        tuple(number for facts in listed for number in facts.numbers),
+        tuple(date for facts in listed for date in facts.dates),
+        tuple(name for facts in listed for name in facts.names),
+    )
+
+
+def _numbers(own: Facts, quoted: Facts) -> Iterator[Objection]:
+    for number in own.numbers:
+        if any(number.agrees(other) for other in quoted.numbers) or _is_year_of(number, quoted.dates):
+            continue
+        units = [other.text for other in quoted.numbers if number.values & other.values]
+        others = [other.text for other in quoted.numbers if number.kind and other.kind == number.kind]
+        if units:
+            yield Objection(f"{number.text} is {units[0]} in the source", grave=True)
+        else:
+            instead = f"; it says {others[0]}" if others else ""
+            # A number word may be the writer's own counting: "three reasons".
+            yield Objection(
+                f"the number {number.text} is not in the quote{instead}", not number.spelled or bool(others)
+            )
+
+
+def _is_year_of(number: Number, dates: Sequence[Date]) -> bool:
+    return number.unit in ("", "decade") and any(date.year in number.values for date in dates)
+
+
+def _dates(own: Facts, quoted: Facts) -> Iterator[Objection]:
+    for date in own.dates:
+        bare = not date.month and any(date.year in number.values and not number.unit for number in quoted.numbers)
+        if not bare and not _dated(date, quoted.dates):
+            instead = f"; it says {quoted.dates[0].text}" if len(quoted.dates) == 1 else ""
+            yield Objection(f"the date {date.text} is not in the quote{instead}", grave=True)
+
+
+def _dated(date: Date, dates: Sequence[Date]) -> bool:
+    """Whether a date is among some, or its parts are in two of them: "in May of that year"."""
+    return any(date.within(other) for other in dates) or (
+        bool(date.year and date.month)
+        and any(date._replace(year=0).within(other) and not other.year for other in dates)
+        and any(other.year == date.year for other in dates)
+    )
+
+
+def _names(claim: str, own: Facts, passages: Sequence[Passage]) -> Iterator[Objection]:
+    quote = " ".join(passage.quote for passage in passages)
+    there = _words(" ".join(passage.near for passage in passages)) | _words(quote)
+    nouns_have_capitals = language_of([claim, quote]) == "german"
+    for name in own.names:
+        if nouns_have_capitals and len(name.words) == 1 and name.words[0][1:].islower():
+            continue
+        missing = [word for word in name.words if not _named(word, there)]
+        if not missing or any(_abbreviated(name, text) for p in passages for text in (p.quote, p.near)):
+            continue
+        text, exchanged = " ".join(missing), _exchanged(claim, passages[0].best, name)
+        if _may_be_a_word(name) and not exchanged and not any(_is_name(text, p.source) for p in passages):
+            continue
+        around = frozenset().union(*(_words(passage.source) for passage in passages))
+        if all(_named(word, around) for word in missing) and not exchanged:
+            yield Objection(f"{text} is named elsewhere in the source, not near the quote", grave=False)
+        else:
+            yield Objection(f"the name {text} is not in the {'quote' if exchanged else 'source'}", grave=True)
+
+
+def _is_name(word: str, source: str) -> bool:
+    """Whether a source has a word with its capital inside a sentence."""
+    return bool(re.search(rf"(?<=[a-z,;] ){re.escape(word)}\b", source))
+
+
+def _exchanged(claim: str, best: str, name: Name) -> bool:
+    """Whether a sentence begins with another word and says the rest of the claim, all or nearly all of it."""
+    own, its = query_terms(claim), terms(best)
+    others = set(own) - set(terms(" ".join(name.words)))
+    opening = facts_of(best).names[:1]
+    other = bool(opening) and opening[0].opening and not set(terms(opening[0].words[0])) & set(own)
+    return other and len(others) > 1 and len(others - set(its)) <= len(others) // 4
+
+
+def _may_be_a_word(name: Name) -> bool:
+    """Whether a name is one word at the beginning of a sentence, where any word has a capital."""
+    return name.opening and len(name.words) == 1 and name.words[0][1:].islower()
+
+
+@lru_cache(maxsize=128)  # of a source that many claims cite
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text.replace(".", "").casefold())) | set(re.findall(r"\w+", text.casefold()))
+
+
+def _named(word: str, words: frozenset[str]) -> bool:
+    """Whether a word of a name is among some, also as its adjective or plural; of HIV-positive only HIV is a name."""
+    parts = [part for part in re.findall(r"\w+", word.replace(".", "")) if not part.islower() and len(part) > 1]
+    return all(_akin(part.casefold(), words) for part in parts)
+
+
+def _akin(part: str, words: frozenset[str]) -> bool:
+    if part in words or (part.endswith("s") and part[:-1] in words):
+        return True
+    return any(_derived(*sorted((part, word), key=len)) for word in words if word[:STEM] == part[:STEM])
+
+
+def _derived(short: str, long: str) -> bool:
+    """Whether a name has another ending: German of Germany, Austrian of Austria."""
+    if len(short) < STEM or len(long) - len(short) > ENDING:
+        return False
+    return long.startswith(short) or (len(short) > STEM and short[-1] in "aeiouy" and long.startswith(short[:-1]))
+
+
+def _abbreviated(name: Name, text: str) -> bool:
+    """Whether a text has the initials for a name of several words, or the words for initials."""
+    if len(name.words) > 1:
+        initials = "".join(word[0] for word in name.words)
+        return bool(re.search(rf"\b{re.escape(initials)}\b", text.replace(".", "")))
+    word = name.words[0].replace(".", "")
+    if not (word.isupper() and 2 <= len(word) <= 6 and word.isalpha()):
+        return False
+    between = r"\w*(?:\W+(?:of|for|the|and|de|der|und))*\W+"
+    return bool(re.search(r"\b" + between.join(word) + r"\w+", text))
+
+
+def _denials(claim: str, sentence: str) -> Iterator[Objection]:
+    denied, denying = denied_terms(claim), denied_terms(sentence)
+    said, quoted = set(query_terms(claim)), set(terms(sentence))
+    if denied and denying:  # more than a comparison of words can tell, unless all else is the same
+        own, its = denied_first(claim), denied_first(sentence)
+        found = [word for term, word in {**own, **its}.items() if (term in own) != (term in its)]
+        if found and said <= quoted:
+            yield Objection(f"only one of claim and quote denies: {found[0]}", grave=False)
+    elif denied:
+        yield Objection(f"the claim denies, the quote does not: {next(iter(denied.values()))}", grave=False)
+    elif found := [word for term, word in denying.items() if term in said]:
+        yield Objection(f"the quote denies what the claim says: {found[0]}", grave=False)

@@ -1,0 +1,93 @@
+"""Notes keep to their sources: a bullet stays only if its words are in the text it cites, or nearly.
+
+What a model adds of its own while it compresses never enters the context.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fathom.citations import cited_ids, without_citations
+from fathom.evidence.checking import check
+from fathom.evidence.locating import texts_of
+from fathom.evidence.searching import Search
+from fathom.models import Note, SourceText
+from fathom.models.claims import Verdict
+
+__all__ = ["PARAPHRASE", "Grounded", "ground"]
+
+PARAPHRASE = "(paraphrase)"
+_WORD = re.compile(r"\w+(?:[.,]\d+)*|[%$€£]|(?<![\w])-(?=\d)")
+_ELLIPSIS = re.compile(r"\s*[\[(]?(?:…|\.\.\.)[\])]?\s*")
+
+
+class Grounded(NamedTuple):
+    """A note that keeps to its sources, and the bullets that did not."""
+
+    note: Note
+    dropped: list[str]
+
+
+def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
+    """Return a note with only those bullets whose words are in the given texts, word for word and in order.
+
+    Case, white space, quotation marks and other punctuation do not count, and an ellipsis stands for anything. A bullet
+    whose words are in another text than the one it cites gets that one's id. One that its sources support in other
+    words is kept and marked as a paraphrase; any other is dropped.
+    """
+    read = [(text.source_id, _words(text.text)) for text in texts]
+    search: Search | None = None
+    kept: list[str] = []
+    dropped: list[str] = []
+    for bullet in note.extraction:
+        holders = [source_id for source_id, words in read if _holds(words, _fragments(bullet))]
+        if holders:
+            kept.append(_cited(bullet, holders))
+            continue
+        search = search or Search(texts_of(texts), map(without_citations, note.extraction))
+        marked = _as_paraphrase(bullet, search)
+        (kept if marked else dropped).append(marked or bullet)
+    return Grounded(note.model_copy(update={"extraction": kept}), dropped)
+
+
+def _fragments(bullet: str) -> list[str]:
+    words = (_words(part) for part in _ELLIPSIS.split(without_citations(bullet)))
+    return [part for part in words if part.strip()]
+
+
+def _words(text: str) -> str:
+    """Return the words of a text, each between spaces."""
+    return f" {' '.join(_WORD.findall(unicodedata.normalize('NFKC', text).casefold()))} "
+
+
+def _holds(words: str, fragments: Sequence[str]) -> bool:
+    """Whether a text has some fragments, in their order."""
+    position = 0
+    for fragment in fragments:
+        found = words.find(fragment, position)
+        if found < 0:
+            return False
+        position = found + len(fragment) - 1  # the space between two words is of both
+    return bool(fragments)
+
+
+def _cited(bullet: str, holders: Sequence[str]) -> str:
+    """Return a bullet that cites those of its sources that hold it, or else the first text that does."""
+    ids = cited_ids(bullet)
+    right = [source_id for source_id in ids if source_id in holders] or list(holders[:1])
+    if ids == right:
+        return bullet
+    return f"{without_citations(bullet).rstrip()} {''.join(f'[{source_id}]' for source_id in right)}"
+
+
+def _as_paraphrase(bullet: str, search: Search) -> str:
+    """Return a bullet with the mark of a paraphrase; empty if its sources do not support it."""
+    text, ids = without_citations(bullet).rstrip(), cited_ids(bullet)
+    checked = check(text, search, ids)
+    if checked.verdict is not Verdict.supported:
+        return ""
+    own = dict.fromkeys(window.text.source.source_id for window in checked.passages)
+    return f"{text} {PARAPHRASE} {''.join(f'[{source_id}]' for source_id in own)}"

@@ -1,0 +1,132 @@
+"""Where a stored text lies in its file, to the byte: through JSON's escapes, so that a quote can be read back alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fathom.errors import StoreError
+from fathom.models import Source, SourceText, ToolOutput, ToolResult
+from fathom.models.claims import Quote
+
+__all__ = ["StoredText", "locate", "read_quote", "stored_texts", "texts_of"]
+
+_KEY = b'\n   "text": '  # no JSON string holds a line break, so this can only be the key of a result's text
+
+
+@dataclass(frozen=True, eq=False)
+class StoredText:
+    """A text that a tool read, and where it lies.
+
+    Attributes:
+        source: where the text comes from.
+        text: the whole of it.
+        artifact_file: the file that holds it; empty for a text that is not stored.
+        sha256: of that file.
+        retrieved: when the tool returned it, ISO 8601, UTC.
+        first_byte: offset of its first character in the file.
+    """
+
+    source: Source
+    text: str
+    artifact_file: str = ""
+    sha256: str = ""
+    retrieved: str = ""
+    first_byte: int = 0
+
+    def quote(self, start: int, end: int) -> Quote:
+        """Return the bytes that hold the characters from `start` to `end`."""
+        first = self.first_byte + self._size(0, start)
+        return Quote(
+            source_id=self.source.source_id,
+            artifact_file=self.artifact_file,
+            start=first,
+            end=first + self._size(start, end),
+            sha256=self.sha256,
+            text=self.text[start:end],
+            retrieved=self.retrieved,
+        )
+
+    def _size(self, start: int, end: int) -> int:
+        part = self.text[start:end]
+        return len(_escaped(part) if self.artifact_file.endswith(".json") else part.encode())
+
+
+def locate(name: str, data: bytes, sources: Sequence[Source] = ()) -> list[tuple[SourceText, int]]:
+    """Return the texts of an artifact, each with the byte offset of its first character.
+
+    Args:
+        name: its file name; `.json` is a tool output, anything else is one plain text.
+        data: its bytes.
+        sources: of a plain text, which cannot carry them.
+
+    Raises:
+        StoreError: the file is no tool output as Fathom writes it.
+    """
+    try:
+        if not name.endswith(".json"):
+            text = data.decode()
+            return [(SourceText(**source.model_dump(), text=text), 0) for source in sources]
+        results = ToolOutput.model_validate_json(data).results
+    except ValueError as error:
+        raise StoreError(f"{name} is damaged: {error}.", next_step="restore the file, or run again") from error
+    found: list[tuple[SourceText, int]] = []
+    position = 0
+    for result in results:
+        key = data.find(_KEY, position)
+        first = key + len(_KEY) + 1
+        escaped = _escaped(result.text)
+        position = first + len(escaped)
+        if key < 0 or data[first - 1 : position + 1] != b'"' + escaped + b'"':
+            raise StoreError(f"{name} is damaged: it is not laid out as it was written.", next_step="run again")
+        found.append((result, first))
+    return found
+
+
+def stored_texts(files: Mapping[str, bytes], results: Iterable[ToolResult]) -> list[StoredText]:
+    """Return every text of a run once, with its place in the files; what cannot be read is left out.
+
+    Where a run searched or read its own artifacts again, the first reading stands for the text.
+    """
+    ordered = sorted(results, key=lambda result: result.call.tool.startswith("artifact_"))
+    found: dict[tuple[str, str], StoredText] = {}
+    for result in ordered:
+        if result.artifact_file not in files:
+            continue
+        try:
+            located = locate(result.artifact_file, files[result.artifact_file], result.sources)
+        except StoreError:
+            continue  # verification names it by its hash
+        for text, first in located:
+            found.setdefault(
+                (text.source_id, text.text),
+                StoredText(
+                    source=text.source(),
+                    text=text.text,
+                    artifact_file=result.artifact_file,
+                    sha256=result.sha256,
+                    retrieved=result.retrieved,
+                    first_byte=first,
+                ),
+            )
+    return list(found.values())
+
+
+def texts_of(texts: Iterable[SourceText]) -> list[StoredText]:
+    """Return texts that are at hand, without a place in a file."""
+    return [StoredText(text.source(), text.text) for text in texts]
+
+
+def read_quote(quote: Quote, data: bytes) -> str:
+    """Return what a reader sees of a quote's bytes.
+
+    Raises:
+        ValueError: the offsets hold no text.
+    """
+    text = data[quote.start : quote.end].decode()
+    return str(json.loads(f'"{text}"')) if quote.artifact_file.endswith(".json") else text
+
+
+def _escaped(text: str) -> bytes:
+    return json.dumps(text, ensure_ascii=False)[1:-1].encode()

@@ -1,0 +1,229 @@
+"""`provenance.json`: how a report came about, so that every sentence of it can be followed back and checked again.
+
+`docs/evidence.md` documents the fields. The record holds the hash of every other file of the run and one of its own
+content, and is laid out in one way only: whoever changes a byte anywhere is found out, unless he writes the whole
+record anew. It is no signature.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from pydantic import ValidationError
+
+from fathom.errors import StoreError
+from fathom.evidence.locating import StoredText, stored_texts
+from fathom.models import Call, Model, Plan, Report, RunManifest, Source, ToolCall, ToolFailure, ToolResult
+from fathom.models.claims import Claim, SourceQuality
+from fathom.store import json_bytes
+
+__all__ = [
+    "PROVENANCE",
+    "CallRecord",
+    "Provenance",
+    "RoundRecord",
+    "SourceRecord",
+    "TextRecord",
+    "build",
+    "digest_of",
+    "read",
+    "results_of",
+    "sources_of",
+    "to_bytes",
+]
+
+PROVENANCE = "provenance.json"
+VERSION = 1
+_KEPT = {"source_id", "url", "title", "kind", "published"}
+
+
+class RoundRecord(Model):
+    """One round of research: its steps, and how far the critic found the evidence to go, 1 to 10; 0 without one."""
+
+    number: int
+    step_ids: list[str]
+    sufficiency: int = 0
+
+
+class CallRecord(Model):
+    """One tool call, and the artifact that holds all it returned; none where it failed."""
+
+    number: int  # in the run, from 1
+    step_id: str
+    tool: str
+    input: str
+    artifact_file: str
+    sha256: str
+    bytes: int
+    retrieved: str  # ISO 8601, UTC
+    useful: bool  # a note was made of it
+    source_ids: list[str]
+    failures: list[ToolFailure] = []
+
+
+class TextRecord(Model):
+    """A text of a source: the artifact that holds it, its length in characters, and its own SHA-256."""
+
+    artifact_file: str
+    characters: int
+    sha256: str
+
+
+class SourceRecord(Model):
+    """A source that was retrieved, and everything that was read of it."""
+
+    source_id: str
+    url: str
+    title: str
+    kind: Literal["web", "document"]
+    published: str
+    texts: list[TextRecord]
+    quality: SourceQuality | None = None
+
+
+class Provenance(Model):
+    """The record of a run. `sha256` is of this record without that field, as `to_bytes` lays it out."""
+
+    version: int = VERSION
+    run: RunManifest  # query, start, settings without secrets, models, hashes of the prompts, versions
+    plan: Plan
+    rounds: list[RoundRecord]
+    calls: list[CallRecord]
+    sources: list[SourceRecord]
+    claims: list[Claim]
+    files: dict[str, str]  # every other file of the run by name, with its SHA-256
+    sha256: str = ""
+
+    @property
+    def credibility(self) -> dict[str, float]:
+        """Of each source that was judged."""
+        return {source.source_id: source.quality.credibility for source in self.sources if source.quality}
+
+
+def build(
+    *,
+    manifest: RunManifest,
+    plan: Plan,
+    rounds: Sequence[RoundRecord],
+    calls: Mapping[str, Sequence[Call]],
+    report: Report,
+    files: Mapping[str, bytes],
+) -> Provenance:
+    """Return the record of a run.
+
+    Args:
+        manifest: what `run.json` holds.
+        plan: with the statuses the steps ended in.
+        rounds: of research, in order.
+        calls: by step id, in the order of the plan.
+        report: with its claims and the qualities of its sources.
+        files: every file of the run but the record itself, by name.
+    """
+    texts = stored_texts(files, (call.result for made in calls.values() for call in made))
+    record = Provenance(
+        run=manifest,
+        plan=plan,
+        rounds=list(rounds),
+        calls=_calls(calls),
+        sources=sources_of(texts, {quality.source_id: quality for quality in report.qualities}),
+        claims=report.claims,
+        files={name: digest_of(data) for name, data in sorted(files.items()) if name != PROVENANCE},
+    )
+    return record.model_copy(update={"sha256": _own_digest(record)})
+
+
+def to_bytes(record: Provenance) -> bytes:
+    """Return the record as the file has it."""
+    return json_bytes(record)
+
+
+def read(data: bytes) -> tuple[Provenance, list[str]]:
+    """Return a record from its bytes, and what is wrong with them.
+
+    Raises:
+        StoreError: they hold no record.
+    """
+    try:
+        record = Provenance.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise StoreError(f"{PROVENANCE} is damaged: {place} {first['msg']}.", next_step="restore the file") from error
+    problems = []
+    if record.sha256 != _own_digest(record):
+        problems.append(f"{PROVENANCE}: its content is not what its own hash says")
+    elif data != to_bytes(record):
+        problems.append(f"{PROVENANCE}: its bytes were changed")
+    return record, problems
+
+
+def results_of(record: Provenance) -> list[ToolResult]:
+    """Return the recorded calls as the results they were, as far as reading their artifacts needs."""
+    sources = {source.source_id: _source(source) for source in record.sources}
+    return [
+        ToolResult(
+            call=ToolCall(tool=call.tool, input=call.input),
+            artifact_file=call.artifact_file,
+            sha256=call.sha256,
+            retrieved=call.retrieved,
+            sources=[sources[source_id] for source_id in call.source_ids if source_id in sources],
+        )
+        for call in record.calls
+    ]
+
+
+def sources_of(texts: Iterable[StoredText], qualities: Mapping[str, SourceQuality]) -> list[SourceRecord]:
+    """Return the manifest of the sources of some texts, in their order."""
+    by_id: dict[str, list[StoredText]] = {}
+    for text in texts:
+        by_id.setdefault(text.source.source_id, []).append(text)
+    return [
+        SourceRecord(
+            **own[0].source.model_dump(include=_KEPT),
+            texts=[
+                TextRecord(
+                    artifact_file=text.artifact_file,
+                    characters=len(text.text),
+                    sha256=digest_of(text.text.encode()),
+                )
+                for text in own
+            ],
+            quality=qualities.get(source_id),
+        )
+        for source_id, own in by_id.items()
+    ]
+
+
+def digest_of(data: bytes) -> str:
+    """Return the SHA-256 of some bytes, in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _own_digest(record: Provenance) -> str:
+    return digest_of(to_bytes(record.model_copy(update={"sha256": ""})))
+
+
+def _calls(calls: Mapping[str, Sequence[Call]]) -> list[CallRecord]:
+    made = [(step_id, call) for step_id, of_step in calls.items() for call in of_step]
+    return [
+        CallRecord(
+            number=number,
+            step_id=step_id,
+            tool=call.result.call.tool,
+            input=call.result.call.input,
+            artifact_file=call.result.artifact_file,
+            sha256=call.result.sha256,
+            bytes=call.result.raw_bytes,
+            retrieved=call.result.retrieved,
+            useful=call.useful,
+            source_ids=list(dict.fromkeys(source.source_id for source in call.result.sources)),
+            failures=call.result.failures,
+        )
+        for number, (step_id, call) in enumerate(made, 1)
+    ]
+
+
+def _source(record: SourceRecord) -> Source:
+    return Source.model_validate(record.model_dump(include=_KEPT))

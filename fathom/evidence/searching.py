@@ -1,0 +1,172 @@
+"""The passages of many texts that come nearest to a claim, quickly.
+
+The words of all claims are known beforehand, so a text is read once and only the sentences with those words are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import cached_property
+from heapq import nlargest
+from typing import NamedTuple
+
+from fathom.evidence.locating import StoredText
+from fathom.text.sentences import Sentence, split_sentences
+from fathom.text.support import claim_weights
+from fathom.text.terms import is_cjk, terms
+
+__all__ = ["Search", "Window"]
+
+LEAST = 0.25  # share of a claim that a passage must hold to be on the same thing at all
+NEIGHBOURS = 2  # sentences that a passage may take in beside its best one
+WORTH = 0.08  # share of the claim that a neighbour must add
+MOST_CHARS = 1_200  # of a passage
+BEGINNING = 2  # letters that a word and its stem have in common
+NOTHING: frozenset[str] = frozenset()
+_BLANKS = str.maketrans(dict.fromkeys('\n\t\r!"#&()*/:;<=>?@[\\]^_`{|}~“”„«»…–—', " "))
+
+
+class Window(NamedTuple):
+    """A passage of one to three sentences, and the best of them."""
+
+    text: StoredText
+    start: int
+    end: int
+    best: Sentence
+
+    @property
+    def words(self) -> str:
+        """What the passage says."""
+        return self.text.text[self.start : self.end]
+
+
+class Search:
+    """Texts, read for the terms of some claims."""
+
+    def __init__(self, texts: Iterable[StoredText], claims: Iterable[str]) -> None:
+        vocabulary = _Vocabulary(frozenset(term for claim in claims for term in claim_weights(claim)))
+        self._read = [_ReadText(text, vocabulary) for text in texts]
+
+    def windows(
+        self, claim: str, source_ids: Iterable[str] | None = None, *, least: float = LEAST, most: int = 3
+    ) -> list[Window]:
+        """Return the passages of each text that hold most of a claim, best first.
+
+        Args:
+            claim: one sentence, of those the search was made for.
+            source_ids: look in these sources only.
+            least: share of the claim's weight that the best sentence must hold.
+            most: passages of a text.
+        """
+        weights = claim_weights(claim)
+        total = sum(weights.values())
+        chosen = None if source_ids is None else set(source_ids)
+        found: list[tuple[float, Window]] = []
+        for read in self._read if weights else ():
+            if chosen is None or read.text.source.source_id in chosen:
+                best = read.best(weights, least * total, most)
+                found += [(weight, read.window(number, weights, total)) for weight, number in best]
+        return [window for _, window in sorted(found, key=lambda pair: -pair[0])]
+
+
+class _Vocabulary:
+    """Which words hold terms that are wanted; each is looked at once, in however many texts it stands."""
+
+    def __init__(self, wanted: frozenset[str]) -> None:
+        self._wanted = wanted
+        self._beginnings = {term[:BEGINNING] for term in wanted}
+        self._seen: set[str] = set()
+        self._holding: dict[str, frozenset[str]] = {}
+
+    def holding(self, words: Set[str]) -> Mapping[str, frozenset[str]]:
+        """Return those of some words that hold wanted terms, with these."""
+        for word in words - self._seen:
+            # A stem begins as its word does, unless accents are folded.
+            possible = word[:BEGINNING] in self._beginnings or not (word.isascii() and word.isalpha())
+            if possible and (found := self._wanted.intersection(terms(word))):
+                self._holding[word] = found
+        self._seen |= words
+        return {word: self._holding[word] for word in self._holding.keys() & words}
+
+
+class _ReadText:
+    """A text with its sentences and the wanted terms that they hold; read when it is first needed."""
+
+    def __init__(self, text: StoredText, vocabulary: _Vocabulary) -> None:
+        self.text = text
+        self._vocabulary = vocabulary
+
+    @cached_property
+    def _sentences(self) -> list[Sentence]:
+        return [s for s in split_sentences(self.text.text) if s.kind not in ("heading", "rule")]
+
+    @cached_property
+    def _spaced(self) -> str:
+        return _spaced(self.text.text)
+
+    @cached_property
+    def _known(self) -> Mapping[str, frozenset[str]]:
+        """The words of the text that hold wanted terms, with these."""
+        return self._vocabulary.holding(set(self._spaced.split()))
+
+    @cached_property
+    def _terms(self) -> frozenset[str]:
+        return frozenset().union(*self._known.values())
+
+    @cached_property
+    def _held(self) -> Sequence[frozenset[str]]:
+        """Of each sentence, the wanted terms."""
+        known, spaced = self._known, self._spaced
+        if any(is_cjk(term) for term in self._terms):  # a run of such writing is cut elsewhere in a sentence
+            return [self._terms.intersection(terms(sentence.text)) for sentence in self._sentences]
+        found = (known.keys() & spaced[s.start : s.end].split() for s in self._sentences)
+        return [frozenset().union(*(known[word] for word in words)) if words else NOTHING for words in found]
+
+    @cached_property
+    def _holders(self) -> Mapping[str, Sequence[int]]:
+        """Of each wanted term, the sentences."""
+        holders: dict[str, list[int]] = {}
+        for number, held in enumerate(self._held):
+            for term in held:
+                holders.setdefault(term, []).append(number)
+        return holders
+
+    def best(self, weights: Mapping[str, float], least: float, most: int) -> list[tuple[float, int]]:
+        """Return the best sentences with their weight; the earlier of equals."""
+        present = [term for term in weights if term in self._terms]
+        rest = sum(weights[term] for term in present)
+        if rest < least:
+            return []
+        candidates: set[int] = set()
+        for term in sorted(present, key=lambda term: (len(self._holders.get(term, ())), term)):
+            if rest < least:
+                break  # a sentence of that weight has one of the rarer terms: all others together weigh less
+            candidates.update(self._holders.get(term, ()))
+            rest -= weights[term]
+        scored = ((sum(map(weights.__getitem__, self._held[i] & weights.keys())), i) for i in candidates)
+        return nlargest(most, (pair for pair in scored if pair[0] >= least), key=lambda pair: (pair[0], -pair[1]))
+
+    def window(self, number: int, weights: Mapping[str, float], total: float) -> Window:
+        """Return a sentence with the neighbours that add enough of the claim."""
+        first = last = number
+        held = self._held[number] & weights.keys()
+        for _ in range(NEIGHBOURS):
+            options = [i for i in (first - 1, last + 1) if 0 <= i < len(self._sentences)]
+            gains = {i: sum(weights[t] for t in (self._held[i] & weights.keys()) - held) for i in options}
+            best = max(gains, key=lambda i: gains[i], default=number)
+            if gains.get(best, 0.0) < WORTH * total or self._chars(min(first, best), max(last, best)) > MOST_CHARS:
+                break
+            first, last, held = min(first, best), max(last, best), held | (self._held[best] & weights.keys())
+        return Window(self.text, self._sentences[first].start, self._sentences[last].end, self._sentences[number])
+
+    def _chars(self, first: int, last: int) -> int:
+        return self._sentences[last].end - self._sentences[first].start
+
+
+def _spaced(text: str) -> str:
+    """Return a text in lowercase with blanks for what stands between words; every character keeps its place."""
+    text = text.translate(_BLANKS)
+    for mark in ".,":
+        text = text.replace(f"{mark} ", "  ")
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text

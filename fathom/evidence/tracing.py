@@ -1,0 +1,120 @@
+"""Following one claim of a report back: section, citation, quote, artifact, source, call, step and note."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from fathom.errors import InvalidInput
+from fathom.evidence.locating import StoredText, read_quote, stored_texts
+from fathom.evidence.provenance import CallRecord, Provenance, SourceRecord, results_of
+from fathom.models import Model, Note, Report
+from fathom.models.claims import Claim, Quote
+
+__all__ = ["Link", "Trace", "trace"]
+
+CONTEXT = 300  # characters of a quote's line on each side of it
+_NOTES = TypeAdapter(list[Note])
+Part = Literal["cited", "corroborating", "contradicting"]
+
+
+class Link(Model):
+    """One quote of a claim's chain, with all that leads to it."""
+
+    part: Part
+    quote: Quote
+    line: int  # of its source's text, from 1
+    before: str  # what stands before the quote on its line
+    after: str
+    source: SourceRecord | None
+    call: CallRecord | None
+    step: str  # title
+    notes: list[str]  # titles of the notes that were made of the artifact
+
+
+class Trace(Model):
+    """A claim's chain."""
+
+    claim: Claim
+    heading: str  # of its section
+    links: list[Link]
+
+
+def trace(record: Provenance, files: Mapping[str, bytes], number: int) -> Trace:
+    """Return the chain of a claim.
+
+    Raises:
+        InvalidInput: the report has no claim of that number.
+    """
+    if not 1 <= number <= len(record.claims):
+        raise InvalidInput(f"There is no claim {number}.", next_step=f"claims are numbered 1 to {len(record.claims)}")
+    claim = record.claims[number - 1]
+    stored = _Stored(record, files, stored_texts(files, results_of(record)), _notes(files))
+    parts: list[tuple[Part, list[Quote]]] = [
+        ("cited", claim.quotes),
+        ("corroborating", [quote for quote in claim.corroborating if quote not in claim.quotes]),
+        ("contradicting", claim.contradicting),
+    ]
+    links = [_link(part, quote, stored) for part, quotes in parts for quote in quotes]
+    return Trace(claim=claim, heading=_heading(files, claim), links=links)
+
+
+class _Stored(NamedTuple):
+    record: Provenance
+    files: Mapping[str, bytes]
+    texts: Sequence[StoredText]
+    notes: Sequence[Note]
+
+
+def _link(part: Part, quote: Quote, stored: _Stored) -> Link:
+    record = stored.record
+    line, before, after = _around(quote, stored.files.get(quote.artifact_file, b""), stored.texts)
+    call = next((call for call in record.calls if call.artifact_file == quote.artifact_file), None)
+    steps = {str(step.step_id): step.title for step in record.plan.steps}
+    return Link(
+        part=part,
+        quote=quote,
+        line=line,
+        before=before,
+        after=after,
+        source=next((source for source in record.sources if source.source_id == quote.source_id), None),
+        call=call,
+        step=steps.get(call.step_id, call.step_id) if call else "",
+        notes=[note.summary_title for note in stored.notes if note.artifact_file == quote.artifact_file],
+    )
+
+
+def _around(quote: Quote, data: bytes, texts: Sequence[StoredText]) -> tuple[int, str, str]:
+    """Return the line of a quote in its source's text, and what stands on it before and behind."""
+    own = [t for t in texts if t.artifact_file == quote.artifact_file and t.first_byte <= quote.start]
+    if not own:
+        return 0, "", ""
+    text = max(own, key=lambda t: t.first_byte)
+    try:
+        first = len(read_quote(quote.model_copy(update={"start": text.first_byte, "end": quote.start}), data))
+    except ValueError:  # the file was changed; `verify` says so
+        return 0, "", ""
+    last = first + len(quote.text)
+    line_start = text.text.rfind("\n", 0, first) + 1
+    line_end = text.text.find("\n", last)
+    line_end = len(text.text) if line_end < 0 else line_end
+    before = text.text[max(line_start, first - CONTEXT) : first]
+    return text.text.count("\n", 0, first) + 1, before, text.text[last : min(line_end, last + CONTEXT)]
+
+
+def _notes(files: Mapping[str, bytes]) -> list[Note]:
+    try:
+        return _NOTES.validate_json(files.get("notes.json", b"[]"))
+    except ValidationError:  # the file was changed; `verify` says so
+        return []
+
+
+def _heading(files: Mapping[str, bytes], claim: Claim) -> str:
+    if claim.section < 0:
+        return "Summary"
+    try:
+        return Report.model_validate_json(files["report.json"]).sections[claim.section].heading
+    except (KeyError, IndexError, ValidationError):
+        return ""

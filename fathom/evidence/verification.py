@@ -1,0 +1,151 @@
+"""Repeating the whole check of a run from its stored files alone: nothing is taken on trust, nobody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import ValidationError
+
+from fathom.citations import cited_ids
+from fathom.errors import StoreError
+from fathom.evidence.claims import comparable
+from fathom.evidence.examining import examine
+from fathom.evidence.locating import StoredText, read_quote, stored_texts
+from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, results_of, sources_of
+from fathom.models import Model, Report
+from fathom.models.claims import Claim, Quote, SourceQuality
+
+__all__ = ["Problem", "Verification", "verify_run"]
+
+_RAW = "__step"  # in the name of every raw tool output
+_COMPARED = (
+    *("section", "sentence", "source_ids", "verdict", "score", "quotes", "complaints"),
+    *("standing", "corroborating", "contradicting"),
+)
+
+
+class Problem(Model):
+    """Something that is not as the record says. `claim` is its number; 0 where it concerns a file as a whole."""
+
+    file: str
+    message: str
+    claim: int = 0
+
+
+class Verification(Model):
+    """What came of repeating the check."""
+
+    run_id: str
+    query: str
+    files: int  # that were hashed
+    quotes: int  # that were read back
+    claims: list[Claim]  # as recorded
+    problems: list[Problem]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything is as it was recorded."""
+        return not self.problems
+
+
+def verify_run(files: Mapping[str, bytes]) -> Verification:
+    """Check every file, quote and verdict of a run again.
+
+    Args:
+        files: of the run's folder by name: the recorded ones, and every raw output.
+
+    Raises:
+        StoreError: there is no record, or none that can be read.
+    """
+    if PROVENANCE not in files:
+        raise StoreError(f"The run has no {PROVENANCE}: it has not finished.", next_step="fathom resume RUN")
+    record, wrong = read(files[PROVENANCE])
+    problems = [Problem(file=PROVENANCE, message=message) for message in wrong]
+    problems += _files(record, files)
+    texts = stored_texts(files, results_of(record))
+    if sources_of(texts, _qualities(record)) != record.sources:
+        problems.append(Problem(file=PROVENANCE, message="the sources are not those of the stored artifacts"))
+    problems += _quotes(record, files)
+    problems += _report(record, files, texts)
+    return Verification(
+        run_id=record.run.run_id,
+        query=record.run.query,
+        files=len(record.files) + 1,
+        quotes=sum(len(_all_quotes(claim)) for claim in record.claims),
+        claims=record.claims,
+        problems=problems,
+    )
+
+
+def _files(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Problem]:
+    for name, digest in record.files.items():
+        if name not in files:
+            yield Problem(file=name, message="the file is missing")
+        elif digest_of(files[name]) != digest:
+            yield Problem(file=name, message="the file was changed: its SHA-256 is not the recorded one")
+    for name in sorted(files):
+        if _RAW in name and name not in record.files:
+            yield Problem(file=name, message="no recorded call made this file")
+    for call in record.calls:
+        if call.artifact_file and record.files.get(call.artifact_file) != call.sha256:
+            yield Problem(file=call.artifact_file, message=f"call {call.number} returned something else")
+
+
+def _quotes(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Problem]:
+    for claim in record.claims:
+        for quote in _all_quotes(claim):
+            message = _misquoted(quote, files.get(quote.artifact_file))
+            if message:
+                yield Problem(file=quote.artifact_file, claim=claim.number, message=message)
+
+
+def _misquoted(quote: Quote, data: bytes | None) -> str:
+    if data is None:
+        return "the quote's file is missing"
+    try:
+        text = read_quote(quote, data)
+    except ValueError:
+        return f"bytes {quote.start} to {quote.end} are no text"
+    return "" if text == quote.text else f"bytes {quote.start} to {quote.end} do not say what is quoted"
+
+
+def _all_quotes(claim: Claim) -> list[Quote]:
+    return [*claim.quotes, *claim.corroborating, *claim.contradicting]
+
+
+def _report(record: Provenance, files: Mapping[str, bytes], texts: Sequence[StoredText]) -> Iterator[Problem]:
+    """Examine the report again, and compare."""
+    if "report.json" not in files:
+        if record.claims:
+            yield Problem(file="report.json", message="there are claims, but no report")
+        return
+    try:
+        report = Report.model_validate_json(files["report.json"])
+    except ValidationError as error:
+        yield Problem(file="report.json", message=f"it is no report: {error.errors()[0]['msg']}")
+        return
+    claims = examine(report, texts, record.credibility)
+    if len(claims) != len(record.claims):
+        yield Problem(file="report.json", message=f"it makes {len(claims)} claims, {len(record.claims)} are recorded")
+    rendered = comparable(files.get("report.md", b"").decode(errors="replace"))
+    for claim, recorded in zip(claims, record.claims, strict=False):
+        for field in _COMPARED:
+            if getattr(claim, field) != getattr(recorded, field):
+                message = f"{field.replace('_', ' ')} is not what the check finds: {_brief(getattr(claim, field))}"
+                yield Problem(file=PROVENANCE, claim=recorded.number, message=message)
+        if comparable(recorded.sentence) not in rendered:
+            yield Problem(file="report.md", claim=recorded.number, message="its sentence is not in the report")
+    known = {source.source_id for source in record.sources}
+    for section in report.sections:
+        for source_id in cited_ids(section.markdown):
+            if source_id not in known:
+                yield Problem(file="report.json", message=f"it cites {source_id}, which was never retrieved")
+
+
+def _qualities(record: Provenance) -> dict[str, SourceQuality]:
+    return {source.source_id: source.quality for source in record.sources if source.quality}
+
+
+def _brief(value: object) -> str:
+    text = f"{len(value)} of them" if isinstance(value, list) else str(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,0 +1,134 @@
+"""Whole runs with a model that invents: what is cited was retrieved, what is claimed is in the stored bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathom.model_settings import ModelCallSettings
+from fathom.models import Ending, Report, RunResult, Verdict
+from fathom.quality import SourceRules
+from fathom.settings import ReportSettings, ResearchSettings, Unsupported
+from flows.deep_research import deep_research
+from tests.conftest import FathomCLI
+from tests.stubs import Stubs
+from tests.stubs.openai import INVENTED
+
+QUERY = "How do tides form on moons with liquid methane seas?"
+INVENTIONS = ("invented.example", "Sffffff", "S0a0a0a", "Sabcdef01", "Vasterby", "4711", "zeppelin")
+
+pytestmark = pytest.mark.usefixtures("home", "prefect_server")
+
+
+@pytest.fixture
+def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
+    """The stubs as this process's providers."""
+    for name, value in stubs.env.items():
+        monkeypatch.setenv(name, value)
+    stubs.settings.page_bytes = 2_000
+    return stubs
+
+
+async def research(root: Path, **chosen: Any) -> RunResult:
+    patience = ModelCallSettings(seconds=5, backoff_seconds=0.01)
+    settings = ResearchSettings(**{"artifacts": str(root), "model": "openai/stub", "model_calls": patience, **chosen})
+    result = await deep_research(QUERY, settings)
+    assert isinstance(result, RunResult)
+    return result
+
+
+def report_of(result: RunResult) -> Report:
+    return Report.model_validate_json(Path(result.artifacts, "report.json").read_bytes())
+
+
+def text_of(result: RunResult) -> str:
+    """Return what the sections say, and the list of sources."""
+    report = report_of(result)
+    return "\n".join([*(section.markdown for section in report.sections), *(source.url for source in report.sources)])
+
+
+@pytest.mark.parametrize("role", ["compressor", "section", "stub"])
+async def test_what_a_model_invents_is_not_in_the_report(providers: Stubs, tmp_path: Path, role: str) -> None:
+    providers.settings.faults = {role: ["invented*"]}
+    result = await research(tmp_path)
+    assert result.report, result.reason
+    report, text = report_of(result), text_of(result)
+    assert not [word for word in INVENTIONS if word in text]
+    retrieved = {
+        source["source_id"]
+        for path in Path(result.artifacts).glob("*__step*.json")
+        for source in json.loads(path.read_bytes())["results"]
+    }
+    cited = set(re.findall(r"\[(S[0-9a-f]+)\]", text))
+    assert cited <= retrieved
+    assert {source.source_id for source in report.sources} <= retrieved
+    assert report.claims
+    assert not [claim for claim in report.claims if claim.verdict is Verdict.unsupported]
+
+
+async def test_the_reporter_is_asked_again_once_with_what_the_sources_say(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.faults = {"section": ["invented", "ok*"]}
+    result = await research(tmp_path)
+    assert result.status is Ending.complete
+    first, again, *others = providers.calls("section")
+    assert len(others) == 3
+    told = again.body["messages"][-1]["content"]
+    assert "Professor Quillon Vasterby counted 4711 of them in 1899." in told
+    assert "The sources say: FACT-" in told
+    assert "not carried" not in first.body["messages"][-1]["content"]
+    assert not any("left out" in line for line in report_of(result).limitations)
+
+
+async def test_sentences_can_be_marked_instead(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.faults = {"section": ["invented*"]}
+    result = await research(tmp_path, report=ReportSettings(unsupported=Unsupported.mark))
+    report = report_of(result)
+    failing = [claim for claim in report.claims if claim.verdict is Verdict.unsupported]
+    marks = sum(section.markdown.count("(not supported by the sources)") for section in report.sections)
+    assert len(failing) == marks > 4
+    assert "left out or marked" in " ".join(report.limitations)
+
+
+async def test_a_judge_s_opinion_stands_beside_the_words(providers: Stubs, tmp_path: Path) -> None:
+    result = await research(tmp_path, report=ReportSettings(judge=True))
+    judges = providers.calls("judge")
+    claims = report_of(result).claims
+    assert len(judges) == -(-len(claims) // 10)
+    assert {claim.judgement.model for claim in claims if claim.judgement} <= {"openai/stub"}
+
+
+async def test_a_blocked_domain_is_never_read(providers: Stubs, tmp_path: Path) -> None:
+    hosts = {source.url.split("/")[2] for source in (await research(tmp_path / "all")).sources}
+    blocked = sorted(hosts)[0]
+    result = await research(tmp_path / "some", sources=SourceRules(block=[blocked]))
+    files = list(Path(result.artifacts).glob("*__step*.json"))
+    assert files
+    assert not any(blocked in path.read_text() for path in files)
+
+
+async def test_sources_below_the_least_quality_make_no_report(providers: Stubs, tmp_path: Path) -> None:
+    result = await research(tmp_path, sources=SourceRules(min_quality=1))
+    assert result.status is Ending.insufficient_evidence
+    assert result.report is None
+
+
+async def test_a_run_is_verified_and_its_tampering_named(
+    providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI
+) -> None:
+    result = await research(tmp_path)
+    done = fathom_cli(["verify", result.artifacts, "--json"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = Path(result.artifacts)
+    for path in sorted(folder.iterdir()):
+        data = path.read_bytes()
+        middle = len(data) // 2
+        path.write_bytes(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :])
+        done = fathom_cli(["verify", result.artifacts])
+        assert done.returncode == 1, path.name
+        assert path.name in done.stdout + done.stderr
+        path.write_bytes(data)
+    assert INVENTED not in text_of(result)

@@ -1,0 +1,274 @@
+"""Claims, their verdicts and their standing: what a report says against the invented pages it was written from."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.evidence.checking import check_texts
+from fathom.evidence.claims import claims_of
+from fathom.evidence.facts import facts_of
+from fathom.evidence.grounding import PARAPHRASE, ground
+from fathom.evidence.locating import locate, read_quote, stored_texts
+from fathom.evidence.searching import Search
+from fathom.evidence.standing import place_of
+from fathom.models import Note, ReportSection, Source, SourceText, ToolCall, ToolResult
+from fathom.models.claims import Standing, Verdict
+from fathom.store import json_bytes
+from tests.evidence_run import BRIDGE, GUIDE, PAGES, in_memory, source_text
+
+TRUE = [
+    "Mayor Edith Vance opened the Lyndhaven Bridge on March 12, 1932.",
+    "The Lyndhaven Bridge was opened on 1932-03-12 by Edith Vance.",
+    "The bridge spans 503 m and carries 8 lanes.",
+    "The Lyndhaven Bridge cost £4.2m.",
+    "It cost 4,200,000 pounds, twelve percent more than the council of Lyndhaven planned.",
+    "In 2018, traffic rose to 180 000 vehicles a day.",
+    "Trams did not return after 1958, when the line was closed.",
+    "The steel for the bridge came from Harmund.",
+    "Anna Gruber, the engineer, was born in Graz.",
+    "Gruber studied in Vienna.",
+    "The WHO measured the noise in 2007.",
+    "Tolls are only paid southbound.",
+    "Nobody may fish from the bridge.",
+]
+FALSE = {
+    "The bridge spans 603 metres and carries eight lanes.": (Verdict.unsupported, "603"),
+    "The bridge carries six lanes.": (Verdict.unsupported, "six"),
+    "The bridge cost 4.2 million pounds, 21 % more than the council planned.": (Verdict.unsupported, "21 %"),
+    "Mayor Edna Vance opened the Lyndhaven Bridge in 1932.": (Verdict.unsupported, "Edna"),
+    "The Lyndhaven Bridge was opened on 21 March 1932.": (Verdict.unsupported, "21 March 1932"),
+    "Trams returned after the line was closed in 1958.": (Verdict.weak, "denies"),
+    "The engineer, Anna Gruber, was not born in Graz.": (Verdict.weak, "denies"),
+}
+
+
+def test_twenty_claims_of_which_seven_are_false_in_a_number_a_name_a_date_or_a_negation() -> None:
+    page = [in_memory(BRIDGE, "Lyndhaven Bridge")]
+    checks = {claim: check_texts(claim, page) for claim in [*TRUE, *FALSE]}
+    assert len(checks) == 20
+    assert [(c, checks[c].complaints) for c in TRUE if checks[c].verdict is not Verdict.supported] == []
+    for claim, (verdict, complaint) in FALSE.items():
+        assert checks[claim].verdict is verdict, claim
+        assert any(complaint in found for found in checks[claim].complaints), checks[claim].complaints
+    assert check_texts("Bananas are rich in potassium.", page).verdict is Verdict.unsupported
+
+
+@pytest.mark.parametrize(
+    ("claim", "complaint"),
+    [
+        ("Traffic fell to 180,000 vehicles a day in 2018.", "“fell”, the quote “rose”"),
+        ("The bridge spans 503 km.", "503 km is 503 metres"),
+        ("Harmond delivered steel for the bridge that came from Harmond.", "Harmond"),
+        ("Traffic rose to 180,000 vehicles a day in 2019.", "the date 2019"),
+        ("The World Trade Organization measured the noise in 2007.", "Trade"),
+    ],
+)
+def test_direction_unit_name_and_year_are_compared(claim: str, complaint: str) -> None:
+    found = check_texts(claim, [in_memory(BRIDGE)])
+    assert found.verdict is not Verdict.supported
+    assert any(complaint in text for text in found.complaints), found.complaints
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1,000 people", "1000 people"),
+        ("1 000 km", "1.000 Kilometer"),
+        ("5 %", "five percent"),
+        ("$1.5 million", "1,500,000 dollars"),
+        ("€3bn", "3 Milliarden Euro"),
+        ("twenty-five years", "25 years"),
+        ("1.234,5 kg", "1,234.5 kg"),
+    ],
+)
+def test_a_number_is_the_same_however_it_is_written(one: str, other: str) -> None:
+    (a,), (b,) = facts_of(one).numbers, facts_of(f"There were {other}.").numbers
+    assert a.agrees(b) and b.agrees(a)
+
+
+@pytest.mark.parametrize("text", ["12 March 2019", "March 12, 2019", "2019-03-12", "12.03.2019", "12. März 2019"])
+def test_a_date_is_the_same_however_it_is_written(text: str) -> None:
+    (date,) = facts_of(f"It was signed on {text}.").dates
+    assert date[:3] == (2019, 3, 12)
+    (month,), (year,) = facts_of("in March 2019").dates, facts_of("in 2019").dates
+    assert month.within(date) and year.within(date) and not date.within(month)
+
+
+def test_what_belongs_to_a_name_is_no_number_and_what_opens_a_sentence_may_be_no_name() -> None:
+    assert facts_of("COVID-19, A-769662 and OCT3/4 are names.").numbers == ()
+    assert facts_of("Overall, prices rose.").names == ()
+    assert [name.opening for name in facts_of("Prices rose in Harmund.").names] == [True, False]
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+
+
+@given(st.lists(texts, min_size=1, max_size=4), st.data())
+def test_any_span_of_any_stored_text_is_found_in_its_file_to_the_byte(contents: list[str], data: st.DataObject) -> None:
+    results = [
+        SourceText(source_id=f"S00000{n}", url='a"text": "b', title="\n", kind="web", text=text, snippet=text)
+        for n, text in enumerate(contents)
+    ]
+    name, raw = "a__step1_b__web_search.json", json_bytes({"results": results, "failures": []}, indent=1)
+    assert [text.text for text, _ in locate(name, raw)] == contents
+    result = ToolResult(call=ToolCall(tool="web_search", input=""), artifact_file=name, sha256="0")
+    for stored in stored_texts({name: raw}, [result]):
+        start = data.draw(st.integers(0, len(stored.text)))
+        end = data.draw(st.integers(start, len(stored.text)))
+        quote = stored.quote(start, end)
+        assert quote.text == stored.text[start:end] == read_quote(quote, raw)
+
+
+def test_a_plain_text_is_its_own_file() -> None:
+    raw = BRIDGE.encode()
+    source = source_text(next(iter(PAGES))).source()
+    ((text, first),) = locate("a__step1_b__artifact_read.txt", raw, [source])
+    assert (text.text, first) == (BRIDGE, 0)
+    start = BRIDGE.index("“Brücke”")
+    result = ToolResult(
+        call=ToolCall(tool="artifact_read", input=""),
+        artifact_file="b.txt",
+        sha256=hashlib.sha256(raw).hexdigest(),
+        sources=[source],
+    )
+    (stored,) = stored_texts({"b.txt": raw}, [result])
+    assert raw[stored.quote(start, start + 8).start : stored.quote(start, start + 8).end].decode() == "“Brücke”"
+
+
+def test_claims_are_sentences_items_and_rows_with_the_citations_that_stand_for_them() -> None:
+    markdown = """\
+### A heading [S1a2b3c]
+
+The first claim has no citation. The second one has a citation [S1a2b3c]. The third says something after all of them.
+
+This section describes how the bridge was built in 1932. The parts are:
+
+- **Height**: 134 metres above the water [S2a2b3c; S3a2b3c]
+- An item of two sentences about the lanes. Both are carried by its end [S2a2b3c].
+
+| Year | Lanes |
+|---|--:|
+| 1932 | six [S1a2b3c] |
+| 1958 | eight |
+
+```
+code = "is no claim" [S1a2b3c]
+```
+
+Is this a question about the bridge of Lyndhaven? A short remark.
+"""
+    found = [(s.sentence, list(s.source_ids)) for s in claims_of([ReportSection(heading="x", markdown=markdown)])]
+    assert found == [
+        ("The first claim has no citation.", ["S1a2b3c"]),
+        ("The second one has a citation.", ["S1a2b3c"]),
+        ("The third says something after all of them.", []),
+        ("**Height**: 134 metres above the water", ["S2a2b3c", "S3a2b3c"]),
+        ("An item of two sentences about the lanes.", ["S2a2b3c"]),
+        ("Both are carried by its end.", ["S2a2b3c"]),
+        ("1932 | six", ["S1a2b3c"]),
+        ("1958 | eight", []),
+    ]
+
+
+CLAIM = "The Lyndhaven Bridge was opened on 12 March 1932."
+COPY = BRIDGE[:400]
+OTHER = "The Lyndhaven Bridge was opened on 14 March 1932."
+
+
+@pytest.mark.parametrize(
+    ("others", "credibility", "standing"),
+    [
+        ({}, {}, Standing.single_source),
+        ({"https://guide.example.com/a": GUIDE}, {}, Standing.verified),
+        ({"https://www.example.org/b": GUIDE}, {}, Standing.single_source),  # the same site
+        ({"https://copy.example.com/a": COPY}, {}, Standing.single_source),
+        ({"https://guide.example.com/a": GUIDE}, {"https://guide.example.com/a": 0.1}, Standing.single_source),
+        ({"https://guide.example.com/a": OTHER}, {}, Standing.contradicted),
+        ({"https://guide.example.com/a": OTHER}, {"https://guide.example.com/a": 0.1}, Standing.single_source),
+    ],
+)
+def test_two_independent_credible_sources_verify(
+    others: dict[str, str], credibility: dict[str, float], standing: Standing
+) -> None:
+    own = in_memory(BRIDGE, url="https://a.example.org/bridge")
+    read = [own, *(in_memory(text, url=url) for url, text in others.items())]
+    ids = {text.source.url: text.source.source_id for text in read}
+    place = place_of(CLAIM, Search(read, [CLAIM]), {ids[url]: value for url, value in credibility.items()})
+    assert place.standing is standing
+    assert own.source in [window.text.source for window in place.corroborating]
+
+
+def test_a_claim_that_no_source_carries_is_unverified() -> None:
+    claim = "The harbour of Lyndhaven freezes in most winters."
+    assert place_of(claim, Search([in_memory(BRIDGE)], [claim]), {}).standing is Standing.unverified
+
+
+def test_a_note_keeps_to_the_words_of_its_sources() -> None:
+    bridge, guide, _ = (source_text(url) for url in PAGES)
+    b, g = bridge.source_id, guide.source_id
+    kept = [
+        f"It spans 503 metres and carries eight lanes. [{b}]",
+        f"THE BRIDGE COST 4.2 million pounds … than the council of\nLyndhaven had planned [{b}]",
+        f"A sign says: 'No \\ anchors' - in a font called \"Brücke\". [{b}]",
+        f"Mayor Edith Vance opened the Lyndhaven Bridge on 12 March 1932, a Saturday. [{g}]",
+    ]
+    elsewhere = f"Eight lanes lead over the water. [{b}]"
+    close = f"The steel for the bridge came from Harmund. [{b}]"
+    made_up = [f"It spans 603 metres and carries eight lanes. [{b}]", f"The bridge is painted green. [{b}]"]
+    note = Note(
+        step_id=1,
+        summary_title="The bridge",
+        summary="",
+        extraction=[*kept, elsewhere, close, *made_up],
+        is_useful=True,
+        artifact_file="a.json",
+        source_ids=[b, g],
+    )
+    grounded = ground(note, [bridge, guide])
+    assert grounded.dropped == made_up
+    assert grounded.note.extraction == [
+        *kept,
+        f"Eight lanes lead over the water. [{g}]",
+        f"The steel for the bridge came from Harmund. {PARAPHRASE} [{b}]",
+    ]
+
+
+def test_text_without_spaces_is_checked_too() -> None:
+    page = in_memory("大橋は1932年3月12日に開通した。全長は503メートルである。", url="https://jp.example.jp/")
+    assert check_texts("大橋は1932年に開通した。", [page]).verdict is Verdict.supported
+    assert check_texts("全長は603メートルである。", [page]).verdict is Verdict.unsupported
+
+
+def test_no_source_no_support() -> None:
+    source = Source(source_id="S000000", url="https://a.example.org/", title="", kind="web")
+    assert check_texts("", [in_memory(BRIDGE)]).verdict is Verdict.unsupported
+    assert check_texts(CLAIM, []).passages == []
+    assert stored_texts({}, [ToolResult(call=ToolCall(tool="t", input=""), artifact_file="a", sources=[source])]) == []
+
+
+WORDS = """
+the bridge Anna Gruber Harmund not never rose fell more 503 metres 1,000 1.5 million $4 5 % five in 1932 12 March
+2019-03-12 COVID-19 3.11.2 the WHO U.S. 1990s 2010-15 19th century, May costs; (“quoted”) **bold** before - – 10/66
+20.000 °C -7 twenty-one Straße 大橋は1932年に開通した Prices
+"""
+said = st.lists(st.sampled_from(WORDS.split()), min_size=4, max_size=25).map(" ".join)
+
+
+@given(said, said, said)
+def test_what_a_source_says_word_for_word_is_supported(before: str, sentence: str, after: str) -> None:
+    page = in_memory(f"{before}.\n\n{sentence}.\n\n{after}.")
+    found = check_texts(sentence, [page])
+    assert found.complaints == []
+    assert found.verdict is Verdict.supported
+
+
+@given(st.text(max_size=200), st.text(max_size=400))
+def test_any_text_can_be_checked(claim: str, text: str) -> None:
+    found = check_texts(claim, [in_memory(text)])
+    assert 0 <= found.score <= 1
+    for statement in claims_of([ReportSection(heading="", markdown=claim)]):
+        assert statement.sentence.strip()

@@ -1,0 +1,190 @@
+"""A run checked again from its files: nothing is missed that was changed, and a claim leads to its bytes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fathom.citations import with_known_ids
+from fathom.errors import InvalidInput, StoreError
+from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, to_bytes
+from fathom.evidence.tracing import trace
+from fathom.evidence.verification import verify_run
+from fathom.models import Report, ReportSection
+from fathom.models.claims import Standing, Verdict
+from fathom.store import json_bytes
+from tests.evidence_run import BRIDGE, IDS, finished_run
+
+ROADS, GUIDE, NEWS = IDS.values()
+SECTIONS = [
+    ReportSection(
+        heading="Opening",
+        markdown=f"Edith Vance opened the Lyndhaven Bridge on 12 March 1932 [{ROADS}][{GUIDE}]. "
+        f'A sign says: "No \\ anchors" – in a font called “Brücke” [{ROADS}].',
+    ),
+    ReportSection(
+        heading="Today",
+        markdown=f"- Traffic rose to 180,000 vehicles a day in 2018 [{ROADS}].\n"
+        f"- The bridge spans 603 metres [{NEWS}].\n\nIt carries ten thousand cyclists a day.\n\n"
+        f"| Year | Lanes |\n|---|---|\n| 1932 | eight lanes [{ROADS}] |\n",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, bytes]:
+    return finished_run(SECTIONS)
+
+
+def resealed(files: dict[str, bytes], record: Provenance) -> dict[str, bytes]:
+    """Return the files with a record whose own hash is right again, as a forger would leave them."""
+    bare = record.model_copy(update={"sha256": ""})
+    sealed = bare.model_copy(update={"sha256": digest_of(to_bytes(bare))})
+    return {**files, PROVENANCE: to_bytes(sealed)}
+
+
+def test_an_untouched_run_is_as_it_was_recorded(files: dict[str, bytes]) -> None:
+    found = verify_run(files)
+    assert found.problems == []
+    assert found.files == len(files)
+    assert [claim.verdict for claim in found.claims] == [
+        Verdict.supported,
+        Verdict.supported,
+        Verdict.supported,
+        Verdict.unsupported,
+        Verdict.unsupported,
+        Verdict.supported,
+    ]
+    assert [found.claims[n].standing for n in (0, 1, 2)] == [
+        Standing.verified,
+        Standing.single_source,
+        Standing.contradicted,
+    ]
+    assert found.claims[4].complaints == ["no source is cited"]
+
+
+def test_one_changed_byte_of_any_file_is_found_and_named(files: dict[str, bytes]) -> None:
+    for name, data in files.items():
+        for position in sorted({0, len(data) // 3, len(data) // 2, len(data) - 1}):
+            changed = bytearray(data)
+            changed[position] ^= 1
+            try:
+                problems = verify_run({**files, name: bytes(changed)}).problems
+            except StoreError as error:
+                assert name == PROVENANCE in str(error)
+                continue
+            assert name in {problem.file for problem in problems}, (name, position)
+        left = {other: content for other, content in files.items() if other != name}
+        if name == PROVENANCE:
+            with pytest.raises(StoreError):
+                verify_run(left)
+        else:
+            assert any(p.file == name and "missing" in p.message for p in verify_run(left).problems)
+
+
+def test_white_space_in_the_record_counts(files: dict[str, bytes]) -> None:
+    spaced = files[PROVENANCE].replace(b'"plan": {', b'"plan":  {')
+    (problem,) = verify_run({**files, PROVENANCE: spaced}).problems
+    assert problem.message == f"{PROVENANCE}: its bytes were changed"
+
+
+def test_a_forged_record_does_not_survive_the_check_itself(files: dict[str, bytes]) -> None:
+    record, _ = read(files[PROVENANCE])
+    wrong, cited = record.claims[3], record.claims[0]
+    better = wrong.model_copy(update={"verdict": Verdict.supported, "complaints": []})
+    forged = resealed(files, record.model_copy(update={"claims": [*record.claims[:3], better, *record.claims[4:]]}))
+    problems = [(p.claim, p.message) for p in verify_run(forged).problems]
+    assert (4, "verdict is not what the check finds: unsupported") in problems
+    quote = cited.quotes[0].model_copy(update={"start": cited.quotes[0].start + 1})
+    moved = cited.model_copy(update={"quotes": [quote, *cited.quotes[1:]]})
+    misplaced = resealed(files, record.model_copy(update={"claims": [moved, *record.claims[1:]]}))
+    problems = [(p.claim, p.message) for p in verify_run(misplaced).problems]
+    assert any(claim == 1 and "do not say what is quoted" in message for claim, message in problems)
+    fewer = resealed(files, record.model_copy(update={"sources": record.sources[1:]}))
+    assert any("sources are not those" in p.message for p in verify_run(fewer).problems)
+    added = {**files, "bridge__step9_x__web_extract.json": b"{}"}
+    assert [p.message for p in verify_run(added).problems] == ["no recorded call made this file"]
+
+
+def test_a_report_that_says_something_else_is_found_even_with_right_hashes(files: dict[str, bytes]) -> None:
+    report = Report.model_validate_json(files["report.json"])
+    invented = f"The bridge is made of glass [S{'0' * 6}]."
+    sections = [*report.sections, ReportSection(heading="New", markdown=invented)]
+    changed = report.model_copy(update={"sections": sections})
+    record, _ = read(files[PROVENANCE])
+    data = json_bytes(changed)
+    hashes = {**record.files, "report.json": digest_of(data), "report.md": digest_of(b"# Nothing\n")}
+    forged = resealed(
+        {**files, "report.json": data, "report.md": b"# Nothing\n"}, record.model_copy(update={"files": hashes})
+    )
+    messages = [problem.message for problem in verify_run(forged).problems]
+    assert "it makes 7 claims, 6 are recorded" in messages
+    assert "it cites S000000, which was never retrieved" in messages
+    assert messages.count("its sentence is not in the report") == 6
+
+
+def test_a_model_that_invents_ids_quotes_and_addresses_is_cited_with_nothing() -> None:
+    known = set(IDS.values())
+    invented = (
+        f"The bridge was opened in 1932 [{ROADS}][Sdeadbe]. It is [very long](https://invented.example) [Sabcdef1234]. "
+        f'The council said: "We never planned it" [{GUIDE}].'
+    )
+    files = finished_run([ReportSection(heading="Invented", markdown=with_known_ids(invented, known))])
+    found = verify_run(files)
+    assert found.ok
+    assert {source_id for claim in found.claims for source_id in claim.source_ids} <= known
+    assert [claim.verdict for claim in found.claims] == [
+        Verdict.supported,
+        Verdict.unsupported,
+        Verdict.unsupported,
+    ]
+
+
+def test_a_claim_leads_to_its_line_call_step_and_note(files: dict[str, bytes]) -> None:
+    record, problems = read(files[PROVENANCE])
+    assert problems == []
+    found = trace(record, files, 2)
+    assert found.heading == "Opening"
+    (link,) = [link for link in found.links if link.part == "cited"]
+    assert BRIDGE.split("\n")[link.line - 1] == link.before + link.quote.text + link.after
+    assert link.quote.text == 'A sign says: "No \\ anchors" – in a font called “Brücke”.'
+    assert files[link.quote.artifact_file][link.quote.start : link.quote.end].decode() == json.dumps(
+        link.quote.text, ensure_ascii=False
+    ).strip('"')
+    assert link.source is not None and link.source.url == "https://roads.example.gov/bridge"
+    assert link.call is not None and (link.call.tool, link.step) == ("web_extract", "Find")
+    assert link.notes == ["What the bridge is"]
+    assert [link.part for link in trace(record, files, 3).links] == ["cited", "contradicting"]
+    with pytest.raises(InvalidInput):
+        trace(record, files, 7)
+
+
+def test_the_commands_need_only_the_folder(files: dict[str, bytes], tmp_path: Path) -> None:
+    folder = tmp_path / "research_artifacts" / "bridge"
+    folder.mkdir(parents=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+
+    def fathom(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "flows.cli", *arguments, "--artifacts", str(tmp_path)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env={"COLUMNS": "120"})
+
+    done = fathom("verify", "bridge")
+    assert done.returncode == 0, done.stderr
+    assert "6 claims: 4 supported, 0 weak, 2 unsupported" in done.stdout
+    assert json.loads(fathom("verify", "1a2b3c4d", "--json").stdout)["problems"] == []
+    traced = fathom("trace", "bridge", "4")
+    assert traced.returncode == 0, traced.stderr
+    assert "603 metres is not in the quote; it says 503 metres" in traced.stdout
+    assert "nearest passage" in traced.stdout and "https://gazette.example.com/traffic" in traced.stdout
+    (folder / "report.md").write_bytes(files["report.md"] + b" ")
+    done = fathom("verify", "bridge")
+    assert done.returncode == 1
+    assert "report.md: the file was changed" in done.stdout
+    (folder / PROVENANCE).unlink()
+    done = fathom("verify", "bridge")
+    assert done.returncode == 1 and "it has not finished" in done.stderr
