@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import redirect_stdout
@@ -50,6 +51,7 @@ def follow(
         with listen(watch):
             return await finish(flow_run, watch)
 
+    logging.raiseExceptions = False  # a log line that cannot be sent is not the user's affair
     try:
         # Whatever a library prints must not get between the results on stdout.
         with Watch(quiet=quiet) as watch, redirect_stdout(sys.stderr):

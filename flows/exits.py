@@ -1,6 +1,6 @@
 """How a command ends: an exit code, and on stderr one line on what happened, never a traceback.
 
-0 done, 1 failed, 2 bad input, 3 no evidence, 130 interrupted.
+0 done, 1 failed, 2 bad input, 3 no evidence, 130 interrupted or cancelled, 143 told to end (SIGTERM).
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import format_exception
 from types import TracebackType
 
 import typer
 
-from fathom.errors import FathomError, InvalidInput
+from fathom.errors import FathomError, InvalidInput, ServerLost
 
-__all__ = ["arguments", "exits"]
+__all__ = ["arguments", "exits", "show_where"]
 
 
 @contextmanager
@@ -32,6 +33,10 @@ def exits() -> Iterator[None]:
         sys.exit(1)
     except FathomError as error:
         _explain(str(error), error)
+        if isinstance(error, ServerLost):  # Prefect's threads wait for it as long as the process lives
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(error.exit_code)
         sys.exit(error.exit_code)
     except typer.TyperException as error:
         _explain(error.format_message(), error)
@@ -53,6 +58,11 @@ def arguments() -> list[str]:
     return sys.argv[1:]
 
 
+def show_where(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Write where an unexpected error comes from."""
+    sys.stderr.write(_scrubbed("".join(format_exception(error))))
+
+
 def _unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     where = " (not expected; `fathom --debug ...` shows where)" if issubclass(kind, Exception) else ""
     _explain(f"{kind.__name__}: {error}{where}", error)
@@ -61,4 +71,11 @@ def _unexpected(kind: type[BaseException], error: BaseException, trace: Tracebac
 def _explain(message: str, error: BaseException) -> None:
     """Write a line on what happened, and one for each note on how to go on."""
     for line in (message, *getattr(error, "__notes__", ())):
-        sys.stderr.write(f"fathom: {' '.join(line.split())}\n")
+        sys.stderr.write(f"fathom: {' '.join(_scrubbed(line).split())}\n")
+
+
+def _scrubbed(text: str) -> str:
+    from fathom.environment import Environment
+    from fathom.secrets import Scrubber
+
+    return Scrubber(Environment.read().secrets).message(text)

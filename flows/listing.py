@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC
+from typing import Any
 
-from fathom.store import ArtifactStore, RunFolder, runs
-from flows.runs import read_json
+from fathom.errors import StoreError
+from fathom.lease import read_lease
+from fathom.store import ArtifactStore, RunFolder
+from flows.runs import known, read_json
 from flows.server import find_api
 
 __all__ = ["RunRow", "latest"]
@@ -24,24 +27,46 @@ class RunRow:
 
 
 async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
-    """Return the latest runs of the store and, if a Prefect API answers, of Prefect; the newest first."""
-    rows: dict[str, RunRow] = {}
-    for manifest in await runs(store):
-        folder = RunFolder(store, manifest["folder"])
-        result = await read_json(folder, "result.json")
-        run_id, state = str(manifest.get("run_id", "")), result["status"] if result else "unfinished"
-        rows[run_id or folder.url] = RunRow(
-            run_id, str(manifest.get("started", "")), state, str(manifest.get("query", "")), folder.url
-        )
-    if find_api():
-        from flows import local
+    """Return the latest runs of the store and, if a Prefect API answers, of Prefect; the newest first.
 
+    A run that says it is running and whose process is gone is `interrupted`, like one that Prefect saw crash.
+    """
+    stored = [await _row(store, manifest) for manifest in await known(store)]
+    rows = {row.run_id or row.folder: row for row in stored}
+    if find_api():
+        from flows import local, resuming
+
+        told: set[str] = set()
         for flow_run in await local.recent(limit):
             if flow_run.start_time is None and flow_run.auto_scheduled:
                 continue  # a schedule's run of some later day
-            run_id, state = str(flow_run.id), (flow_run.state_name or "").lower()
+            key = flow_run.parameters.get("run_key")
+            run_id = key if key in rows else str(flow_run.id)  # one that was started again from its store
+            if run_id in told:
+                continue
+            told.add(run_id)
             started = flow_run.start_time or flow_run.expected_start_time or flow_run.created
             at = started.astimezone(UTC).isoformat(timespec="seconds") if started else ""
-            known = rows[run_id].folder if run_id in rows else ""
-            rows[run_id] = RunRow(run_id, at, state, str(flow_run.parameters.get("query", "")), known)
+            folder = rows[run_id].folder if run_id in rows else ""
+            state = await resuming.state_of(flow_run)
+            rows[run_id] = RunRow(run_id, at, state, str(flow_run.parameters.get("query", "")), folder)
     return sorted(rows.values(), key=lambda row: row.started, reverse=True)[:limit]
+
+
+async def _row(store: ArtifactStore, manifest: dict[str, Any]) -> RunRow:
+    """Return what the store alone knows of a run."""
+    run_id, started, query = (str(manifest.get(name, "")) for name in ("run_id", "started", "query"))
+    folder = RunFolder(store, manifest["folder"])
+    try:
+        state = await _state(folder, str(manifest.get("run_key", "")))
+    except StoreError:  # one damaged run must not hide the others
+        state = "unreadable"
+    return RunRow(run_id, started, state, query, folder.url if folder.folder else "")
+
+
+async def _state(folder: RunFolder, run_key: str) -> str:
+    result = await read_json(folder, "result.json") if folder.folder else None
+    if result is not None:
+        return str(result.get("status")) if isinstance(result, dict) else "unreadable"
+    lease = await read_lease(folder.store, run_key)
+    return "running" if lease and lease.alive else "interrupted"

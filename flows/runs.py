@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fathom.errors import InvalidInput, RunNotFound, StoreError
+from fathom.lease import RESULTS, known_keys, read_lease
 from fathom.models import Plan, RunResult
 from fathom.store import ArtifactStore, RunFolder, runs
 
@@ -16,6 +17,7 @@ __all__ = [
     "StoredRun",
     "find",
     "is_prefix",
+    "known",
     "load",
     "locate",
     "matching",
@@ -44,7 +46,8 @@ class StoredRun(BaseModel):
 def matching(name: str, manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the manifests that a run's id, beginning of an id, folder, plan title or run key stands for."""
     exact = [found for found in manifests if name in _names(found)]
-    return exact or [found for found in manifests if is_prefix(name, str(found.get("run_id", "")))]
+    ids = ("run_id", "run_key")  # of a run that was started again from its store, the key is the id it had
+    return exact or [found for found in manifests if any(is_prefix(name, str(found.get(key, ""))) for key in ids)]
 
 
 def is_prefix(name: str, run_id: str) -> bool:
@@ -65,6 +68,19 @@ def reference(result: RunResult, root: str) -> str:
     return result.run_id[:8] if result.artifacts.startswith(f"{root}/") else result.artifacts
 
 
+async def known(store: ArtifactStore) -> list[dict[str, Any]]:
+    """Return the manifest of every run in a store; of a run that got no folder yet, what is known, `folder` empty."""
+    found = await runs(store)
+    keys = {str(manifest.get("run_key")) for manifest in found}
+    for key in await known_keys(store):
+        if key not in keys and (lease := await read_lease(store, key)):
+            query = str(lease.parameters.get("query", ""))
+            found.append(
+                {"run_id": lease.run_id, "run_key": key, "query": query, "started": lease.started, "folder": ""}
+            )
+    return found
+
+
 async def find(store: ArtifactStore, name: str) -> dict[str, Any]:
     """Return the manifest of the one run that a name stands for.
 
@@ -72,7 +88,7 @@ async def find(store: ArtifactStore, name: str) -> dict[str, Any]:
         RunNotFound: there is none.
         InvalidInput: there are several.
     """
-    found = matching(name.strip(), await runs(store))
+    found = matching(name.strip(), await known(store))
     if not found:
         raise RunNotFound(f"No run {name!r} is known in {store.address()}.", next_step="fathom runs lists them")
     if len(found) > 1:
@@ -83,7 +99,7 @@ async def find(store: ArtifactStore, name: str) -> dict[str, Any]:
 
 async def load(store: ArtifactStore, manifest: dict[str, Any]) -> StoredRun:
     """Return what the store holds of a run."""
-    folder = RunFolder(store, manifest["folder"])
+    folder = RunFolder(store, manifest["folder"] or f"{RESULTS}/{manifest['run_key']}")
     plan, result = await read_json(folder, "plan.json"), await read_json(folder, "result.json")
     try:
         return StoredRun(
@@ -106,6 +122,8 @@ async def read_report(store: ArtifactStore, artifacts: str) -> str | None:
         return (await store.read(f"{folder}/report.md")).decode()
     except FileNotFoundError:
         return None
+    except UnicodeError as error:
+        raise StoreError(f"{artifacts}/report.md is damaged: {error}.", next_step="restore it, or run again") from error
 
 
 async def read_json(folder: RunFolder, name: str) -> Any:
@@ -119,4 +137,4 @@ async def read_json(folder: RunFolder, name: str) -> Any:
 def _names(manifest: dict[str, Any]) -> set[str]:
     folder = str(manifest["folder"])
     keys = ("run_id", "run_key", "plan_title")
-    return {folder, folder.rpartition("/")[2], *(str(manifest[key]) for key in keys if manifest.get(key))}
+    return {folder, folder.rpartition("/")[2], *(str(manifest.get(key) or "") for key in keys)} - {""}

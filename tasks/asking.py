@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-from prefect.logging import get_run_logger
-
+from fathom.audit import AuditType
 from fathom.engine import Engine
-from fathom.errors import ModelError, ModelRejected
-from fathom.llm.base import Completion, ModelCall, Rejected
+from fathom.errors import AnswerInvalid, ModelError, ModelRejected
+from fathom.llm.base import Completion, Failure, ModelCall, Rejected
 from fathom.llm.parsing import accept
+from fathom.model_settings import EXTRACTIVE, RoleModel
 from fathom.models import Usage
 from fathom.progress import Event, publish
 from fathom.roles import SPECS, Request, RoleSpec
 from fathom.roles.base import AnswerT, RequestT
-from fathom.settings import EXTRACTIVE, RoleModel
-from tasks.durable import durable_task
+from tasks.durable import durable_task, run_logger
 
-__all__ = ["ask"]
+__all__ = ["ask", "ask_nobody"]
 
 
-@durable_task(name="model call", run_name="{role} · {model.model}")
+@durable_task(name="model call", run_name="{role} · {model.model}", recorded=True)
 async def complete(
     role: str, request: Request, model: RoleModel, rejected: Rejected | None, _engine: Engine
-) -> Completion:
-    """Send one request to the backend of a model."""
-    call = ModelCall(spec=SPECS[role], request=request, model=model, rejected=rejected)
-    completion = await _engine.backend(model).complete(call)
+) -> Completion | Failure:
+    """Send one request to the backend of a model.
+
+    A failure that the run survives is a result like any other: it is neither waited for again nor lost to a replay.
+
+    Raises:
+        ModelRejected: the user must mend something; the call is made again when the run is resumed.
+    """
+    spec = SPECS[role]
+    call = ModelCall(spec=spec, request=request, model=model, rejected=rejected)
+
+    async def record(model: str, **details: object) -> None:
+        await _engine.audit.record(AuditType.llm_called, spec.role, f"{role}: {model}", model=model, **details)
+
+    try:
+        completion = await _engine.backend(model).complete(call)
+    except ModelError as error:
+        await record(model.model, success=False, code=error.code, error=error.message)
+        if isinstance(error, ModelRejected):
+            raise
+        return Failure(code=error.code, message=error.message)
     usage = completion.usage
+    await record(completion.model, success=True, **usage.model_dump(exclude={"llm_calls", "fallbacks"}))
     publish(
         Event(
             "model",
@@ -49,32 +66,47 @@ async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engi
     """
     model = engine.model_for(spec)
     taken: list[Usage] = []
-    try:
-        answer = await _answer(spec, request, model, taken, engine)
-    except ModelRejected:
-        raise
-    except ModelError as error:
-        if model.model == EXTRACTIVE:
-            raise
-        why = f"{spec.name}: answered without the model after {error.code}"
-        get_run_logger().warning("%s: %s", why, error.message)
-        publish(Event("warning", f"{why} {error.message}"))
-        taken.append(Usage(fallbacks=[why]))
-        answer = await _answer(spec, request, RoleModel(model=EXTRACTIVE), taken, engine)
+    answer = await _answer(spec, request, model, taken, engine)
+    if isinstance(answer, Failure):
+        answer, usage = await ask_nobody(spec, request, answer, engine)
+        taken.append(usage)
+    return answer, sum(taken, Usage())
+
+
+async def ask_nobody(
+    spec: RoleSpec[RequestT, AnswerT], request: RequestT, failure: Failure, engine: Engine
+) -> tuple[AnswerT, Usage]:
+    """Let the extractive backend answer for a role whose model failed; the usage says so, and why.
+
+    Raises:
+        AnswerInvalid: it cannot.
+    """
+    why = f"{spec.name}: answered without the model after {failure.code}"
+    run_logger().warning("%s: %s", why, failure.message)
+    publish(Event("warning", f"{why} {failure.message}"))
+    taken = [Usage(fallbacks=[why])]
+    answer = await _answer(spec, request, RoleModel(model=EXTRACTIVE), taken, engine)
+    if isinstance(answer, Failure):
+        raise AnswerInvalid(f"The {spec.name} cannot answer without a model either: {answer.message}")
     return answer, sum(taken, Usage())
 
 
 async def _answer(
     spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, taken: list[Usage], engine: Engine
-) -> AnswerT:
+) -> AnswerT | Failure:
     """Return the model's answer to the first or second time of asking; what each took is appended to `taken`."""
     rejected: Rejected | None = None
     while True:
-        completion: Completion = await complete(spec.name, request, model, rejected, _engine=engine)
+        completion = await complete(spec.name, request, model, rejected, _engine=engine)
+        if isinstance(completion, Failure):
+            return completion
         taken.append(completion.usage)
-        outcome = accept(ModelCall(spec=spec, request=request, model=model, rejected=rejected), completion)
+        try:
+            outcome = accept(ModelCall(spec=spec, request=request, model=model, rejected=rejected), completion)
+        except AnswerInvalid as error:
+            return Failure(code=error.code, message=error.message)
         if not isinstance(outcome, Rejected):
             assert isinstance(outcome, spec.answer)
             return outcome
-        get_run_logger().info("%s asked again: %s", spec.name, " ".join(outcome.complaints))
+        run_logger().info("%s asked again: %s", spec.name, " ".join(outcome.complaints))
         rejected = outcome

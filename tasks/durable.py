@@ -4,37 +4,55 @@ A nested task's result is committed with its parent's transaction unless told ot
 all of its finished calls. `durable_run` therefore runs the whole flow body in one eager transaction: every task inside,
 however deep, commits when it finishes. Results lie on the artifact store's own root, so whichever process resumes the
 run, on whichever machine, finds them.
+
+The same results are what a run is replayed from: inside `replaying`, tasks run without Prefect, and those that are
+`recorded`, because they ask the world outside, are not run at all but read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterator
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from prefect import task
 from prefect.cache_policies import CachePolicy
 from prefect.context import FlowRunContext, TaskRunContext
 from prefect.filesystems import WritableFileSystem
+from prefect.logging import get_run_logger
 from prefect.results import ResultStore
 from prefect.serializers import JSONSerializer
 from prefect.tasks import Task
 from prefect.transactions import CommitMode, transaction
+from prefect.utilities.callables import get_call_parameters
 from pydantic import PrivateAttr
 from pydantic_core import to_jsonable_python
 
+from fathom.engine import RunStart
+from fathom.errors import RecordMissing
+from fathom.lease import RESULTS, result_key
 from fathom.names import slug
 from fathom.store import ArtifactStore
 
-__all__ = ["current_run_id", "current_run_key", "durable_run", "durable_task"]
+__all__ = [
+    "RESULTS",
+    "DurableTask",
+    "current_run_id",
+    "current_run_key",
+    "durable_run",
+    "durable_task",
+    "recorded_start",
+    "replaying",
+    "run_logger",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-RESULTS = ".results"
 
 
 class StoredResults(WritableFileSystem):
@@ -80,14 +98,18 @@ class RunKeyPolicy(CachePolicy):
         self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_kwargs: Any
     ) -> str:
         """Return the path of the call's result on the artifact store."""
-        engine = inputs.get("_engine")
-        material = {
-            "inputs": {name: value for name, value in inputs.items() if not name.startswith("_")},
-            "engine": engine.fingerprint if engine else "",
-        }
-        text = json.dumps(to_jsonable_python(material), sort_keys=True, ensure_ascii=False)
-        digest = hashlib.sha256(text.encode()).hexdigest()[:24]
-        return f"{RESULTS}/{current_run_key()}/{slug(task_ctx.task.name)}-{digest}"
+        return _result_path(current_run_key(), task_ctx.task.name, inputs)
+
+
+def _result_path(run_key: str, task_name: str, inputs: Mapping[str, Any]) -> str:
+    engine = inputs.get("_engine")
+    material = {
+        "inputs": {name: value for name, value in inputs.items() if not name.startswith("_")},
+        "engine": engine.fingerprint if engine else "",
+    }
+    text = json.dumps(to_jsonable_python(material), sort_keys=True, ensure_ascii=False)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:24]
+    return f"{RESULTS}/{run_key}/{slug(task_name)}-{digest}"
 
 
 def _flow_context() -> FlowRunContext:
@@ -107,41 +129,115 @@ def current_run_id() -> str:
 def current_run_key() -> str:
     """Return what the results of this run are filed under: the `run_key` parameter, else the flow run's id."""
     context = _flow_context()
-    key = (context.parameters or {}).get("run_key")
-    if not key:
-        return current_run_id()
-    name = slug(key)[:80]
-    return name if name == key else f"{name}_{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+    return result_key(current_run_id(), (context.parameters or {}).get("run_key"))
+
+
+def _results_on(store: ArtifactStore) -> ResultStore:
+    return ResultStore(
+        result_storage=StoredResults.on(store), serializer=JSONSerializer(), cache_result_in_memory=False
+    )
 
 
 @contextmanager
 def durable_run(store: ArtifactStore) -> Iterator[None]:
     """Keep the results of all tasks called inside on the store, each committed when it finishes."""
-    results = ResultStore(
-        result_storage=StoredResults.on(store), serializer=JSONSerializer(), cache_result_in_memory=False
-    )
-    context = _flow_context().model_copy(update={"result_store": results, "persist_result": True})
+    context = _flow_context().model_copy(update={"result_store": _results_on(store), "persist_result": True})
     with context, transaction(commit_mode=CommitMode.EAGER):
         yield
 
 
+async def recorded_start(store: ArtifactStore, run_key: str, run_id: str) -> RunStart | None:
+    """Return what was fixed when a run began, from its results; None when they have nothing of it."""
+    results, folder = _results_on(store), f"{RESULTS}/{run_key}"
+    for name in await store.list(folder):
+        if name.startswith("begin-"):
+            start = (await results.aread(f"{folder}/{name}")).result
+            if isinstance(start, RunStart) and start.run_id == run_id:
+                return start
+    return None
+
+
+class _Records:
+    """The results of a run that is replayed."""
+
+    def __init__(self, store: ArtifactStore, run_key: str) -> None:
+        self._results = _results_on(store)
+        self._run_key = run_key
+
+    async def result(self, task: Task[Any, Any], inputs: Mapping[str, Any]) -> Any:
+        """Return what a call returned in the run.
+
+        Raises:
+            RecordMissing: it was not made, or not with these inputs.
+        """
+        path = _result_path(self._run_key, task.name, inputs)
+        try:
+            record = await self._results.aread(path)
+        except (FileNotFoundError, ValueError) as error:
+            call = task.task_run_name.format(**inputs) if isinstance(task.task_run_name, str) else task.name
+            raise RecordMissing(f"There is no record of a {task.name} ({call}) at {path}.") from error
+        return record.result
+
+
+_records: ContextVar[_Records | None] = ContextVar("fathom_records", default=None)
+
+
+@contextmanager
+def replaying(store: ArtifactStore, run_key: str) -> Iterator[None]:
+    """Answer recorded tasks called inside from what a run left on the store, and run the others without Prefect."""
+    token = _records.set(_Records(store, run_key))
+    try:
+        yield
+    finally:
+        _records.reset(token)
+
+
+def run_logger() -> logging.Logger | logging.LoggerAdapter[logging.Logger]:
+    """Return Prefect's logger of the run; in a replay, one that nobody hears by default."""
+    return get_run_logger() if _records.get() is None else logging.getLogger("fathom.replay")
+
+
+class DurableTask(Generic[P, R]):
+    """A Prefect task whose finished calls are never repeated, and which a replay runs, or reads, without Prefect."""
+
+    def __init__(self, task: Task[P, Any], *, recorded: bool) -> None:
+        self.task = task
+        self._recorded = recorded
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the task."""
+        records = _records.get()
+        if records and self._recorded:
+            inputs = get_call_parameters(self.task.fn, args, kwargs)
+            result: R = await records.result(self.task, inputs)
+        else:
+            result = await (self.task.fn if records else self.task)(*args, **kwargs)
+        return result
+
+
 def durable_task(
-    *, name: str, run_name: str | Callable[[], str]
-) -> Callable[[Callable[P, Awaitable[R]]], Task[P, Any]]:
+    *, name: str, run_name: str | Callable[[], str], recorded: bool = False
+) -> Callable[[Callable[P, Awaitable[R]]], DurableTask[P, R]]:
     """Make a coroutine function a task whose finished calls are never repeated.
 
     Args:
         name: name of the task; part of the result's key.
         run_name: the task run's name in the run graph, a template filled from the task's parameters or a function.
+        recorded: whether a replay reads its result: it asks the world outside, where the others only compute.
 
     Task runs carry no tags: for each one, Prefect asks the server for a concurrency limit of every tag, and a local
     server on SQLite answers some of these with 503, which the client repeats only after two seconds (Prefect 3.8.8).
     """
-    return task(
-        name=name,
-        task_run_name=run_name,
-        cache_policy=RunKeyPolicy(),
-        persist_result=True,
-        result_serializer="json",
-        cache_result_in_memory=False,
-    )
+
+    def decorate(function: Callable[P, Awaitable[R]]) -> DurableTask[P, R]:
+        durable = task(
+            name=name,
+            task_run_name=run_name,
+            cache_policy=RunKeyPolicy(),
+            persist_result=True,
+            result_serializer="json",
+            cache_result_in_memory=False,
+        )(function)
+        return DurableTask(durable, recorded=recorded)
+
+    return decorate

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fathom.audit import AuditType
 from fathom.engine import Engine
+from fathom.model_settings import Role
 from fathom.models import Document
 from fathom.roles import PLANNER, PlanRequest
 from tasks.asking import ask
@@ -12,10 +14,16 @@ from tasks.results import Planned
 __all__ = ["make_plan"]
 
 
+@durable_task(name="survey", run_name="look through the documents", recorded=True)
+async def survey(query: str, _engine: Engine) -> list[Document]:
+    """Return the local documents closest to the query, by name."""
+    return await _engine.tools.survey(query)
+
+
 @durable_task(name="plan", run_name="plan the research")
 async def make_plan(query: str, _engine: Engine) -> Planned:
     """Break the query into steps."""
-    documents: list[Document] = await _engine.tools.survey(query)
+    documents = await survey(query, _engine=_engine)
     request = PlanRequest(
         query=query,
         today=_engine.start.today,
@@ -24,4 +32,9 @@ async def make_plan(query: str, _engine: Engine) -> Planned:
         documents=documents,
     )
     answer, usage = await ask(PLANNER, request, _engine)
-    return Planned(plan=answer.plan(), usage=usage)
+    plan = answer.plan()
+    steps = [step.title for step in plan.steps]
+    await _engine.audit.record(
+        AuditType.plan_generated, Role.planner, plan.plan_title, steps=steps, without_model=bool(usage.fallbacks)
+    )
+    return Planned(plan=plan, usage=usage)

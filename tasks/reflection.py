@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from prefect.logging import get_run_logger
-
+from fathom.audit import AuditType
 from fathom.context import within_budget
 from fathom.engine import Engine
+from fathom.model_settings import Role
 from fathom.models import Note, Plan
 from fathom.progress import Event, publish
 from fathom.roles import CRITIC, ReflectRequest
 from tasks.asking import ask
-from tasks.durable import durable_task
+from tasks.durable import durable_task, run_logger
 from tasks.results import Reflected
 
 __all__ = ["reflect"]
@@ -30,6 +30,15 @@ async def reflect(plan: Plan, notes: list[Note], round_number: int, max_follow_u
     answer, usage = await ask(CRITIC, request, _engine)
     reflection = answer.reflection(round_number)
     message = f"sufficiency {reflection.sufficiency_score}/10, {len(reflection.gaps)} gaps"
-    get_run_logger().info("%s. %s", message, reflection.reasoning)
+    run_logger().info("%s. %s", message, reflection.reasoning)
     publish(Event("reflection", message))
+    await _engine.audit.record(
+        AuditType.reflection_completed,
+        Role.critic,
+        message,
+        round=round_number,
+        score=reflection.sufficiency_score,
+        gaps=[gap.description for gap in reflection.gaps],
+        follow_ups=[step.title for step in reflection.follow_up_steps],
+    )
     return Reflected(reflection=reflection, usage=usage)

@@ -1,31 +1,54 @@
-"""The report: an outline of the notes, then one section at a time, each knowing the earlier ones; or one answer."""
+"""The report: an outline of the notes, then one section at a time, each knowing the others; or one answer."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
 
 from prefect.runtime import task_run
 
 from fathom.citations import with_known_ids
 from fathom.context import within_budget
 from fathom.engine import Engine
-from fathom.models import Note, Plan, ReportSection
+from fathom.errors import AnswerInvalid
+from fathom.evidence.claims import claims_of
+from fathom.evidence.editing import marked, without
+from fathom.evidence.examining import examine
+from fathom.evidence.locating import StoredText
+from fathom.llm.base import Failure
+from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Verdict
 from fathom.progress import Event, publish
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
-from tasks.asking import ask
-from tasks.durable import durable_task
+from fathom.roles.reporter import UnsupportedSentence
+from fathom.settings import Unsupported
+from fathom.text import narrow
+from tasks.asking import ask, ask_nobody
+from tasks.durable import durable_task, run_logger
 from tasks.results import Outlined, Written
 
 __all__ = ["make_outline", "write_answer", "write_section"]
 
 
 @durable_task(name="outline", run_name="outline the report")
-async def make_outline(plan: Plan, notes: list[Note], open_questions: list[str], _engine: Engine) -> Outlined:
+async def make_outline(
+    plan: Plan,
+    notes: list[Note],
+    open_questions: list[str],
+    contradictions: list[Contradiction],
+    authority: dict[str, float],
+    _engine: Engine,
+) -> Outlined:
     """Choose the report's sections."""
+    shown = within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority)
     request = OutlineRequest(
         query=_engine.start.query,
         today=_engine.start.today,
         plan=plan,
-        notes=within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens),
+        notes=shown,
         open_questions=open_questions,
+        contradictions=contradictions,
+        authority={i: authority[i] for note in shown for i in note.source_ids if i in authority},
+        words=_engine.words,
     )
     answer, usage = await ask(OUTLINE, request, _engine)
     return Outlined(outline=answer, usage=usage)
@@ -38,13 +61,25 @@ def _section_name() -> str:
 
 @durable_task(name="section", run_name=_section_name)
 async def write_section(
-    outline: OutlineAnswer, position: int, notes: list[Note], written: list[ReportSection], _engine: Engine
+    outline: OutlineAnswer,
+    position: int,
+    notes: list[Note],
+    written: list[ReportSection],
+    authority: dict[str, float],
+    _texts: Sequence[StoredText],
+    _engine: Engine,
 ) -> Written:
-    """Write the section at a position of the outline; citations of anything but the notes' sources are removed."""
+    """Write the section at a position of the outline.
+
+    Citations of anything but the notes' sources are removed. Sentences that their sources do not carry go back to the
+    reporter once, with what the sources say; those that remain are removed or marked, as the settings say.
+    """
     section = outline.sections[position]
     publish(Event("section", section.heading))
     wanted = {str(step_id) for step_id in section.step_ids}
     chosen = [note for note in notes if not wanted or str(note.step_id) in wanted] or notes
+    focus = f"{section.heading} {section.focus}"
+    shown = within_budget(chosen, focus, _engine.settings.max_context_tokens, authority)
     request = SectionRequest(
         query=_engine.start.query,
         today=_engine.start.today,
@@ -52,23 +87,72 @@ async def write_section(
         headings=[s.heading for s in outline.sections],
         section=section,
         position=position,
-        notes=within_budget(chosen, f"{section.heading} {section.focus}", _engine.settings.max_context_tokens),
-        written=[earlier.markdown for earlier in written],
+        notes=shown,
+        written=[other.markdown for other in written],
+        passages=_passages(shown, focus, _texts, _engine),
+        words=_engine.words and max(40, _engine.words // len(outline.sections)),
     )
-    answer, usage = await ask(SECTION, request, _engine)
     known = {source_id for note in notes for source_id in note.source_ids}
+    answer, usage = await ask(SECTION, request, _engine)
     markdown = with_known_ids(answer.text.strip(), known)
-    return Written(section=ReportSection(heading=section.heading, markdown=markdown), usage=usage)
+    if _engine.settings.extractive or usage.fallbacks:  # quotations
+        return Written(section=ReportSection(heading=section.heading, markdown=markdown), usage=usage)
+    if failing := await _unsupported(markdown, _texts):
+        again = request.model_copy(update={"draft": markdown, "unsupported": [_told(claim) for claim in failing]})
+        answer, more = await ask(SECTION, again, _engine)
+        usage += more
+        markdown = with_known_ids(answer.text.strip(), known)
+        failing = [] if more.fallbacks else await _unsupported(markdown, _texts)
+    if failing:
+        run_logger().warning("%d sentences of %r are not in their sources", len(failing), section.heading)
+        edit = marked if _engine.settings.report.unsupported is Unsupported.mark else without
+        markdown = edit(markdown, {claim.sentence for claim in failing})
+    if not claims_of([ReportSection(heading="", markdown=markdown)]):
+        failure = Failure(code=AnswerInvalid.code, message="Nothing that the section says is in its sources.")
+        answer, more = await ask_nobody(SECTION, request, failure, _engine)
+        usage, markdown = usage + more, with_known_ids(answer.text.strip(), known)
+    return Written(
+        section=ReportSection(heading=section.heading, markdown=markdown),
+        unsupported=[claim.sentence for claim in failing],
+        usage=usage,
+    )
+
+
+def _passages(notes: Sequence[Note], focus: str, texts: Sequence[StoredText], engine: Engine) -> list[SourceText]:
+    """Return what the notes' sources say on a section, in their own words."""
+    room = engine.settings.passage_tokens
+    if engine.settings.extractive or not room:
+        return []
+    cited = {source_id for note in notes for source_id in note.source_ids}
+    read = [SourceText(**t.source.model_dump(), text=t.text) for t in texts if t.source.source_id in cited]
+    return narrow(read, focus, room).texts
+
+
+async def _unsupported(markdown: str, texts: Sequence[StoredText]) -> list[Claim]:
+    """Return the claims of a section that the sources they cite do not carry."""
+    draft = Report(
+        title="", query="", extractive=False, sections=[ReportSection(heading="", markdown=markdown)], sources=[]
+    )
+    claims = await asyncio.to_thread(examine, draft, texts, {})
+    return [claim for claim in claims if claim.verdict is Verdict.unsupported]
+
+
+def _told(claim: Claim) -> UnsupportedSentence:
+    return UnsupportedSentence(
+        sentence=claim.sentence,
+        why=claim.complaints,
+        evidence=[f"{quote.text} [{quote.source_id}]" for quote in claim.quotes],
+    )
 
 
 @durable_task(name="answer", run_name="answer the question")
-async def write_answer(notes: list[Note], _engine: Engine) -> Written:
+async def write_answer(notes: list[Note], authority: dict[str, float], _engine: Engine) -> Written:
     """Answer the question in at most 140 characters: a report of one section."""
     publish(Event("section", "the answer"))
     request = AnswerRequest(
         query=_engine.start.query,
         today=_engine.start.today,
-        notes=within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens),
+        notes=within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority),
     )
     answer, usage = await ask(ANSWER, request, _engine)
     return Written(section=ReportSection(heading="Answer", markdown=answer.text), usage=usage)

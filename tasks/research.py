@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal
 
-from prefect.logging import get_run_logger
-
-from fathom.context import message_tokens, within_budget
+from fathom.audit import AuditType
+from fathom.context import within_budget
 from fathom.engine import Engine
-from fathom.errors import ToolError
-from fathom.models import Call, Note, PlanStep, SourceText, StepOutcome, ToolCall, ToolFailure, ToolResult, Usage
-from fathom.names import artifact_name
+from fathom.ledger import WARN_FROM, Allowance
+from fathom.models import (
+    Call,
+    Note,
+    PlanStep,
+    Priority,
+    StepOutcome,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from fathom.progress import Event, publish
-from fathom.roles import COMPRESSOR, RESEARCHER, CompressRequest, ResearchRequest
-from fathom.settings import EXTRACTIVE
-from fathom.text import Narrowed, count_tokens, narrow
+from fathom.roles import COMPRESSOR, RESEARCHER, ResearchRequest
 from tasks.asking import ask
 from tasks.durable import durable_task
-from tasks.results import Compressed, Decided
+from tasks.reading import call_tool, compress
+from tasks.results import Checked, Compressed, Decided
 
 __all__ = ["research_step"]
 
@@ -29,27 +34,64 @@ __all__ = ["research_step"]
 async def research_step(plan_title: str, step: PlanStep, notes: list[Note], _engine: Engine) -> StepOutcome:
     """Research one step, given the useful notes so far, and return what it brought."""
     publish(Event("step", f"{step.step_id}: {step.title}"))
+    started = await _engine.audit.record(
+        AuditType.step_started, "system", step.title, step_id=step.step_id, priority=step.priority.value
+    )
+    with _engine.audit.under(started):
+        outcome = await _research(plan_title, step, notes, _engine)
+        await _engine.audit.record(
+            AuditType.step_completed,
+            "system",
+            step.title,
+            step_id=step.step_id,
+            calls=len(outcome.calls),
+            notes=len(outcome.notes),
+            cut=outcome.cut,
+        )
+    return outcome
+
+
+async def _research(plan_title: str, step: PlanStep, notes: list[Note], engine: Engine) -> StepOutcome:
     calls: list[Call] = []
     found: list[Note] = []
-    usage = Usage()
-    for _turn in range(_engine.settings.turns):
+    deciding = compressing = Usage()
+    cut = False
+    for turn in range(engine.settings.turns):
+        allowance = (await check_budget(step, turn, bool(notes or found), _engine=engine)).allowance
+        cut = allowance is Allowance.none
+        cut |= allowance is Allowance.narrow and (turn > 0 or step.priority is Priority.low)
+        if cut:
+            break
         tried = [call.result.call for call in calls]
-        decided = await decide_calls(step, [*notes, *found], tried, _engine=_engine)
-        usage += decided.usage
+        breadth = engine.settings.breadth if allowance is Allowance.full else 1
+        decided = await decide_calls(step, [*notes, *found], tried, breadth, _engine=engine)
+        deciding += decided.usage
         if not decided.calls:
             break
-        results = await _run_calls(plan_title, step, decided.calls, tried, _engine)
+        results = await _run_calls(plan_title, step, decided.calls, tried, engine)
         read = {text.key for call in calls for text in call.result.sources}
         for result, compressed in zip(
-            results, await _compress_all(plan_title, step, results, read, _engine), strict=True
+            results, await _compress_all(plan_title, step, results, read, engine), strict=True
         ):
-            usage += compressed.usage
+            compressing += compressed.usage
             useful = compressed.note is not None
             calls.append(Call(result=result, useful=useful, narrowed_tokens=compressed.narrowed_tokens))
             if compressed.note:
                 found.append(compressed.note)
-    get_run_logger().info("%d calls, %d useful notes", len(calls), len(found))
-    return StepOutcome(step_id=step.step_id, notes=found, calls=calls, usage=usage)
+    usage = {RESEARCHER.name: deciding, COMPRESSOR.name: compressing}
+    return StepOutcome(step_id=step.step_id, notes=found, calls=calls, usage=usage, cut=cut)
+
+
+@durable_task(name="budget", run_name="check the budget", recorded=True)
+async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) -> Checked:
+    """Ask the ledger how much research may still do; what it said is kept, so that a resumed run decides alike."""
+    level, total = _engine.ledger.level, _engine.ledger.total
+    if level >= WARN_FROM:
+        message = f"{level:.0%} of the budget for research is spent"
+        publish(Event("warning", message))
+        spent = {"usd": float(total.usd), "tokens": total.tokens, "calls": total.calls}
+        await _engine.audit.record(AuditType.budget_warning, "system", message, step_id=step.step_id, **spent)
+    return Checked(allowance=_engine.ledger.allowance(notes=notes))
 
 
 async def _run_calls(
@@ -89,89 +131,19 @@ async def _compress_all(
 
 
 @durable_task(name="decide", run_name="decide the next calls")
-async def decide_calls(step: PlanStep, notes: list[Note], tried: list[ToolCall], _engine: Engine) -> Decided:
+async def decide_calls(
+    step: PlanStep, notes: list[Note], tried: list[ToolCall], breadth: int, _engine: Engine
+) -> Decided:
     """Ask the researcher which calls come next; no calls means that the step is done."""
     focus = f"{step.title} {step.description}"
     request = ResearchRequest(
         query=_engine.start.query,
         today=_engine.start.today,
         step=step,
-        breadth=_engine.settings.breadth,
+        breadth=breadth,
         tools=_engine.tools.offered,
         notes=within_budget(notes, focus, _engine.settings.max_context_tokens),
         tried=tried,
     )
     answer, usage = await ask(RESEARCHER, request, _engine)
     return Decided(calls=[ToolCall(tool=call.tool, input=call.input) for call in answer.calls], usage=usage)
-
-
-@durable_task(name="tool", run_name="{call.tool}: {call.input}")
-async def call_tool(plan_title: str, step: PlanStep, call: ToolCall, number: int, _engine: Engine) -> ToolResult:
-    """Make one tool call, the step's `number`-th of its tool, and store its whole raw output before anything reads it.
-
-    A call that fails for good is a result without sources: the coverage table shows why, and nothing is stored.
-    """
-    try:
-        output = await _engine.tools.run(call)
-    except ToolError as error:
-        get_run_logger().warning("%s failed: %s", call.tool, error)
-        publish(Event("warning", f"{call.tool} failed: {error.message}"))
-        return ToolResult(call=call, failures=[ToolFailure(code=error.code, message=error.message)])
-    extension: Literal["json", "txt"] = "json" if output.structured else "txt"
-    name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
-    sha256, size = await _engine.run_folder.save_raw(name, output)
-    sources = [text.source() for text in output.results]
-    publish(Event("tool", f"{call.tool}: {call.input} ({len(sources)} sources)"))
-    return ToolResult(
-        call=call,
-        artifact_file=name,
-        sha256=sha256,
-        raw_bytes=size,
-        raw_tokens=sum(count_tokens(text.text) for text in output.results),
-        sources=sources,
-        failures=output.failures,
-    )
-
-
-@durable_task(name="compress", run_name="compress {result.call.tool}: {result.call.input}")
-async def compress(
-    plan_title: str, step: PlanStep, result: ToolResult, fresh: list[str], _engine: Engine
-) -> Compressed:
-    """Turn the stored raw output of a call into a note, or into nothing when it holds nothing for the step."""
-    if not fresh:
-        return Compressed(note=None, usage=Usage())
-    stored = await _engine.run_folder.load_raw(result.artifact_file, result.sources)
-    texts = [text for text in stored.results if text.source().key in fresh]
-    narrowed = _narrowed(texts, f"{step.title} {step.description}", _engine)
-    request = CompressRequest(
-        plan_title=plan_title,
-        step_title=step.title,
-        step_description=step.description,
-        tool_name=result.call.tool,
-        texts=narrowed.texts,
-        max_note_tokens=_engine.settings.compression.max_note_tokens,
-    )
-    answer, usage = await ask(COMPRESSOR, request, _engine)
-    if not answer.is_useful:
-        return Compressed(note=None, usage=usage, narrowed_tokens=narrowed.left_out_tokens)
-    note = Note(
-        step_id=step.step_id,
-        **answer.model_dump(),
-        artifact_file=result.artifact_file,
-        source_ids=list(dict.fromkeys(text.source_id for text in narrowed.texts)),
-    )
-    note = note.model_copy(update={"tokens": message_tokens(note.message())})
-    publish(Event("note", note.summary_title))
-    return Compressed(note=note, usage=usage, narrowed_tokens=narrowed.left_out_tokens)
-
-
-def _narrowed(texts: list[SourceText], focus: str, engine: Engine) -> Narrowed:
-    """Choose what a model is shown: of each text at most its share of a full search, so that few pages cost little.
-
-    One more share is left to the prompt around the texts. The extractive backend reads everything: that costs nothing,
-    and it chooses for itself.
-    """
-    if engine.model_for(COMPRESSOR).model == EXTRACTIVE:
-        return Narrowed(texts=texts, left_out_tokens=0)
-    shares = engine.settings.max_results + 1
-    return narrow(texts, focus, engine.settings.compression.max_input_tokens * min(len(texts), shares - 1) // shares)

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from fathom.models import Model, Note, Plan, Reflection, ReportSection, ToolCall, Usage
+from fathom.ledger import Allowance
+from fathom.models import (
+    Claim,
+    Contradiction,
+    Model,
+    Note,
+    Plan,
+    Reflection,
+    ReportSection,
+    SourceQuality,
+    ToolCall,
+    Usage,
+)
 from fathom.roles import OutlineAnswer
 
-__all__ = ["Compressed", "Decided", "Outlined", "Planned", "Reflected", "Written"]
+__all__ = ["Checked", "Compressed", "Decided", "Outlined", "Planned", "Reflected", "Verified", "Weighed", "Written"]
 
 
 class Planned(Model):
@@ -13,6 +25,12 @@ class Planned(Model):
 
     plan: Plan
     usage: Usage
+
+
+class Checked(Model):
+    """What the ledger said."""
+
+    allowance: Allowance
 
 
 class Decided(Model):
@@ -45,7 +63,22 @@ class Outlined(Model):
 
 
 class Written(Model):
-    """A finished section."""
+    """A finished section. `unsupported`: sentences that were left out of it, or marked, for want of a source."""
 
     section: ReportSection
+    usage: Usage
+    unsupported: list[str] = []
+
+
+class Weighed(Model):
+    """How good the sources are, and where they contradict each other."""
+
+    qualities: list[SourceQuality]
+    contradictions: list[Contradiction]
+
+
+class Verified(Model):
+    """The report's claims with their verdicts."""
+
+    claims: list[Claim]
     usage: Usage

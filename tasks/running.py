@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from fathom.engine import Engine, RunStart
 from fathom.environment import Environment
+from fathom.llm.catalogue import settled_budget
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import RunManifest
 from fathom.settings import ResearchSettings, resolve
@@ -17,14 +18,16 @@ from tasks.durable import current_run_id, current_run_key, durable_task
 __all__ = ["begin", "claim"]
 
 
-@durable_task(name="begin", run_name="begin")
-async def begin(query: str, settings: ResearchSettings, _environment: Environment) -> RunStart:
+@durable_task(name="begin", run_name="begin", recorded=True)
+async def begin(query: str, settings: ResearchSettings, _artifacts: str, _environment: Environment) -> RunStart:
     """Read the clock and settle the settings, once for the whole run.
 
     Raises:
         UserError: a tool that was chosen is not there.
     """
+    settings = settings.model_copy(update={"artifacts": _artifacts})
     resolved = resolve(settings, _environment, configured_tools(settings, _environment, query))
+    resolved = resolved.model_copy(update={"budget": settled_budget(resolved, _environment)})
     return RunStart(
         run_id=current_run_id(),
         run_key=current_run_key(),
@@ -34,7 +37,7 @@ async def begin(query: str, settings: ResearchSettings, _environment: Environmen
     )
 
 
-@durable_task(name="claim folder", run_name="claim folder")
+@durable_task(name="claim folder", run_name="claim folder", recorded=True)
 async def claim(plan_title: str, _engine: Engine) -> str:
     """Claim the folder of a plan title, writing the run's manifest, and return the folder's name."""
     start = _engine.start

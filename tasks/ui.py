@@ -17,8 +17,9 @@ from prefect.artifacts import (
 )
 from prefect.client.orchestration import get_client
 
+from fathom.model_settings import Role
 from fathom.models import Plan
-from fathom.settings import ResolvedSettings, Role
+from fathom.settings import ResolvedSettings
 from tasks.durable import current_run_id
 
 __all__ = ["Display"]
@@ -28,9 +29,13 @@ class Display:
     """The run's page. It is drawn while the research goes on, in the order asked for, and is complete at the exit.
 
     An async context manager; a drawing that the server refused is raised at the exit of a run that went well.
+
+    Args:
+        shown: False for a replay, which nobody looks at.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, shown: bool = True) -> None:
+        self._shown = shown
         self._waiting: list[Callable[[], Awaitable[object]]] = []
         self._drawing: asyncio.Task[None] | None = None
         self._bar: UUID | None = None
@@ -80,6 +85,8 @@ class Display:
         self._later(lambda: acreate_markdown_artifact(key="research-report", markdown=markdown))
 
     def _later(self, drawing: Callable[[], Awaitable[object]]) -> None:
+        if not self._shown:
+            return
         self._waiting.append(drawing)
         if self._drawing is None or self._drawing.done():
             earlier = self._drawing

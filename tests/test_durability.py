@@ -1,116 +1,142 @@
-"""Kill a run at five moments, resume it each time: no call that had finished is made again."""
+"""A run is killed at random moments and resumed each time: no call that had finished is made again."""
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from tests.conftest import ROOT, PrefectServer, base_env
-from tests.stubs import Record, Stubs
+from tests.forking import forking
+from tests.processes import Kills, end_all, fathom, finish, flow_runs, left_behind
+from tests.stubs import Stubs
 
 QUERY = "How do tides form on moons with liquid methane seas?"
-MOMENTS = (1, 9, 20, 31, 43)  # answered requests at each kill; an undisturbed run makes 46
-COMMIT_SECONDS = 0.1  # an answer that came this shortly before the kill may not have been stored yet
+KILLS = 30
+LAST_MOMENT = 0.5  # seconds in which an answer is read and stored on a busy machine
+SEED = int(os.environ.get("KILL_SEED", "20261122"))  # another one tries other moments
 
 
 @pytest.fixture
-def env(stubs: Stubs, prefect_server: PrefectServer, home: Path) -> dict[str, str]:
+def env(stubs: Stubs, prefect_server: PrefectServer, home: Path) -> Iterator[dict[str, str]]:
     """A process's environment: the session's server, the stubs, an empty home."""
-    stubs.settings.llm_delay = stubs.settings.search_delay = 0.15
-    return {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
+    stubs.settings.llm_delay = stubs.settings.search_delay = 0.1
+    yield {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
+    end_all()
 
 
-def fathom(env: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "flows.cli", *arguments]
-    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+class Attempts:
+    """What the stub and the store saw of each attempt at one run.
 
+    A call has finished once its result is stored: of the answers that an attempt got, those without a result were lost
+    with it, and no other may be asked for again. Only answers of the last moment may be lost.
+    """
 
-def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
-    printed, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
-    result: dict[str, Any] = json.loads(printed)
-    return result
-
-
-def flow_runs(server: PrefectServer, **filters: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = httpx.post(
-        f"{server.api_url}/flow_runs/filter", json={"sort": "EXPECTED_START_TIME_DESC", "limit": 1, **filters}
-    ).json()
-    return found
-
-
-class Kills:
-    """When a run was killed, and what had finished by then."""
-
-    def __init__(self, stubs: Stubs) -> None:
+    def __init__(self, stubs: Stubs, root: Path) -> None:
         self._stubs = stubs
-        self._moments: list[float] = []
+        self._root = root
+        self._answers: list[tuple[int, set[str], int]] = []  # requests until its end, what was answered, results stored
+        self.late: list[int] = []  # for each attempt, the answers of its last moment
+        self._seen = self.results()
 
-    def after(self, answered: int, kill: Callable[[], None]) -> None:
-        """Kill once that many requests were answered, a little later, so that others are under way."""
-        deadline = time.monotonic() + 90
-        while sum(r.ended is not None for r in self._stubs.requests) < answered:
-            assert time.monotonic() < deadline, "the run makes no progress"
-            time.sleep(0.005)
-        time.sleep(COMMIT_SECONDS)
-        self._moments.append(time.monotonic())
-        kill()
+    def results(self) -> int:
+        """Return how many calls have a stored result."""
+        return sum(len(list(self._root.glob(f".results/*/{kind}-*"))) for kind in ("model_call", "tool"))
 
-    def repeated(self) -> list[Record]:
-        """Return the requests that were made again although their answer had been there before a kill."""
-        return [
-            again
-            for moment in self._moments
-            for done in self._stubs.requests
-            if done.ended is not None and done.ended < moment - COMMIT_SECONDS
-            for again in self._stubs.requests
-            if again.started > moment and again.fingerprint == done.fingerprint
-        ]
+    def ended(self, first: int, killed: float) -> None:
+        """Take down the attempt that was killed at a time; `first`: how many requests there were before it."""
+        times = {
+            record.fingerprint: record.ended for record in self._stubs.requests[first:] if record.ended is not None
+        }
+        answered = set(times)
+        self.late.append(sum(time > killed - LAST_MOMENT for time in times.values()))
+        stored = self.results()
+        self._answers.append((len(self._stubs.requests), answered, stored - self._seen))
+        self._seen = stored
 
+    def repeated(self) -> list[int]:
+        """Return for each attempt how many of its finished calls were asked for again later."""
+        found = []
+        for requests, answered, stored in self._answers:
+            again = {record.fingerprint for record in self._stubs.requests[requests:]} & answered
+            found.append(len(again) - (len(answered) - stored))
+        return found
 
-def left_behind(result: dict[str, Any]) -> dict[str, bytes]:
-    """Return what a run stored, without the files that name the run."""
-    folder = Path(result["artifacts"])
-    return {p.name: p.read_bytes() for p in folder.iterdir() if p.name not in ("run.json", "result.json")}
-
-
-@pytest.fixture
-def undisturbed(stubs: Stubs, env: dict[str, str], tmp_path: Path) -> dict[str, bytes]:
-    """What a run leaves that nobody kills; every request it makes is different, so a repetition can be told."""
-    arguments = ["--model", "openai/stub", "--json", "--quiet", "--artifacts", str(tmp_path / "undisturbed")]
-    result = finish(fathom(env, "research", QUERY, *arguments))
-    assert len({record.fingerprint for record in stubs.requests}) == len(stubs.requests) > MOMENTS[-1]
-    stubs.requests.clear()
-    return left_behind(result)
+    def lost(self) -> list[int]:
+        """Return for each attempt how many answers came too late to be stored."""
+        return [len(answered) - stored for _requests, answered, stored in self._answers]
 
 
-def test_a_killed_adhoc_run_repeats_nothing(
-    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, undisturbed: dict[str, bytes], tmp_path: Path
+def test_a_run_killed_at_random_points_repeats_nothing(
+    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, tmp_path: Path
 ) -> None:
-    arguments = ["--model", "openai/stub", "--json", "--quiet", "--artifacts", str(tmp_path / "killed")]
-    process = fathom(env, "research", QUERY, *arguments)
-    kills = Kills(stubs)
-    run_id = ""
-    for answered in MOMENTS:
-        kills.after(answered, process.kill)
-        process.communicate()
-        run_id = run_id or flow_runs(prefect_server)[0]["id"]
-        process = fathom(env, "resume", run_id, "--json", "--quiet")
-    result = finish(process)
-    assert result["status"] == "complete"
-    assert result["run_id"] == run_id
-    assert kills.repeated() == []
-    assert left_behind(result) == undisturbed
+    stubs.settings.steps = 6
+    options = ["--model", "openai/stub", "--profile", "deep", "--fresh", "--json", "--quiet"]
+    undisturbed = finish(fathom(env, "research", QUERY, *options, "--artifacts", str(tmp_path / "undisturbed")))
+    total = len(stubs.requests)
+    assert (
+        len({record.fingerprint for record in stubs.requests})
+        == total
+        == Attempts(stubs, tmp_path / "undisturbed").results()
+    )
+    stubs.requests.clear()
+
+    dice = random.Random(SEED)
+    moments = sorted(dice.randrange(total - 5) for _ in range(KILLS))  # answered requests at each kill
+    root = tmp_path / "killed"
+    root.mkdir()
+    attempts = Attempts(stubs, root)
+    began = time.monotonic()
+    with forking(env) as forks:
+        command = ["research", QUERY, *options, "--artifacts", str(root)]
+        for number, moment in enumerate(moments):
+            first, reached = len(stubs.requests), answered(stubs) >= moment
+            stubs.settings.llm_delay = stubs.settings.search_delay = 30 if reached else 0.1
+            pid = forks.start({"FATHOM_CACHE": str(tmp_path / f"cache-{number}")}, tmp_path / f"out-{number}", *command)
+            if not number:  # before that there is nothing to resume
+                stubs.wait_for(1, "planner", ended=False)
+            wait_for_answers(stubs, moment, tmp_path / f"out-{number}.err")
+            time.sleep(dice.uniform(0, 1.5 if reached else 0.05))  # while it starts and reads what there is, or works
+            killed = time.monotonic()
+            os.kill(pid, signal.SIGKILL)
+            assert forks.wait() == -signal.SIGKILL
+            attempts.ended(first, killed)
+            run_id = flow_runs(prefect_server.api_url)[0]["id"]
+            command = ["resume", run_id, "--json", "--quiet"]
+        stubs.settings.llm_delay = stubs.settings.search_delay = 0
+        forks.start({"FATHOM_CACHE": str(tmp_path / "cache")}, tmp_path / "out", *command)
+        assert forks.wait() == 0, (tmp_path / "out.err").read_text()
+    print(
+        f"seed {SEED}: {KILLS} kills in {time.monotonic() - began:.0f} s, at {moments} of {total} calls; "
+        f"{len(stubs.requests) - total} calls were in flight, {sum(attempts.lost())} just answered"
+    )
+    result = json.loads((tmp_path / "out").read_text())
+    assert (result["run_id"], result["status"]) == (run_id, "complete")
+    assert attempts.repeated() == [0] * KILLS
+    assert all(lost <= late for lost, late in zip(attempts.lost(), attempts.late, strict=True)), attempts.lost()
+    assert sum(attempts.lost()) < 4 * KILLS, attempts.lost()  # ten times as many where results wait for their step
+    assert left_behind(result) == left_behind(undisturbed)
+    assert len(list((root / "research_artifacts").iterdir())) == 1
+
+
+def answered(stubs: Stubs) -> int:
+    return len({record.fingerprint for record in stubs.requests if record.ended is not None})
+
+
+def wait_for_answers(stubs: Stubs, count: int, errors: Path) -> None:
+    deadline = time.monotonic() + 60
+    while answered(stubs) < count:
+        assert time.monotonic() < deadline, errors.read_text()
+        time.sleep(0.002)
 
 
 def test_a_run_is_not_resumed_without_the_key_it_needs(
@@ -120,7 +146,7 @@ def test_a_run_is_not_resumed_without_the_key_it_needs(
     process = fathom(env, "research", QUERY, *arguments)
     Kills(stubs).after(2, process.kill)
     process.communicate()
-    run_id = flow_runs(prefect_server)[0]["id"]
+    run_id = flow_runs(prefect_server.api_url)[0]["id"]
     without = {name: value for name, value in env.items() if name != "OPENAI_API_KEY"}
     resumed = fathom(without, "resume", run_id, "--quiet")
     _printed, said = resumed.communicate(timeout=60)
@@ -147,31 +173,39 @@ def worker(env: dict[str, str], tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("worker")
-def test_a_killed_worker_run_repeats_nothing(
-    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, undisturbed: dict[str, bytes], tmp_path: Path
+def test_a_workers_run_is_killed_and_cancelled_and_repeats_nothing(
+    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, tmp_path: Path
 ) -> None:
-    settings = json.dumps({"model": "openai/stub", "artifacts": str(tmp_path / "deployed")})
+    stubs.settings.llm_delay = 0.2
+    settings = json.dumps({"model": "openai/stub", "profile": "quick", "fresh": True, "artifacts": str(tmp_path)})
     command = ["deployment", "run", "deep-research/on-demand", "-p", f"query={QUERY}", "-p", f"settings={settings}"]
     started = subprocess.run(
         [sys.executable, "-m", "prefect", *command], env=env, cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert started.returncode == 0, started.stdout + started.stderr
-    run_id = flow_runs(prefect_server)[0]["id"]
+    run_id = flow_runs(prefect_server.api_url)[0]["id"]
+    address = f"{prefect_server.api_url}/flow_runs/{run_id}"
 
     def kill() -> None:
-        pid = httpx.get(f"{prefect_server.api_url}/flow_runs/{run_id}").json()["infrastructure_pid"]
+        pid = httpx.get(address).json()["infrastructure_pid"]
         os.kill(int(pid.rpartition(":")[2]), signal.SIGKILL)
 
+    def cancel() -> None:
+        state = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
+        httpx.post(f"{address}/set_state", json=state).raise_for_status()
+
     kills = Kills(stubs)
-    process: subprocess.Popen[str] | None = None
-    for answered in MOMENTS:
-        kills.after(answered, kill)
-        if process:
-            process.kill()
-            process.communicate()
-        process = fathom(env, "resume", run_id, "--json", "--quiet")
-    assert process
-    result = finish(process)
-    assert result["status"] == "complete"
+    kills.after(2, kill)
+    waiting = fathom(env, "resume", run_id, "--json", "--quiet")
+    cancelled = kills.after(9, cancel)
+    _printed, said = waiting.communicate(timeout=60)
+    assert waiting.returncode == 130, said
+    assert f"fathom resume {run_id}" in said.splitlines()[-1]
+    late = [record.started - cancelled for record in stubs.requests if record.started > cancelled]
+    print("started after the cancellation:", late)
+    assert max(late, default=0) < 1
+    state = httpx.get(address).json()["state"]
+    assert state["type"] == "CANCELLED"
+    result = finish(fathom(env, "resume", run_id, "--json", "--quiet"))
+    assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []
-    assert left_behind(result) == undisturbed

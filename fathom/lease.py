@@ -1,0 +1,175 @@
+"""Who works on a run: a lease beside its results, so that no two processes ever do, on whichever machine.
+
+Each attempt at a run owns a numbered file, `.results/{run key}/lease/0001.json`. Whoever creates the next number owns
+the run: of several racers one wins, and a process that was thought dead finds out that it was replaced. Because it
+holds the run's parameters, a run can be started again from the store alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import socket
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fathom.errors import RunBusy, StoreError
+from fathom.names import slug
+from fathom.store import ArtifactStore
+
+__all__ = ["LEASE_SECONDS", "RESULTS", "Lease", "LeaseFile", "is_gone", "known_keys", "read_lease", "result_key"]
+
+RESULTS = ".results"
+LEASE_SECONDS = 45.0
+"""How long a lease is good for after it was renewed; clocks of the machines that share a store must agree better."""
+
+
+class Lease(BaseModel):
+    """One attempt at a run: by whom, and when it was last heard of. Times are ISO 8601 in UTC.
+
+    Attributes:
+        run_id: of the flow run.
+        run_key: what the results are filed under.
+        parameters: of the flow, as they were given.
+        released: whether the attempt has ended, well or not.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run_id: str
+    run_key: str
+    parameters: dict[str, Any]
+    host: str
+    pid: int
+    started: str
+    renewed: str
+    released: bool = False
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was renewed."""
+        return (datetime.now(UTC) - datetime.fromisoformat(self.renewed)).total_seconds()
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process still works on the run, as far as can be told from here."""
+        return not self.released and self.age < LEASE_SECONDS and not is_gone(self.host, self.pid)
+
+    def busy(self) -> RunBusy:
+        """Return what to say to somebody else who wants the run."""
+        return RunBusy(
+            f"The run {self.run_id[:8]} is still running, in process {self.pid} on {self.host}, "
+            f"heard of {max(0, round(self.age))} s ago.",
+            next_step="wait for it, cancel it, or stop that process",
+        )
+
+
+class LeaseFile:
+    """A lease that this process holds."""
+
+    def __init__(self, store: ArtifactStore, lease: Lease, number: int) -> None:
+        self._store = store
+        self._lease = lease
+        self._number = number
+
+    @classmethod
+    async def take(cls, store: ArtifactStore, run_id: str, run_key: str, parameters: dict[str, Any]) -> LeaseFile:
+        """Take a run that nobody works on.
+
+        Raises:
+            RunBusy: somebody does, perhaps a process that was quicker.
+        """
+        number = await _last(store, run_key)
+        last = await _read(store, run_key, number)
+        if last and last.alive:
+            raise last.busy()
+        now = _now()
+        lease = Lease(
+            run_id=run_id,
+            run_key=run_key,
+            parameters=parameters,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started=now,
+            renewed=now,
+        )
+        if not await store.create(_path(run_key, number + 1), _bytes(lease)):
+            winner = await _read(store, run_key, number + 1)
+            raise (winner or lease).busy()
+        return cls(store, lease, number + 1)
+
+    async def renew(self) -> bool:
+        """Say that this process is alive; return whether it still owns the run."""
+        await self._write(self._lease.model_copy(update={"renewed": _now()}))
+        return not await self._store.exists(_path(self._lease.run_key, self._number + 1))
+
+    async def release(self) -> None:
+        """Leave the run to whoever wants it."""
+        await self._write(self._lease.model_copy(update={"renewed": _now(), "released": True}))
+
+    async def _write(self, lease: Lease) -> None:
+        await self._store.write(_path(lease.run_key, self._number), _bytes(lease))
+
+
+async def read_lease(store: ArtifactStore, run_key: str) -> Lease | None:
+    """Return the latest lease of a run; None for a run that never began, or whose key is none."""
+    if not re.fullmatch(r"[a-z0-9_-]{1,100}", run_key):
+        return None
+    return await _read(store, run_key, await _last(store, run_key))
+
+
+async def known_keys(store: ArtifactStore) -> list[str]:
+    """Return the keys of all runs that ever began."""
+    return await store.list(RESULTS)
+
+
+def result_key(run_id: str, run_key: str | None) -> str:
+    """Return what a run's results are filed under: the key it was given, else its id. A key may be any text."""
+    if not run_key or re.fullmatch(r"[a-z0-9_-]{1,80}", run_key):
+        return run_key or run_id
+    return f"{slug(run_key)[:80]}_{hashlib.sha256(run_key.encode()).hexdigest()[:8]}"
+
+
+def is_gone(host: str, pid: int) -> bool:
+    """Whether a process is known to have ended; of another machine's nothing is known."""
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # another user's
+        return False
+    return False
+
+
+async def _last(store: ArtifactStore, run_key: str) -> int:
+    names = await store.list(f"{RESULTS}/{run_key}/lease")
+    return max((int(name.removesuffix(".json")) for name in names if re.fullmatch(r"\d+\.json", name)), default=0)
+
+
+async def _read(store: ArtifactStore, run_key: str, number: int) -> Lease | None:
+    if not number:
+        return None
+    try:
+        return Lease.model_validate_json(await store.read(_path(run_key, number)))
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        address = store.address(_path(run_key, number))
+        raise StoreError(f"{address} is damaged: {error.errors()[0]['msg']}.", next_step="remove that file") from None
+
+
+def _path(run_key: str, number: int) -> str:
+    return f"{RESULTS}/{run_key}/lease/{number:04}.json"
+
+
+def _bytes(lease: Lease) -> bytes:
+    return lease.model_dump_json(indent=1).encode()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

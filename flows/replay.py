@@ -1,0 +1,97 @@
+"""A run once more from its recorded calls: no provider, no server, and the same bytes, or the call that is missing.
+
+What a run asked the world for - models, tools, the clock, the ledger - is read from its results; everything else is
+computed again by the code that is installed now. So a replay shows that a report follows from the recorded calls, and
+whether a change of the code would have changed it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fathom.audit import AuditLog
+from fathom.engine import Engine
+from fathom.environment import Environment
+from fathom.errors import RecordMissing, RunNotFound
+from fathom.ledger import Ledger
+from fathom.llm.prompts import prompt_hashes
+from fathom.store import ArtifactStore, RunFolder, json_bytes
+from flows.deep_research import investigate
+from tasks.durable import RESULTS, recorded_start, replaying
+from tasks.ui import Display
+
+__all__ = ["ReplayedFile", "replay"]
+
+
+@dataclass(frozen=True)
+class ReplayedFile:
+    """A file that the replay wrote, compared with the one that the run left."""
+
+    name: str
+    bytes: int
+    state: Literal["same", "different", "missing"]
+
+
+@dataclass(frozen=True)
+class _Copy(RunFolder):
+    """A run's folder whose files are read as they are; what is written stays in memory."""
+
+    written: dict[str, bytes] = field(default_factory=dict)
+
+    async def save_text(self, name: str, text: str) -> None:
+        """Keep a text."""
+        self.written[name] = text.encode()
+
+    async def save_json(self, name: str, data: object) -> None:
+        """Keep the bytes that the store would have got."""
+        self.written[name] = json_bytes(data)
+
+
+class _ReplayEngine(Engine):
+    """An engine that leaves the run's folder as it is."""
+
+    async def enter(self, folder: str) -> None:
+        """Work on a copy of the run's folder."""
+        self.folder = _Copy(self.store, folder)
+
+
+async def replay(store: ArtifactStore, manifest: dict[str, Any]) -> list[ReplayedFile]:
+    """Replay the run of a manifest and compare every file it writes.
+
+    Raises:
+        RecordMissing: a call was not recorded; the message names it.
+        RunNotFound: the store has no records of the run.
+    """
+    run_key, environment = str(manifest["run_key"]), Environment.read({})
+    start = await recorded_start(store, run_key, str(manifest["run_id"]))
+    if start is None:
+        raise RunNotFound(
+            f"{store.address(f'{RESULTS}/{run_key}')} has no record of how the run began.",
+            next_step="keep .results beside research_artifacts when a store is copied",
+        )
+    nowhere = ArtifactStore(f"memory://replay-{run_key}")
+    ledger, audit = Ledger(start.settings.budget, nowhere, "ledger"), AuditLog(nowhere, "audit")
+    engine = _ReplayEngine(start, store, environment, ledger, audit)
+    try:
+        with replaying(store, run_key):
+            await investigate(engine, Display(shown=False))
+    except RecordMissing as error:
+        now, then = prompt_hashes(), manifest.get("prompts") or {}
+        if changed := sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name)):
+            error.next_step = f"these prompts are not those of the run: {', '.join(changed)}"
+        raise
+    assert isinstance(engine.folder, _Copy)
+    return [
+        ReplayedFile(name, len(data), await _state(store, engine.folder, name, data))
+        for name, data in sorted(engine.folder.written.items())
+    ]
+
+
+async def _state(
+    store: ArtifactStore, folder: RunFolder, name: str, data: bytes
+) -> Literal["same", "different", "missing"]:
+    try:
+        return "same" if await store.read(f"{folder.folder}/{name}") == data else "different"
+    except FileNotFoundError:
+        return "missing"

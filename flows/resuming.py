@@ -1,0 +1,201 @@
+"""Runs that did not come to their end: find one again, on this machine or another, and finish it.
+
+Imports Prefect; `flows.server.ensure_api` comes first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from uuid import UUID
+
+from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.exceptions import ObjectNotFound
+from prefect.states import Crashed, Scheduled
+
+from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunNotFound, StoreError
+from fathom.lease import Lease, is_gone, read_lease
+from fathom.models import RunResult
+from fathom.settings import ResearchSettings
+from fathom.store import ArtifactStore
+from flows.local import address, create, execute, place, recent, result_of
+from flows.preflight import artifact_root
+from flows.runs import is_prefix, known, locate, matching
+from tasks.supervision import CANCELLED
+
+__all__ = ["find", "finish", "state_of"]
+
+UNDER_WAY = (StateType.RUNNING, StateType.PENDING, StateType.CANCELLING)
+POLL_SECONDS = 2.0
+# A living worker reports a crashed process twice, the second time some two seconds later (Prefect 3.8.8). That report
+# would undo a rescheduling made before it.
+WORKER_REPORT_SECONDS = 5.0
+WORKER_ENDS_SECONDS = 20  # it says that a run was cancelled once the run's process has ended
+
+
+async def finish(
+    flow_run: FlowRun, say: Callable[[str], object] = lambda line: None, *, wait: bool = True
+) -> RunResult | None:
+    """Finish a run that was interrupted, repeating none of its finished calls, and return its result.
+
+    A completed run is only reported again. A run of a deployment is left to a worker: with `wait` until it has
+    finished, its states told to `say`, otherwise None is returned.
+
+    Raises:
+        RunBusy: the run is still running.
+        FathomError: it failed again, or was stopped.
+    """
+    if result := await result_of(flow_run):
+        return result
+    flow_run = await _reschedule(flow_run)
+    if flow_run.deployment_id is None:
+        return await execute(flow_run)
+    say("Scheduled again; a worker of its work pool takes it up.")
+    return await _ended(flow_run, say) if wait else None
+
+
+async def find(name: str, root: str | None = None) -> FlowRun:
+    """Return the run that an id, the beginning of one, a flow run's name, a folder or a plan title stands for.
+
+    A run that only the artifact store knows, because the machine or the server it was started on is gone, becomes a
+    run of this server and of this process, with the same parameters and under the run key that it had.
+
+    Args:
+        name: of the run.
+        root: of the artifact store; by default the environment's.
+
+    Raises:
+        RunNotFound: there is none.
+        InvalidInput: there are several.
+        RunBusy: it is running, under another server.
+    """
+    root, name = locate(name.strip(), artifact_root(root))
+    store = ArtifactStore(root)
+    stored = matching(name, await known(store))
+    ids = [str(manifest.get("run_id")) for manifest in stored]
+    latest = await recent(200)
+    again = [run for run in latest if str(run.id) in ids or run.parameters.get("run_key") in ids]
+    chosen = (
+        [run for run in latest if is_prefix(name, str(run.id))]
+        or [run for run in latest if run.name == name]
+        or (again[:1] if len(stored) == 1 else again)  # of one that was started again, the last time
+    )
+    if len(chosen) > 1:
+        raise _several(name, [str(run.id) for run in chosen])
+    if chosen:
+        return chosen[0]
+    async with get_client() as client:
+        for run_id in [name, *ids]:  # older than the latest ones
+            try:
+                return await client.read_flow_run(UUID(run_id))
+            except (ValueError, ObjectNotFound):
+                continue
+    if len(stored) > 1:
+        raise _several(name, ids)
+    if stored:
+        return await _again(store, str(stored[0].get("run_key")))
+    raise RunNotFound(f"No run {name!r} is known.", next_step="fathom runs lists them; --artifacts says where to look")
+
+
+def _several(name: str, ids: list[str]) -> InvalidInput:
+    choice = ", ".join(ids[:5])
+    return InvalidInput(f"{name!r} stands for {len(ids)} runs.", next_step=f"choose one by its id: {choice}")
+
+
+async def _again(store: ArtifactStore, key: str) -> FlowRun:
+    """Create a run that goes on with the results filed under a key."""
+    lease = await read_lease(store, key)
+    if lease is None:
+        raise RunNotFound(f"{store.address()} does not say how the run {key!r} was started.", next_step="run it anew")
+    if lease.alive:
+        raise lease.busy()
+    parameters = lease.parameters
+    given = ResearchSettings.model_validate(parameters.get("settings") or {})
+    if artifact_root(given.artifacts) != store.address():
+        given = given.model_copy(update={"artifacts": store.address()})
+    return await create(str(parameters.get("query")), given, parameters.get("run_key") or lease.run_id)
+
+
+async def state_of(flow_run: FlowRun) -> str:
+    """Return the state to tell a person: `interrupted` where no process works on a run that has not ended."""
+    state = (flow_run.state_name or "").lower()
+    if flow_run.state_type is StateType.CRASHED:
+        return "interrupted"
+    if flow_run.state_type not in UNDER_WAY:
+        return state
+    with suppress(StoreError):
+        if (lease := await read_lease(*place(flow_run))) and _begun(flow_run, lease):
+            return state if lease.alive else "interrupted"
+    host, _, pid = (flow_run.infrastructure_pid or "").rpartition(":")
+    return "interrupted" if pid.isdecimal() and is_gone(host, int(pid)) else state
+
+
+async def _reschedule(flow_run: FlowRun) -> FlowRun:
+    """Make a run that ended, or whose process is gone, ready to run again under its own id.
+
+    Raises:
+        RunBusy: the process that runs it is alive.
+    """
+    running = flow_run.state_type in UNDER_WAY
+    lease = await read_lease(*place(flow_run))
+    if lease and lease.alive:
+        raise lease.busy()
+    if running and not (lease and _begun(flow_run, lease)) and (pid := _starting(flow_run.infrastructure_pid or "")):
+        raise RunBusy(
+            f"The run {str(flow_run.id)[:8]} is starting, in process {pid}.", next_step="wait for it, or stop it first"
+        )
+    async with get_client() as client:
+        if running:
+            await client.set_flow_run_state(flow_run.id, Crashed(message="Its process is gone."), force=True)
+        if flow_run.deployment_id:
+            await _reported(client, flow_run)
+        await client.set_flow_run_state(flow_run.id, Scheduled(message="Resumed."), force=True)
+        return await client.read_flow_run(flow_run.id)
+
+
+async def _reported(client: PrefectClient, flow_run: FlowRun) -> None:
+    """Wait for what a worker has still to say of the run's last attempt."""
+    await asyncio.sleep(WORKER_REPORT_SECONDS)
+    for _ in range(WORKER_ENDS_SECONDS):
+        state = (await client.read_flow_run(flow_run.id)).state
+        if state is None or not (state.message or "").startswith(CANCELLED):
+            return
+        await asyncio.sleep(1)
+
+
+async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
+    """Wait until a worker has finished a run; its states are told to `say` as they change."""
+    told = ""
+    async with get_client() as client:
+        while True:
+            flow_run = await client.read_flow_run(flow_run.id)
+            if flow_run.state_name and flow_run.state_name != told:
+                told = flow_run.state_name
+                say(told)
+            if flow_run.state_type in (StateType.COMPLETED, StateType.FAILED, StateType.CRASHED, StateType.CANCELLED):
+                break
+            await asyncio.sleep(POLL_SECONDS)
+    if result := await result_of(flow_run):
+        return result
+    if flow_run.state_type is StateType.CANCELLED:
+        raise RunCancelled("The run was cancelled.")
+    message = (flow_run.state and flow_run.state.message) or "no result"
+    raise FathomError(f"The run ended as {told}: {message}", next_step=f"see {address(flow_run)}")
+
+
+def _begun(flow_run: FlowRun, lease: Lease) -> bool:
+    """Whether a lease is that of the present attempt: one that is starting has none yet."""
+    return flow_run.state is None or flow_run.state.timestamp <= datetime.fromisoformat(lease.renewed)
+
+
+def _starting(recorded: str) -> int:
+    """Return the number of the process that was to run a run, when it is on this machine and alive, else 0."""
+    host, _, pid = recorded.rpartition(":")
+    if host != socket.gethostname() or not pid.isdecimal() or int(pid) == os.getpid():
+        return 0
+    return 0 if is_gone(host, int(pid)) else int(pid)

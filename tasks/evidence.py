@@ -1,0 +1,85 @@
+"""What the report rests on: the stored texts, how good their sources are, and whether they carry each claim."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from datetime import date
+
+from fathom.engine import Engine
+from fathom.evidence.examining import examine
+from fathom.evidence.locating import StoredText, stored_texts
+from fathom.llm.extractive.reading import quotations
+from fathom.model_settings import EXTRACTIVE
+from fathom.models import Claim, Contradiction, Judgement, Note, Plan, Report, SourceText, ToolResult, Usage
+from fathom.quality import Said, find_contradictions, score_sources
+from fathom.roles import JUDGE, JudgeRequest
+from fathom.roles.judge import Judged, Opinion
+from tasks.asking import ask
+from tasks.durable import durable_task
+from tasks.results import Verified, Weighed
+
+__all__ = ["read_texts", "verify_claims", "weigh_sources"]
+
+JUDGED_AT_ONCE = 10  # claims of one request to the judge
+
+
+async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[StoredText]:
+    """Return every text that the run has stored, with its place in the artifacts."""
+    found = [result for result in results if result.artifact_file]
+    names = list(dict.fromkeys(result.artifact_file for result in found))
+    files = await asyncio.gather(*map(engine.run_folder.load, names))
+    return await asyncio.to_thread(stored_texts, dict(zip(names, files, strict=True)), found)
+
+
+@durable_task(name="weigh", run_name="weigh the sources")
+async def weigh_sources(
+    plan: Plan, notes: list[Note], found: list[Contradiction], _texts: Sequence[StoredText], _engine: Engine
+) -> Weighed:
+    """Score every source, and add to the contradictions that the critic found those that the words show."""
+    titles = {text.source.source_id: text.source.title for text in _texts}
+    said = [
+        Said(quoted, source_ids, titles.get(source_ids[0], "") if source_ids else "")
+        for note in notes
+        for quoted, source_ids in quotations(note)
+    ]
+    contradictions = [*found, *(new for new in find_contradictions(said) if new not in found)]
+    qualities = await asyncio.to_thread(
+        score_sources,
+        [SourceText(**text.source.model_dump(), text=text.text) for text in _texts],
+        said,
+        query=_engine.start.query,
+        steps=plan.steps,
+        contradictions=contradictions,
+        today=date.fromisoformat(_engine.start.today),
+        rules=_engine.settings.sources,
+    )
+    return Weighed(qualities=qualities, contradictions=contradictions)
+
+
+@durable_task(name="verify", run_name="check every claim")
+async def verify_claims(report: Report, _texts: Sequence[StoredText], _engine: Engine) -> Verified:
+    """Check every sentence of the report against the stored bytes, and, where it is set so, ask a model too."""
+    credibility = {quality.source_id: quality.credibility for quality in report.qualities}
+    claims = await asyncio.to_thread(examine, report, _texts, credibility)
+    if not _engine.settings.report.judge or _engine.model_for(JUDGE).model == EXTRACTIVE:
+        return Verified(claims=claims, usage=Usage())
+    usage, judged = Usage(), []
+    for first in range(0, len(claims), JUDGED_AT_ONCE):
+        part = claims[first : first + JUDGED_AT_ONCE]
+        answer, taken = await ask(JUDGE, JudgeRequest(claims=[_case(claim) for claim in part]), _engine)
+        usage += taken
+        opinions = {opinion.number: opinion for opinion in answer.opinions}
+        judged += [_with(claim, opinions.get(claim.number), _engine.model_for(JUDGE).model) for claim in part]
+    return Verified(claims=judged, usage=usage)
+
+
+def _case(claim: Claim) -> Judged:
+    return Judged(number=claim.number, sentence=claim.sentence, quotes=[quote.text for quote in claim.quotes])
+
+
+def _with(claim: Claim, opinion: Opinion | None, model: str) -> Claim:
+    if opinion is None:
+        return claim
+    judgement = Judgement(verdict=opinion.verdict, model=model, reason=opinion.reason)
+    return claim.model_copy(update={"judgement": judgement})

@@ -1,0 +1,148 @@
+"""One tool call, and the note that is made of what it returned."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Literal
+
+from fathom.audit import AuditType
+from fathom.context import message_tokens
+from fathom.engine import Engine
+from fathom.errors import AnswerInvalid, ToolError
+from fathom.evidence.grounding import Grounded, ground
+from fathom.llm.base import Failure
+from fathom.model_settings import EXTRACTIVE, Role
+from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolResult, Usage
+from fathom.names import artifact_name
+from fathom.progress import Event, publish
+from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
+from fathom.text import Narrowed, count_tokens, narrow
+from tasks.asking import ask, ask_nobody
+from tasks.durable import durable_task, run_logger
+from tasks.results import Compressed
+
+__all__ = ["call_tool", "compress"]
+
+
+@durable_task(name="tool", run_name="{call.tool}: {call.input}", recorded=True)
+async def call_tool(plan_title: str, step: PlanStep, call: ToolCall, number: int, _engine: Engine) -> ToolResult:
+    """Make one tool call, the step's `number`-th of its tool, and store its whole raw output before anything reads it.
+
+    A call that fails for good is a result without sources: the coverage table shows why, and nothing is stored.
+    """
+    began = time.monotonic()
+    try:
+        output = await _engine.tools.run(call)
+    except ToolError as error:
+        run_logger().warning("%s failed: %s", call.tool, error)
+        publish(Event("warning", f"{call.tool} failed: {error.message}"))
+        failed = ToolResult(call=call, failures=[ToolFailure(code=error.code, message=error.message)], retrieved=_now())
+        await _record(failed, time.monotonic() - began, _engine)
+        return failed
+    extension: Literal["json", "txt"] = "json" if output.structured else "txt"
+    name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
+    sha256, size = await _engine.run_folder.save_raw(name, output)
+    sources = [text.source() for text in output.results]
+    publish(Event("tool", f"{call.tool}: {call.input} ({len(sources)} sources)"))
+    result = ToolResult(
+        call=call,
+        artifact_file=name,
+        sha256=sha256,
+        raw_bytes=size,
+        raw_tokens=sum(count_tokens(text.text) for text in output.results),
+        sources=sources,
+        failures=output.failures,
+        retrieved=output.retrieved or _now(),
+        cached=output.cached,
+    )
+    await _record(result, time.monotonic() - began, _engine)
+    return result
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+async def _record(result: ToolResult, seconds: float, engine: Engine) -> None:
+    """Write the call and its sources to the audit log."""
+    details = result.model_dump(mode="json", exclude={"call", "sources", "raw_tokens"})
+    called = await engine.audit.record(
+        AuditType.tool_called,
+        Role.researcher,
+        f"{result.call.tool}: {result.call.input}",
+        tool=result.call.tool,
+        input=result.call.input,
+        seconds=round(seconds, 3),
+        **details,
+    )
+    with engine.audit.under(called):
+        for source in {source.source_id: source for source in result.sources}.values():
+            await engine.audit.record(
+                AuditType.source_added, Role.researcher, source.title, source_id=source.source_id, url=source.url
+            )
+
+
+@durable_task(name="compress", run_name="compress {result.call.tool}: {result.call.input}")
+async def compress(
+    plan_title: str, step: PlanStep, result: ToolResult, fresh: list[str], _engine: Engine
+) -> Compressed:
+    """Turn the stored raw output of a call into a note, or into nothing when it holds nothing for the step."""
+    if not fresh:
+        return Compressed(note=None, usage=Usage())
+    stored = await _engine.run_folder.load_raw(result.artifact_file, result.sources)
+    texts = [text for text in stored.results if text.source().key in fresh]
+    narrowed = _narrowed(texts, f"{step.title} {step.description}", _engine)
+    request = CompressRequest(
+        plan_title=plan_title,
+        step_title=step.title,
+        step_description=step.description,
+        tool_name=result.call.tool,
+        texts=narrowed.texts,
+        max_note_tokens=_engine.settings.compression.max_note_tokens,
+    )
+    answer, usage = await ask(COMPRESSOR, request, _engine)
+    grounded = _grounded(step, result, answer, texts)
+    if grounded.dropped and not grounded.note.extraction:
+        failure = Failure(code=AnswerInvalid.code, message="Nothing that the note quotes is in its sources.")
+        answer, more = await ask_nobody(COMPRESSOR, request, failure, _engine)
+        usage, grounded = usage + more, _grounded(step, result, answer, texts)
+    if not answer.is_useful:
+        return Compressed(note=None, usage=usage, narrowed_tokens=narrowed.left_out_tokens)
+    if grounded.dropped:
+        run_logger().warning("%d bullets are not in their sources: %s", len(grounded.dropped), grounded.dropped)
+    note = grounded.note.model_copy(update={"tokens": message_tokens(grounded.note.message())})
+    publish(Event("note", note.summary_title))
+    await _engine.audit.record(
+        AuditType.note_created,
+        Role.compressor,
+        note.summary_title,
+        artifact_file=note.artifact_file,
+        source_ids=note.source_ids,
+        tokens=note.tokens,
+        dropped_bullets=grounded.dropped,
+    )
+    return Compressed(note=note, usage=usage, narrowed_tokens=narrowed.left_out_tokens)
+
+
+def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts: list[SourceText]) -> Grounded:
+    """Return the note that an answer makes, without bullets that are not in the texts."""
+    note = Note(
+        step_id=step.step_id,
+        **answer.model_dump(),
+        artifact_file=result.artifact_file,
+        source_ids=list(dict.fromkeys(text.source_id for text in texts)),
+    )
+    return ground(note, texts)
+
+
+def _narrowed(texts: list[SourceText], focus: str, engine: Engine) -> Narrowed:
+    """Choose what a model is shown: of each text at most its share of a full search, so that few pages cost little.
+
+    One more share is left to the prompt around the texts. The extractive backend reads everything: that costs nothing,
+    and it chooses for itself.
+    """
+    if engine.model_for(COMPRESSOR).model == EXTRACTIVE:
+        return Narrowed(texts=texts, left_out_tokens=0)
+    shares = engine.settings.max_results + 1
+    return narrow(texts, focus, engine.settings.compression.max_input_tokens * min(len(texts), shares - 1) // shares)

@@ -1,0 +1,136 @@
+"""Commands and servers as processes that a test kills, and the proof that nothing finished was done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.conftest import OWN_FILES, ROOT, base_env
+from tests.stubs import Record, Stubs
+
+__all__ = ["COMMIT_SECONDS", "Kills", "OwnServer", "end_all", "fathom", "finish", "flow_runs", "left_behind"]
+
+COMMIT_SECONDS = 0.1  # an answer that came this shortly before the kill may not have been stored yet
+
+_started: list[subprocess.Popen[str]] = []
+
+
+def fathom(env: Mapping[str, str], *arguments: str) -> subprocess.Popen[str]:
+    """Start the command line."""
+    command = [sys.executable, "-m", "flows.cli", *arguments]
+    process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    _started.append(process)
+    return process
+
+
+def end_all() -> None:
+    """Kill what a test that failed has left running."""
+    for process in _started:
+        process.kill()
+        process.communicate()
+    _started.clear()
+
+
+def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """Return what a command prints with --json, once it has ended well."""
+    printed, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    result: dict[str, Any] = json.loads(printed)
+    return result
+
+
+def flow_runs(api_url: str) -> list[dict[str, Any]]:
+    """Return the runs of a server, the latest first."""
+    found: list[dict[str, Any]] = httpx.post(
+        f"{api_url}/flow_runs/filter", json={"sort": "EXPECTED_START_TIME_DESC", "limit": 5}
+    ).json()
+    return found
+
+
+def left_behind(result: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return what a run stored, without the files that name the run and without half-written, hidden ones."""
+    folder = Path(result["artifacts"])
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.name not in OWN_FILES and p.name[0] != "."}
+
+
+class Kills:
+    """When a run was stopped, and what had finished by then."""
+
+    def __init__(self, stubs: Stubs) -> None:
+        self._stubs = stubs
+        self._moments: list[float] = []
+
+    def after(self, answered: int, kill: Callable[[], object]) -> float:
+        """Kill once that many requests were answered, a little later, so that others are under way; return when."""
+        deadline = time.monotonic() + 90
+        while sum(r.ended is not None for r in self._stubs.requests) < answered:
+            assert time.monotonic() < deadline, "the run makes no progress"
+            time.sleep(0.005)
+        time.sleep(COMMIT_SECONDS)
+        return self.now(kill)
+
+    def now(self, kill: Callable[[], object]) -> float:
+        """Kill, and return when."""
+        moment = time.monotonic()
+        self._moments.append(moment)
+        kill()
+        return moment
+
+    def repeated(self) -> list[Record]:
+        """Return the requests that were made again although their answer had been there before a kill."""
+        return [
+            again
+            for moment in self._moments
+            for done in self._stubs.requests
+            if done.ended is not None and done.ended < moment - COMMIT_SECONDS
+            for again in self._stubs.requests
+            if again.started > moment and again.fingerprint == done.fingerprint
+        ]
+
+
+class OwnServer:
+    """A Prefect server of one test, with a database of its own, which may be killed and started again."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.api_url = f"http://127.0.0.1:{port}/api"
+        self.env = {
+            "PREFECT_HOME": str(folder),
+            "PREFECT_API_URL": self.api_url,
+            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        }
+        self._folder = folder
+        self._port = port
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self._folder.mkdir(exist_ok=True)
+        command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(self._port)]
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command, env={**base_env(), **self.env}, stdout=log, stderr=log, start_new_session=True
+            )
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and self._process.poll() is None:
+            try:
+                if httpx.get(f"{self.api_url}/health", timeout=2).is_success:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.2)
+        raise RuntimeError((self._folder / "server.log").read_text()[-4_000:])
+
+    def kill(self) -> None:
+        """Kill it with everything it started."""
+        if self._process:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None

@@ -1,0 +1,97 @@
+"""A run is done again from its records alone: the same bytes, whatever went wrong in it; a missing call is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathom.budget import Budget, Price
+from fathom.errors import RecordMissing
+from fathom.model_settings import ModelCallSettings
+from fathom.models import RunResult
+from fathom.settings import ResearchSettings
+from fathom.store import ArtifactStore, runs
+from flows.deep_research import deep_research
+from flows.replay import replay
+from tests.conftest import FathomCLI
+from tests.stubs import Stubs
+
+RUNS_OWN = ("run.json", "result.json", "audit.jsonl", "provenance.json")  # which no replay writes
+QUERY = "How do tides form on moons with liquid methane seas?"
+
+RUNS: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
+    "undisturbed": ({}, {}),
+    "parallel": ({"profile": "deep"}, {}),
+    "answer": ({"mode": "answer"}, {}),
+    "extractive": ({"model": "extractive"}, {}),
+    "re-asked": ({}, {"planner": ["broken_json"], "compressor": ["truncated"]}),
+    "a role without its model": ({}, {"critic": ["refusal*"], "outline": ["broken_json*"]}),
+    "failed searches": ({}, {"search": ["432", "ok", "432", "ok*"]}),
+    "out of budget": (
+        {"budget": Budget(max_usd=0.05), "prices": {"openai/stub": Price(input=3, output=15)}, "profile": "deep"},
+        {},
+    ),
+}
+
+
+@pytest.fixture
+def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
+    """The stubs as this process's providers."""
+    for name, value in stubs.env.items():
+        monkeypatch.setenv(name, value)
+    stubs.settings.page_bytes = 2_000
+    return stubs
+
+
+async def research(root: Path, **chosen: Any) -> RunResult:
+    patience = ModelCallSettings(seconds=5, backoff_seconds=0.01)
+    settings = ResearchSettings(**{"artifacts": str(root), "model": "openai/stub", "model_calls": patience, **chosen})
+    result = await deep_research(QUERY, settings)
+    assert isinstance(result, RunResult)
+    return result
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.parametrize("name", RUNS)
+async def test_a_replay_gives_the_same_bytes_and_asks_nobody(providers: Stubs, tmp_path: Path, name: str) -> None:
+    chosen, providers.settings.faults = RUNS[name]
+    result = await research(tmp_path, **chosen)
+    asked = len(providers.requests)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    store = ArtifactStore(str(tmp_path))
+    files = await replay(store, (await runs(store))[0])
+    assert {file.name: file.state for file in files} == dict.fromkeys(left_behind(result), "same")
+    assert len(providers.requests) == asked
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def left_behind(result: RunResult) -> list[str]:
+    """Return the names of what a run wrote, but for what tools returned, what names the run and what has its times."""
+    names = sorted(path.name for path in Path(result.artifacts).iterdir())
+    return [n for n in names if "__step" not in n and n not in RUNS_OWN]
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_a_missing_record_is_named(providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI) -> None:
+    result = await research(tmp_path)
+    done = fathom_cli(["replay", result.run_id[:8], "--artifacts", str(tmp_path), "--json"])
+    assert done.returncode == 0, done.stderr
+    assert {file["state"] for file in json.loads(done.stdout)} == {"same"}
+    report = Path(result.artifacts, "report.md")
+    report.write_text(report.read_text().replace("a", "e", 1))
+    done = fathom_cli(["replay", result.run_id[:8], "--artifacts", str(tmp_path)])
+    assert done.returncode == 1
+    assert "different report.md" in " ".join(done.stdout.split())
+    tool = next(path for path in (tmp_path / ".results" / result.run_id).iterdir() if path.name.startswith("tool-"))
+    call = json.loads(json.loads(tool.read_bytes())["result"])["data"]["call"]["input"]
+    tool.unlink()
+    done = fathom_cli(["replay", result.run_id[:8], "--artifacts", str(tmp_path)])
+    assert done.returncode == 1
+    assert "E5003" in done.stderr
+    assert call in done.stderr
+    store = ArtifactStore(str(tmp_path))
+    with pytest.raises(RecordMissing, match="record of a tool"):
+        await replay(store, (await runs(store))[0])

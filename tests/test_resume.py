@@ -1,0 +1,301 @@
+"""A run that was stopped, however and wherever: it says so, nobody takes it twice, and it goes on with no repeats."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from fathom.errors import RunBusy
+from fathom.lease import LEASE_SECONDS, LeaseFile, read_lease, result_key
+from fathom.settings import ResearchSettings
+from fathom.store import ArtifactStore
+from flows.deep_research import deep_research
+from tests.conftest import OWN_FILES, Bucket, PrefectServer, base_env, quiet_port
+from tests.processes import Kills, OwnServer, end_all, fathom, finish, flow_runs, left_behind
+from tests.stubs import Stubs
+
+QUERY = "How do tides form on moons with liquid methane seas?"
+QUICK = ["--model", "openai/stub", "--profile", "quick", "--fresh", "--quiet"]
+
+
+@pytest.fixture
+def env(stubs: Stubs, prefect_server: PrefectServer, home: Path) -> Iterator[dict[str, str]]:
+    """A process's environment: the session's server, the stubs, an empty home."""
+    stubs.settings.llm_delay = stubs.settings.search_delay = 0.2
+    yield {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
+    end_all()
+
+
+# -- leases -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["local", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> ArtifactStore:
+    root = request.getfixturevalue("moto_s3").url if request.param == "s3" else str(tmp_path)
+    return ArtifactStore(root)
+
+
+async def take(store: ArtifactStore) -> LeaseFile:
+    return await LeaseFile.take(store, "run-1", "key", {"query": QUERY})
+
+
+async def forge(store: ArtifactStore, **changes: Any) -> None:
+    """Change the latest lease as if another process had written it."""
+    lease = await read_lease(store, "key")
+    assert lease
+    names = await store.list(".results/key/lease")
+    await store.write(f".results/key/lease/{names[-1]}", lease.model_copy(update=changes).model_dump_json().encode())
+
+
+async def test_of_several_who_want_a_run_one_gets_it(store: ArtifactStore) -> None:
+    for _ in range(3):  # a run that never began, and then one whose process is gone
+        outcomes = await asyncio.gather(*(take(store) for _ in range(8)), return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes].count(LeaseFile) == 1
+        assert [type(outcome) for outcome in outcomes].count(RunBusy) == 7
+        await forge(store, pid=await asyncio.to_thread(a_dead_process))
+
+
+def a_dead_process() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+async def test_a_lease_is_good_until_it_is_released_or_not_renewed(store: ArtifactStore) -> None:
+    held = await take(store)
+    with pytest.raises(RunBusy, match=f"process {os.getpid()} on "):
+        await take(store)
+    assert await held.renew()
+    await held.release()
+    held = await take(store)
+
+    ago = datetime.now(UTC) - timedelta(seconds=LEASE_SECONDS + 1)
+    await forge(store, host="elsewhere", renewed=(ago + timedelta(seconds=10)).isoformat())
+    with pytest.raises(RunBusy, match="on elsewhere"):
+        await take(store)
+    await forge(store, renewed=ago.isoformat())
+    await take(store)
+    assert not await held.renew(), "who comes back finds out that another one took over"
+
+
+@pytest.mark.parametrize("key", ["my-key_1", "A key", "ä" * 200, "../../etc", "a/b", "x" * 81])
+def test_results_of_any_key_lie_in_one_folder_of_their_own(key: str) -> None:
+    name = result_key("id", key)
+    assert name.replace("_", "").replace("-", "").isalnum() and len(name) < 100
+    assert result_key("id", f"{key}!") != name
+    assert result_key("11111111-2222-3333-4444-555555555555", None) == result_key(
+        "new-id", "11111111-2222-3333-4444-555555555555"
+    )
+
+
+# -- stopped by somebody ----------------------------------------------------------------------------------------------
+
+
+def state_of(server: PrefectServer, run_id: str) -> dict[str, Any]:
+    state: dict[str, Any] = httpx.get(f"{server.api_url}/flow_runs/{run_id}").json()["state"]
+    return state
+
+
+def listed(env: dict[str, str], root: str | Path) -> dict[str, str]:
+    rows: list[dict[str, str]] = json.loads(fathom(env, "runs", "--json", "--artifacts", str(root)).communicate()[0])
+    return {row["run_id"]: row["state"] for row in rows}
+
+
+def cancel(server: PrefectServer, run_id: str) -> None:
+    """What the UI and `prefect flow-run cancel` do."""
+    state = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
+    httpx.post(f"{server.api_url}/flow_runs/{run_id}/set_state", json=state).raise_for_status()
+
+
+def test_cancelling_stops_the_spending_and_keeps_what_there_is(
+    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    undisturbed = left_behind(
+        finish(fathom(env, "research", QUERY, *QUICK, "--json", "--artifacts", str(tmp_path / "0")))
+    )
+    stubs.requests.clear()
+    process = fathom(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path / "1"))
+    kills = Kills(stubs)
+    moment = kills.after(8, lambda: cancel(prefect_server, flow_runs(prefect_server.api_url)[0]["id"]))
+    out, err = process.communicate(timeout=20)
+    stopped = time.monotonic() - moment
+    run_id = flow_runs(prefect_server.api_url)[0]["id"]
+    assert (process.returncode, out) == (130, ""), err
+    assert "E5005" in err
+    assert f"fathom resume {run_id}" in err.splitlines()[-1]
+    late = [record.started - moment for record in stubs.requests if record.started > moment]
+    print("started after the cancellation:", late, "ended after", stopped)
+    assert max(late, default=0) < 1
+    state = state_of(prefect_server, run_id)
+    assert state["type"] == "CANCELLED"
+    assert f"fathom resume {run_id[:8]}" in state["message"]
+    (folder,) = (tmp_path / "1/research_artifacts").iterdir()
+    assert {"plan.json", "notes.json", "run.json"} <= {path.name for path in folder.iterdir()}
+    assert list(folder.glob("*__step*.json"))
+    assert listed(env, tmp_path / "1")[run_id] == "cancelled"
+
+    result = finish(fathom(env, "resume", run_id, "--json", "--quiet"))
+    assert (result["run_id"], result["status"]) == (run_id, "complete")
+    assert kills.repeated() == []
+    assert left_behind(result) == undisturbed
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_process_that_is_told_to_end_leaves_a_run_to_resume(
+    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    process = fathom(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path))
+    kills = Kills(stubs)
+    moment = kills.after(6, lambda: process.send_signal(number))
+    out, err = process.communicate(timeout=20)
+    took = time.monotonic() - moment
+    print(number.name, "ended after", took)
+    assert (process.returncode, out) == (code, ""), err
+    assert took < 2
+    run_id = flow_runs(prefect_server.api_url)[0]["id"]
+    assert err.splitlines()[-1] == f"fathom: the run can be continued: fathom resume {run_id}"
+    assert listed(env, tmp_path)[run_id] == "interrupted"
+    result = finish(fathom(env, "resume", run_id[:13], "--json", "--quiet"))
+    assert (result["run_id"], result["status"]) == (run_id, "complete")
+    assert kills.repeated() == []
+
+
+def test_a_run_has_one_process_at_a_time(
+    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    key = ["--run-key", "shared", "--artifacts", str(tmp_path)]
+    process = fathom(env, "research", QUERY, *QUICK, *key)
+    kills = Kills(stubs)
+    stubs.wait_for(1, "planner", ended=False)
+    stubs.settings.llm_delay = 30
+    stubs.wait_for(1, "researcher", ended=False)
+    run_id = flow_runs(prefect_server.api_url)[0]["id"]
+    others = [fathom(env, "resume", run_id), fathom(env, "research", QUERY, *QUICK, *key)]
+    for other in others:
+        said = other.communicate(timeout=30)[1]
+        assert other.returncode == 2, said
+        assert "E5004" in said
+        assert f"process {process.pid} on " in said
+    assert listed(env, tmp_path)[run_id] == "running"
+    stubs.settings.llm_delay = 0.2
+    kills.now(process.kill)
+    process.communicate()
+    assert listed(env, tmp_path)[run_id] == "interrupted"
+    racers = [fathom(env, "resume", run_id, "--json", "--quiet") for _ in range(2)]
+    printed = [racer.communicate(timeout=60)[0] for racer in racers]
+    assert sorted(racer.returncode for racer in racers) == [0, 2]
+    assert json.loads("".join(printed))["run_id"] == run_id
+    assert kills.repeated() == []
+    assert len({record.fingerprint for record in stubs.requests[2:]}) == len(stubs.requests[2:])
+
+
+# -- machines and servers that are gone -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[OwnServer]:
+    server = OwnServer(tmp_path / "prefect", quiet_port())
+    server.start()
+    yield server
+    server.kill()
+
+
+def test_a_run_outlives_its_server(stubs: Stubs, env: dict[str, str], own_server: OwnServer, tmp_path: Path) -> None:
+    env |= own_server.env
+    process = fathom(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path))
+    kills = Kills(stubs)
+    kills.after(4, lambda: None)
+    stubs.settings.llm_delay = 30
+    run_id = flow_runs(own_server.api_url)[0]["id"]
+    moment = kills.now(own_server.kill)
+    out, err = process.communicate(timeout=60)
+    print("ended after", time.monotonic() - moment, err)
+    assert (process.returncode, out) == (1, "")
+    assert "E4006" in err
+    assert f"fathom resume {run_id}" in err.splitlines()[-1]
+    assert len(err.splitlines()) == 2
+    stubs.settings.llm_delay = 0
+    own_server.start()
+    assert listed(env, tmp_path)[run_id] == "interrupted"
+    result = finish(fathom(env, "resume", run_id, "--json", "--quiet"))
+    assert (result["run_id"], result["status"]) == (run_id, "complete")
+    assert kills.repeated() == []
+
+
+@pytest.mark.parametrize("answered", [0, 7])
+def test_a_run_goes_on_where_its_machine_is_gone(
+    stubs: Stubs, env: dict[str, str], own_server: OwnServer, moto_s3: Bucket, tmp_path: Path, answered: int
+) -> None:
+    """Killed before it had a folder, and later; nothing is left but the bucket."""
+    env |= moto_s3.env
+    bucket = ["--artifacts", moto_s3.url]
+    undisturbed = finish(fathom(env, "research", QUERY, *QUICK, "--json", "--artifacts", f"{moto_s3.url}/undisturbed"))
+    stubs.requests.clear()
+    if not answered:
+        stubs.settings.llm_delay = 30
+    process = fathom(env | own_server.env, "research", QUERY, *QUICK, *bucket)
+    kills = Kills(stubs)
+    if not answered:
+        stubs.wait_for(1, "planner", ended=False)
+    kills.after(answered, process.kill)
+    process.communicate()
+    run_id = flow_runs(own_server.api_url)[0]["id"]
+    own_server.kill()
+    stubs.settings.llm_delay = 0
+
+    shown = json.loads(fathom(env, "show", run_id[:8], "--json", *bucket).communicate()[0])
+    assert (shown["run_id"], shown["query"], shown["result"]) == (run_id, QUERY, None)
+    assert f"fathom resume {run_id[:8]}" in fathom(env, "show", run_id[:8], *bucket).communicate()[0]
+    assert listed(env, moto_s3.url)[run_id] == "interrupted"
+
+    result = finish(fathom(env, "resume", run_id, "--json", "--quiet", *bucket))
+    assert (result["run_id"], result["status"]) == (run_id, "complete")
+    assert kills.repeated() == []
+    assert objects(result["artifacts"]) == objects(undisturbed["artifacts"])
+    assert listed(env, moto_s3.url)[run_id] == "complete"
+    again = finish(fathom(env, "resume", run_id[:8], "--json", "--quiet", *bucket))
+    assert again == result
+
+
+def objects(folder: str) -> dict[str, bytes]:
+    import fsspec
+
+    s3 = fsspec.filesystem("s3", use_listings_cache=False, skip_instance_cache=True)
+    names = {name.rpartition("/")[2]: name for name in s3.ls(folder, detail=False)}
+    return {name: s3.cat_file(path) for name, path in names.items() if name not in OWN_FILES}
+
+
+# -- what is not taken up ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("prefect_server", "home")
+async def test_a_changed_setting_reuses_no_result_that_it_makes_wrong(
+    stubs: Stubs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, value in stubs.env.items():
+        monkeypatch.setenv(name, value)
+
+    async def requests(key: str, **changed: Any) -> int:
+        before = len(stubs.requests)
+        chosen = {"model": "openai/stub", "profile": "quick", "fresh": True, "artifacts": str(tmp_path), **changed}
+        await deep_research(QUERY, ResearchSettings.model_validate(chosen), key)
+        return len(stubs.requests) - before
+
+    assert await requests("one key") > 0
+    assert await requests("one key", concurrency=2, model_calls={"seconds": 60}) == 0
+    for changed in ({"max_results": 3}, {"model": "openai/other"}, {"compression": {"max_note_tokens": 400}}):
+        alone = await requests(f"only {changed}", **changed)
+        assert await requests("one key", **changed) == alone
+    assert await requests("one key") == 0
