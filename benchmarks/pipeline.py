@@ -54,7 +54,7 @@ class Run:
     context_reduction: float
 
 
-def _environment(home: Path, **extra: str) -> dict[str, str]:
+def environment(home: Path, **extra: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONDONTWRITEBYTECODE") if name in os.environ}
     return {
         **kept,
@@ -67,11 +67,11 @@ def _environment(home: Path, **extra: str) -> dict[str, str]:
 
 
 @contextmanager
-def _server(home: Path, port: int) -> Iterator[str]:
+def server(home: Path, port: int) -> Iterator[str]:
     """Run a Prefect server."""
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
     with (home / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, env=_environment(home), stdout=log, stderr=log)
+        process = subprocess.Popen(command, env=environment(home), stdout=log, stderr=log)
         try:
             url = f"http://127.0.0.1:{port}/api"
             _wait_for(f"{url}/health")
@@ -86,7 +86,7 @@ def _stubs(home: Path, log: Path, options: list[str]) -> Iterator[str]:
     """Run the scripted providers and return their address."""
     port_file = log.with_suffix(".port")
     command = [sys.executable, "-m", "tests.stubs", "--port-file", str(port_file), "--log", str(log), *options]
-    process = subprocess.Popen(command, env=_environment(home), cwd=ROOT)
+    process = subprocess.Popen(command, env=environment(home), cwd=ROOT)
     try:
         while not port_file.exists():
             time.sleep(0.05)
@@ -126,7 +126,7 @@ def _task_runs(api: str, flow_run_id: str) -> int:
 
 def _ms_per_task(home: Path, api: str) -> float:
     command = [sys.executable, "-m", "benchmarks.tasks"]
-    env = _environment(home, PREFECT_API_URL=api, PREFECT_LOGGING_LEVEL="ERROR")
+    env = environment(home, PREFECT_API_URL=api, PREFECT_LOGGING_LEVEL="ERROR")
     return float(subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
 
 
@@ -135,7 +135,7 @@ def measure(api: str, home: Path, options: list[str], arguments: list[str]) -> R
     with tempfile.TemporaryDirectory(dir=home) as folder:
         log = Path(folder) / "stub.jsonl"
         with _stubs(home, log, options) as url:
-            env = _environment(
+            env = environment(
                 home,
                 PREFECT_API_URL=api,
                 OPENAI_API_KEY="stub",
@@ -144,7 +144,7 @@ def measure(api: str, home: Path, options: list[str], arguments: list[str]) -> R
                 TAVILY_BASE_URL=url,
             )
             command = [sys.executable, "-m", "flows.cli", "research", QUERY, "--model", "openai/stub", "--json"]
-            command += ["--quiet", "--artifacts", str(Path(folder) / "artifacts"), *arguments]
+            command += ["--quiet", "--fresh", "--artifacts", str(Path(folder) / "artifacts"), *arguments]
             began = time.monotonic()
             process = subprocess.Popen(command, env=env, cwd=ROOT, stdout=subprocess.PIPE)
             assert process.stdout
@@ -232,7 +232,7 @@ def main() -> None:
     stub = ["--llm-delay", "0.5", "--search-delay", "0.3", "--page-bytes", str(options.page_bytes)]
     with tempfile.TemporaryDirectory(prefix="fathom-bench-") as folder:
         home = Path(folder)
-        with _server(home, options.port) as api:
+        with server(home, options.port) as api:
             measure(api, home, ["--page-bytes", "4000"], ["--depth", "1"])  # warms file caches and the server
             runs = [measure(api, home, stub, ["--depth", "2"]) for _ in range(options.runs)]
     if options.json:

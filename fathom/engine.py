@@ -7,15 +7,19 @@ import json
 
 from pydantic import BaseModel, ConfigDict
 
+from fathom.audit import AuditLog
 from fathom.environment import Environment
 from fathom.errors import StoreError
+from fathom.inputs import words_asked
+from fathom.ledger import Ledger
 from fathom.llm.base import Backend
 from fathom.llm.client import LiteLLMBackend
 from fathom.llm.extractive import ExtractiveBackend
 from fathom.llm.prompts import prompt_hashes
+from fathom.model_settings import EXTRACTIVE, RoleModel
 from fathom.models import ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
-from fathom.settings import EXTRACTIVE, ResolvedSettings, RoleModel
+from fathom.settings import ResolvedSettings
 from fathom.store import ArtifactStore, RunFolder
 from fathom.tools.registry import Toolbox, open_toolbox
 
@@ -46,18 +50,29 @@ class Engine:
         start: what was fixed when the run began.
         store: where its artifacts and results lie.
         environment: what this process was started with.
+        ledger: what it may spend, and has spent.
+        audit: where it is written down who did what.
     """
 
-    def __init__(self, start: RunStart, store: ArtifactStore, environment: Environment) -> None:
+    def __init__(
+        self, start: RunStart, store: ArtifactStore, environment: Environment, ledger: Ledger, audit: AuditLog
+    ) -> None:
         self.start = start
         self.settings = start.settings
         self.store = store
         self.folder: RunFolder | None = None
         self.tools: Toolbox = open_toolbox(start.settings, environment, self, start.query)
         self.extractive: Backend = ExtractiveBackend()
-        self._models: Backend = LiteLLMBackend(environment, start.settings.model_calls)
+        self.ledger = ledger
+        self.audit = audit
+        self._models: Backend = LiteLLMBackend(environment, ledger, start.settings.model_calls, start.settings.prices)
         material = {"settings": start.settings.fingerprint(), "prompts": prompt_hashes()}
         self.fingerprint = hashlib.sha256(json.dumps(material, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def words(self) -> int | None:
+        """Words that the report should have, about: by the settings, else by the question."""
+        return self.settings.report.words or words_asked(self.start.query)
 
     def model_for(self, spec: RoleSpec[RequestT, AnswerT]) -> RoleModel:
         """Return the model that answers for a role."""
@@ -66,6 +81,11 @@ class Engine:
     def backend(self, model: RoleModel) -> Backend:
         """Return the backend that serves a model."""
         return self.extractive if model.model == EXTRACTIVE else self._models
+
+    async def enter(self, folder: str) -> None:
+        """Say which folder of the store is the run's own."""
+        self.folder = RunFolder(self.store, folder)
+        await self.audit.settle(folder)
 
     @property
     def run_folder(self) -> RunFolder:

@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
 from urllib.parse import quote
 
 from fathom.citations import cited_ids, number_citations
 from fathom.models import (
+    Account,
     Call,
+    Claim,
+    Contradiction,
     Metrics,
     Note,
+    Phase,
     Plan,
     Reflection,
     Report,
     ReportSection,
     Source,
+    SourceQuality,
     StepCoverage,
     Usage,
+    Verdict,
 )
+from fathom.quality import report_warnings
+from fathom.state import RunState
 
-__all__ = ["assemble", "coverage", "measure", "open_questions", "render_markdown"]
+__all__ = [
+    "assemble",
+    "chapters",
+    "coverage",
+    "limitations",
+    "measure",
+    "next_steps",
+    "notices",
+    "open_questions",
+    "render_markdown",
+    "warnings",
+]
 
 
 def coverage(plan: Plan, calls: Mapping[str, Sequence[Call]], notes: Sequence[Note]) -> list[StepCoverage]:
@@ -59,10 +80,10 @@ def assemble(
     sources: Mapping[str, Source],
     steps: list[StepCoverage],
     questions: list[str],
-    reflection: Reflection | None,
+    contradictions: list[Contradiction],
+    qualities: Sequence[SourceQuality],
 ) -> Report:
     """Put a report together; `sources` are all that were retrieved, by id, of which the cited ones are kept."""
-    contradictions = reflection.contradictions if reflection else []
     cited = dict.fromkeys(source_id for section in sections for source_id in cited_ids(section.markdown))
     cited |= dict.fromkeys(i for found in contradictions for i in found.source_ids if i in sources)
     return Report(
@@ -74,11 +95,13 @@ def assemble(
         open_questions=questions,
         contradictions=contradictions,
         coverage=steps,
+        qualities=[quality for quality in qualities if quality.source_id in cited],
     )
 
 
-def measure(calls: Sequence[Call], notes: Sequence[Note], usage: Usage, seconds: float) -> Metrics:
+def measure(run: RunState, account: Account, seconds: float) -> Metrics:
     """Count a run. The context reduction is 1 - tokens injected / tokens read."""
+    calls, notes, usage = run.all_calls, run.notes, run.usage
     raw = sum(call.result.raw_tokens for call in calls)
     context = sum(note.tokens for note in notes)
     return Metrics(
@@ -92,7 +115,26 @@ def measure(calls: Sequence[Call], notes: Sequence[Note], usage: Usage, seconds:
         completion_tokens=usage.completion_tokens,
         cost_usd=usage.cost_usd,
         seconds=round(seconds, 3),
+        phases=_phases((spent.role, spent.usage) for spent in run.spent),
+        steps=_phases((spent.step_id, spent.usage) for spent in run.spent if spent.step_id),
+        account=account,
     )
+
+
+def _phases(spent: Iterable[tuple[str, Usage]]) -> list[Phase]:
+    sums: dict[str, Usage] = {}
+    for name, usage in spent:
+        sums[name] = sums.get(name, Usage()) + usage
+    return [
+        Phase(
+            name=name,
+            calls=usage.llm_calls,
+            tokens=usage.prompt_tokens + usage.completion_tokens,
+            seconds=usage.seconds,
+            cost_usd=usage.cost_usd,
+        )
+        for name, usage in sums.items()
+    ]
 
 
 def render_markdown(report: Report) -> str:
@@ -101,26 +143,74 @@ def render_markdown(report: Report) -> str:
     Holds no time and no run id, so that the same research gives the same bytes.
     """
     by_id = {source.source_id: source for source in report.sources}
-    texts = [*(section.markdown for section in report.sections), _contradictions(report, by_id)]
-    (*bodies, contradictions), order = number_citations(texts)
-    parts = [f"# {report.title}"]
+    parts = chapters(report)
+    bodies, order = number_citations(part.markdown for part in parts)
+    texts = [f"# {report.title}", *(f"> {notice}" for notice in notices(report))]
+    texts += [f"## {part.heading}\n\n{body}" for part, body in zip(parts, bodies, strict=True)]
+    lines = [f"{number}. {_reference(by_id[source_id])}" for number, source_id in enumerate(order, 1)]
+    texts.append("## Sources\n\n" + ("\n".join(lines) or "None was cited."))
+    return "\n\n".join(texts) + "\n"
+
+
+def notices(report: Report) -> list[str]:
+    """Return what stands above the report, as Markdown: the question, and who wrote the sentences."""
+    said = []
     if report.query.strip() != report.title.strip():
-        parts.append(f"> **Question:** {_one_line(report.query)}")
+        said.append(f"**Question:** {_one_line(report.query)}")
     if report.extractive:
-        parts.append(
-            "> Every sentence below is a quotation from the source it cites, chosen by its words: no language model "
+        said.append(
+            "Every sentence below is a quotation from the source it cites, chosen by its words: no language model "
             "wrote any, and none judged whether the question is answered."
         )
-    parts += [f"## {section.heading}\n\n{body}" for section, body in zip(report.sections, bodies, strict=True)]
-    if report.contradictions:
-        parts.append("## Where sources disagree\n\n" + contradictions)
-    if report.open_questions:
-        parts.append("## Not found\n\n" + "\n".join(f"- {_one_line(q)}" for q in report.open_questions))
-    if report.coverage:
-        parts.append("## How this was researched\n\n" + _coverage_table(report.coverage))
-    lines = [f"{number}. {_reference(by_id[source_id])}" for number, source_id in enumerate(order, 1)]
-    parts.append("## Sources\n\n" + ("\n".join(lines) or "None was cited."))
-    return "\n\n".join(parts) + "\n"
+    return said
+
+
+def chapters(report: Report) -> list[ReportSection]:
+    """Return the sections and what is said of them, in the order in which they are read; they cite by id."""
+    known = {source.source_id for source in report.sources}
+    said = {
+        "Before you rely on it": _list(report.warnings),
+        "Where sources disagree": _contradictions(report, known),
+        "Not found": _list(report.open_questions),
+        "Limitations": _list(report.limitations),
+        "Next steps": _list(report.next_steps),
+        "How this was researched": _coverage_table(report.coverage) if report.coverage else "",
+    }
+    return report.sections + [ReportSection(heading=name, markdown=text) for name, text in said.items() if text]
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {_one_line(line)}" for line in lines)
+
+
+def warnings(report: Report, claims: Sequence[Claim], today: str) -> list[str]:
+    """Return what a reader must know of the sources that the claims rest on."""
+    return report_warnings(claims, report.qualities, report.sources, date.fromisoformat(today))
+
+
+def limitations(run: RunState, claims: Sequence[Claim], left_out: Sequence[str]) -> list[str]:
+    """Return what a reader must know of how far the research and the check of its claims went."""
+    verdicts = Counter(claim.verdict for claim in claims)
+    ending, reason = run.ending()
+    said = [f"The run ended {ending.value}: {reason}."] if reason else []
+    if left_out:
+        said.append(f"{len(left_out)} sentences of the draft were left out or marked: no source carried them.")
+    if claims:
+        counts = ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in Verdict if verdicts[verdict])
+        said.append(
+            f"{len(claims)} sentences were compared with the stored sources by their words, numbers, dates and names: "
+            f"{counts}. Such a check cannot see what a sentence implies, nor whether a source is right."
+        )
+    unread = sum(call.narrowed_tokens for call in run.all_calls)
+    if unread:
+        said.append(f"About {unread:,} tokens of the sources were passed over as less relevant before they were read.")
+    return said
+
+
+def next_steps(reflection: Reflection | None) -> list[str]:
+    """Return the queries that the critic would have sent next."""
+    gaps = reflection.gaps if reflection else []
+    return list(dict.fromkeys(f"Search for: {gap.suggested_query}" for gap in gaps if gap.suggested_query))
 
 
 def _contradictions(report: Report, known: Collection[str]) -> str:
@@ -134,7 +224,7 @@ def _contradictions(report: Report, known: Collection[str]) -> str:
 def _coverage_table(rows: Sequence[StepCoverage]) -> str:
     lines = ["| Step | Status | Calls | Useful notes | Sources | Failed |", "|---|---|--:|--:|--:|---|"]
     for row in rows:
-        failed = "; ".join(dict.fromkeys(f"{failure.code} {failure.message}" for failure in row.failures)) or "-"
+        failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures)) or "-"
         cells = [f"{row.step_id}. {row.title}", row.status.value.replace("_", " ")]
         cells += [str(row.calls), str(row.useful_notes), str(row.sources), failed]
         lines.append("| " + " | ".join(_one_line(cell).replace("|", "\\|") for cell in cells) + " |")

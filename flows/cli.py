@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.attended import follow
-from flows.exits import arguments, exits
+from flows.checking import commands
+from flows.exits import arguments, exits, show_where
+from flows.options import Json, Quiet, Root
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
@@ -35,12 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notices.")]
-Root = Annotated[
-    str | None,
-    typer.Option("--artifacts", metavar="URL", help="Folder or s3:// address of the artifacts. [FATHOM_ARTIFACTS]"),
-]
+app.add_typer(commands)
 
 
 def main() -> None:
@@ -70,7 +67,7 @@ def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show where an unexpected error comes from.")] = False,
 ) -> None:
     if debug:
-        sys.excepthook = sys.__excepthook__
+        sys.excepthook = show_where
 
 
 @app.command()
@@ -88,6 +85,10 @@ def research(
         list[str] | None,
         typer.Option("--role-model", metavar="ROLE=MODEL", help="Model for one role, e.g. reporter=...; repeatable."),
     ] = None,
+    fallback_model: Annotated[
+        list[str] | None,
+        typer.Option("--fallback-model", metavar="MODEL", help="Asked while the model is not available; repeatable."),
+    ] = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
     mode: Annotated[
         str | None, typer.Option(metavar="NAME", help="report (default) or answer: at most 140 characters.")
@@ -97,6 +98,18 @@ def research(
     tools: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Use these tools only, such as documents,web_search.")
     ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ask the web again: no answers of the last minutes.")] = False,
+    max_usd: Annotated[
+        float | None, typer.Option("--max-usd", metavar="USD", help="Dollars the run may cost; 5 if prices are known.")
+    ] = None,
+    max_tokens: Annotated[int | None, typer.Option("--max-tokens", metavar="N", help="Tokens it may use.")] = None,
+    max_calls: Annotated[int | None, typer.Option("--max-calls", metavar="N", help="Requests to models.")] = None,
+    max_seconds: Annotated[float | None, typer.Option("--max-seconds", metavar="S", help="Seconds of work.")] = None,
+    price: Annotated[
+        list[str] | None,
+        typer.Option("--price", metavar="MODEL=IN,OUT", help="Dollars per million tokens; repeatable."),
+    ] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Say what it would take, and do not start it.")] = False,
     artifacts: Root = None,
     run_key: Annotated[
         str | None, typer.Option("--run-key", metavar="KEY", help="Runs with the same key share finished calls.")
@@ -110,13 +123,36 @@ def research(
 
     Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
     """
-    from fathom.inputs import parse_role_models
+    from fathom.inputs import parse_prices, parse_role_models
     from flows.preflight import check_request, settings_from
 
-    options = {"docs": docs, "model": model, "profile": profile, "mode": mode, "depth": depth, "breadth": breadth}
+    caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls, "max_seconds": max_seconds}
+    options: dict[str, object] = {
+        "docs": docs,
+        "model": model,
+        "profile": profile,
+        "mode": mode,
+        "depth": depth,
+        "breadth": breadth,
+    }
     roles = parse_role_models(role_model or [])
     names = [name.strip() for name in tools.split(",") if name.strip()] if tools else None
-    settings = settings_from({**options, "role_models": roles, "tools": names, "artifacts": artifacts})
+    options |= {"role_models": roles, "fallback_models": fallback_model, "tools": names, "artifacts": artifacts}
+    options |= {
+        "depth": depth,
+        "breadth": breadth,
+        "fresh": fresh or None,
+        "budget": {name: cap for name, cap in caps.items() if cap is not None},
+        "prices": parse_prices(price or []),
+    }
+    settings = settings_from(options)
+    if estimate:
+        from flows.console import show_estimate
+        from flows.preflight import estimated
+
+        phases = estimated(query, settings)
+        typer.echo(json.dumps([asdict(phase) for phase in phases], indent=2)) if as_json else show_estimate(phases)
+        return
     checked = check_request(query, settings)
 
     async def start() -> FlowRun:
@@ -136,25 +172,26 @@ def research(
 def resume(
     run: Annotated[str, typer.Argument(help="A run's id, its first digits, its name, folder or plan title.")],
     wait: Annotated[bool, typer.Option(" /--no-wait", help="Leave a deployment's run to its worker.")] = True,
+    artifacts: Root = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Finish a run that was interrupted or failed; no call that had finished is repeated.
+    """Finish a run that was interrupted, cancelled or failed; no call that had finished is repeated.
 
-    A run of a deployment is scheduled again for a worker.
+    A run of a deployment is scheduled again for a worker. A run of a machine that is gone goes on here.
 
     Example: fathom resume 1a2b3c4d
     """
 
     async def find() -> FlowRun:
-        from flows import local
+        from flows import resuming
 
-        return await local.find(run)
+        return await resuming.find(run, artifacts)
 
     async def finish(flow_run: FlowRun, watch: Watch) -> RunResult | None:
-        from flows import local
+        from flows import resuming
 
-        return await local.finish(flow_run, watch.say, wait=wait)
+        return await resuming.finish(flow_run, watch.say, wait=wait)
 
     follow(find, finish, [], quiet=quiet, as_json=as_json)
 

@@ -18,12 +18,14 @@ from rich.text import Text
 from fathom.progress import Event
 
 if TYPE_CHECKING:
+    from fathom.estimate import Bounds, PhaseEstimate
     from fathom.models import Metrics, Plan, RunResult
     from flows.doctor import Finding
     from flows.listing import RunRow
+    from flows.replay import ReplayedFile
     from flows.runs import StoredRun
 
-__all__ = ["Watch", "show_findings", "show_rows", "show_run", "summary"]
+__all__ = ["Watch", "printable", "show_estimate", "show_findings", "show_replayed", "show_rows", "show_run", "summary"]
 
 _SHOWN = ("plan", "round", "step", "tool", "reflection", "section", "warning")
 _KEPT = ("plan", "warning")  # on a terminal; the rest passes by in the live line
@@ -157,6 +159,36 @@ def show_rows(rows: Sequence[RunRow]) -> None:
         cells = (row.run_id[:8], row.started[:16].replace("T", " "), row.state, row.query, PurePath(row.folder).name)
         table.add_row(*(Text(" ".join(printable(cell).split())) for cell in cells))
     Console(highlight=False).print(table if rows else "No runs yet.")
+
+
+def show_estimate(phases: Sequence[PhaseEstimate]) -> None:
+    """Show what a run would take, by phase, as is usual and at most."""
+    from fathom.estimate import Bounds
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("phase")
+    for heading in ("tool calls", "model calls", "1,000 tokens", "dollars"):
+        table.add_column(heading, justify="right")
+    for phase in phases:
+        dollars = "unknown" if phase.usd is None else _bounds(phase.usd, ",.3f")
+        counts = [_bounds(bounds, ",.0f") for bounds in (phase.tool_calls, phase.model_calls)]
+        thousands = Bounds(phase.tokens.usual / 1000, phase.tokens.most / 1000)
+        table.add_row(phase.phase, *counts, _bounds(thousands, ",.1f"), dollars)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("\nEach as is usual, and at most; the whole run is bounded by its budget.", style="dim")
+
+
+def _bounds(bounds: Bounds, form: str) -> str:
+    return f"{bounds.usual:{form}} - {bounds.most:{form}}" if bounds.most else "0"
+
+
+def show_replayed(files: Sequence[ReplayedFile]) -> None:
+    """Show what a replay wrote, and whether it is what the run left."""
+    console = Console(highlight=False)
+    for file in files:
+        style = "green" if file.state == "same" else "red"
+        console.print(Text.assemble((f"{file.state:<10}", style), f"{file.name}, {file.bytes:,} bytes"))
 
 
 def show_findings(findings: Sequence[Finding]) -> None:

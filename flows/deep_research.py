@@ -8,37 +8,43 @@ from time import monotonic
 
 from prefect import flow
 from prefect.client.schemas.objects import State
-from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Completed
 
+from fathom.audit import AuditLog, AuditType
 from fathom.convergence import decide
 from fathom.engine import Engine
 from fathom.environment import Environment
+from fathom.evidence.provenance import RoundRecord
 from fathom.inputs import check_query
-from fathom.llm.client import check_models
-from fathom.models import Note, PlanStep, Report, ReportSection, RunResult, StepOutcome, StepStatus
+from fathom.ledger import Ledger
+from fathom.llm.catalogue import check_models
+from fathom.models import Account, Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
 from fathom.progress import Event, publish
-from fathom.report import assemble, coverage, measure, open_questions, render_markdown
+from fathom.report import measure
+from fathom.secrets import Scrubber, guard_logs
 from fathom.settings import Execution, Mode, ResearchSettings
 from fathom.state import RunState
-from fathom.store import ArtifactStore, RunFolder
-from tasks.durable import durable_run
+from fathom.store import ArtifactStore
+from flows.writing import save_provenance, save_report, write_report
+from tasks.auditing import log_event, session
+from tasks.durable import RESULTS, durable_run, run_logger
 from tasks.planning import make_plan
 from tasks.reflection import reflect
-from tasks.reporting import make_outline, write_answer, write_section
 from tasks.research import research_step
 from tasks.running import begin, claim
+from tasks.supervision import Supervision
 from tasks.ui import Display
 
-__all__ = ["deep_research"]
+__all__ = ["deep_research", "investigate"]
 
 DEFAULTS = ResearchSettings()
 
 
 def _run_name() -> str:
     """Name a flow run after its query."""
-    query = " ".join(str(flow_run.parameters.get("query", "")).split())
+    query = Scrubber(Environment.read().secrets).message(str(flow_run.parameters.get("query", "")))
+    query = " ".join(query.split())
     return query if len(query) <= 80 else f"{query[:79]}…"
 
 
@@ -53,30 +59,53 @@ async def deep_research(
         settings: How to research it; every field has a default.
         run_key: Runs with the same key share finished calls. Empty: only a retry of this run does.
     """
-    began = monotonic()
     environment = Environment.read()
+    scrubber = Scrubber(environment.secrets)
+    guard_logs(scrubber)
     store = ArtifactStore(settings.artifacts or environment.artifacts)
     await store.check_writable()
     with durable_run(store):
-        start = await begin(check_query(query), settings, _environment=environment)
-        check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
-        engine = Engine(start, store, environment)
-        async with Display() as display:
-            display.label(start.settings)
-            run = await _research(engine, display)
-            result = await _report(engine, display, run, began)
-        await engine.run_folder.save_json("result.json", result)
+        async with Supervision(store, scrubber):
+            query = check_query(scrubber.message(query))
+            asked = settings.model_copy(update={"artifacts": None})  # a store that has moved is the same store
+            start = await begin(query, asked, _artifacts=store.address(), _environment=environment)
+            check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
+            ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger")
+            audit = AuditLog(store, f"{RESULTS}/{start.run_key}/audit-pending.jsonl", log_event)
+            engine = Engine(start, store, environment, ledger, audit)
+            async with Display() as display, session(engine):
+                display.label(start.settings)
+                run, report, result = await investigate(engine, display)
+                status, metrics = result.status.value, result.metrics.model_dump(mode="json")
+                await audit.record(AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics)
+            result = result.model_copy(update={"audit_head": audit.head})
+            await engine.run_folder.save_json("result.json", result)
+            if report:  # last, because it has the hash of every other file
+                await save_provenance(engine, run, report)
     publish(Event("end", result.status.value))
     return Completed(name=result.status.value.replace("_", " ").title(), message=result.reason or None, data=result)
+
+
+async def investigate(engine: Engine, display: Display) -> tuple[RunState, Report | None, RunResult]:
+    """Research and report: what a flow run does, and a replay again. Over no note there is no report."""
+    began = monotonic()
+    run = await _research(engine, display)
+    report: Report | None = None
+    if run.notes:
+        report = await write_report(engine, run)
+    if report:
+        display.report(await save_report(engine, report))
+    return run, report, _result(engine, run, report, monotonic() - began)
 
 
 async def _research(engine: Engine, display: Display) -> RunState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
     planned = await make_plan(engine.start.query, _engine=engine)
     run = RunState(planned.plan, planned.usage)
-    engine.folder = RunFolder(engine.store, await claim(run.plan.plan_title, _engine=engine))
+    await engine.enter(await claim(run.plan.plan_title, _engine=engine))
     publish(Event("plan", f"{run.plan.plan_title}: {len(run.plan.steps)} steps", total=len(run.plan.steps)))
-    display.folder(engine.folder.url)
+    display.folder(engine.run_folder.url)
+    await _keep(engine, run)
     steps: Sequence[PlanStep] = run.plan.steps
     depth = engine.settings.depth
     for round_number in range(1, depth + 1):
@@ -84,12 +113,15 @@ async def _research(engine: Engine, display: Display) -> RunState:
         before = len(run.notes)
         await _round(engine, display, run, steps)
         reflection = None
-        if depth > 1:
+        if depth > 1 and not run.cut:
             follow_ups = engine.settings.max_steps if round_number < depth else 0
             reflected = await reflect(run.plan, run.notes, round_number, follow_ups, _engine=engine)
             reflection = reflected.reflection
             run.reflect(reflection, reflected.usage)
-        await _keep(engine, display, run)
+        await _keep(engine, run)
+        display.plan(run.plan)
+        score = reflection.sufficiency_score if reflection else 0
+        run.rounds.append(RoundRecord(number=round_number, step_ids=[str(s.step_id) for s in steps], sufficiency=score))
         decision = decide(
             round_number=round_number,
             depth=depth,
@@ -97,8 +129,9 @@ async def _research(engine: Engine, display: Display) -> RunState:
             new_notes=len(run.notes) - before,
             notes=len(run.notes),
             sufficiency=engine.settings.sufficiency,
+            cut=run.cut,
         )
-        get_run_logger().info("after round %d: %s", round_number, decision.reason.value)
+        run_logger().info("after round %d: %s", round_number, decision.reason.value)
         if not decision.go_on or reflection is None:
             break
         steps = reflection.follow_up_steps
@@ -122,6 +155,7 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
 
         for outcome in await asyncio.gather(*map(research, wave)):
             run.learn(outcome)
+        await _keep(engine, run)
         publish(Event("step", "", done=run.finished, total=len(run.plan.steps)))
         display.progress(run.finished, len(run.plan.steps))
 
@@ -140,76 +174,28 @@ def _waves(steps: Sequence[PlanStep], execution: Execution) -> list[list[PlanSte
     return waves
 
 
-async def _keep(engine: Engine, display: Display, run: RunState) -> None:
-    """Save the plan with its statuses and the notes."""
+async def _keep(engine: Engine, run: RunState) -> None:
+    """Save the plan with its statuses and the notes, so that they are there however the run ends."""
     await engine.run_folder.save_json("plan.json", run.plan)
     await engine.run_folder.save_json("notes.json", run.notes)
-    display.plan(run.plan)
 
 
-async def _report(engine: Engine, display: Display, run: RunState, began: float) -> RunResult:
-    """Write and save the report, or say that there is nothing to report."""
-    path: str | None = None
-    cited = list(run.sources.values())
-    answer: str | None = None
-    if run.notes:
-        if engine.settings.mode is Mode.answer:
-            report = await _answer(engine, run)
-            answer = report.sections[0].markdown
-        else:
-            report = await _sections(engine, run)
-        markdown = render_markdown(report)
-        await engine.run_folder.save_text("report.md", markdown)
-        await engine.run_folder.save_json("report.json", report)
-        display.report(markdown)
-        path, cited = engine.run_folder.path_of("report.md"), report.sources
+def _result(engine: Engine, run: RunState, report: Report | None, seconds: float) -> RunResult:
+    """Return what the run returns."""
     status, reason = run.ending()
     return RunResult(
         run_id=engine.start.run_id,
         status=status,
         plan_title=run.plan.plan_title,
         artifacts=engine.run_folder.url,
-        report=path,
-        answer=answer,
-        sources=cited,
-        metrics=measure(run.all_calls, run.notes, run.usage, monotonic() - began),
+        report=engine.run_folder.path_of("report.md") if report else None,
+        answer=report.sections[0].markdown if report and engine.settings.mode is Mode.answer else None,
+        sources=report.sources if report else list(run.sources.values()),
+        metrics=measure(run, _account(engine.ledger), seconds),
         reason=reason,
     )
 
 
-async def _sections(engine: Engine, run: RunState) -> Report:
-    """Write the report section by section."""
-    questions = open_questions(run.plan, run.reflection, run.notes)
-    outlined = await make_outline(run.plan, run.notes, questions, _engine=engine)
-    run.usage += outlined.usage
-    sections: list[ReportSection] = []
-    for position in range(len(outlined.outline.sections)):
-        written = await write_section(outlined.outline, position, run.notes, sections, _engine=engine)
-        sections.append(written.section)
-        run.usage += written.usage
-    return assemble(
-        query=engine.start.query,
-        title=outlined.outline.title,
-        extractive=engine.settings.extractive,
-        sections=sections,
-        sources=run.sources,
-        steps=coverage(run.plan, run.calls, run.notes),
-        questions=questions,
-        reflection=run.reflection,
-    )
-
-
-async def _answer(engine: Engine, run: RunState) -> Report:
-    """Write a report of one short answer; how it was researched is in the plan and the notes."""
-    written = await write_answer(run.notes, _engine=engine)
-    run.usage += written.usage
-    return assemble(
-        query=engine.start.query,
-        title=run.plan.plan_title,
-        extractive=engine.settings.extractive,
-        sections=[written.section],
-        sources=run.sources,
-        steps=[],
-        questions=[],
-        reflection=run.reflection,
-    )
+def _account(ledger: Ledger) -> Account:
+    total = ledger.total
+    return Account(usd=float(total.usd), tokens=total.tokens, calls=total.calls, seconds=round(ledger.seconds, 3))

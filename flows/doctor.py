@@ -14,8 +14,9 @@ from typing import Literal
 
 from fathom.environment import Environment
 from fathom.errors import UserError
-from fathom.llm.client import check_models
-from fathom.settings import EXTRACTIVE, ResearchSettings, resolve
+from fathom.llm.catalogue import check_models
+from fathom.model_settings import EXTRACTIVE
+from fathom.settings import ResearchSettings, resolve
 from fathom.store import ArtifactStore
 from fathom.tools.registry import configured_tools
 from flows.preflight import artifact_root
@@ -83,9 +84,11 @@ def _model(environment: Environment) -> Finding:
 
 
 def _web(environment: Environment) -> Finding:
-    if environment.tavily_key:
-        return Finding("web search", "ok", "TAVILY_API_KEY is set")
-    return Finding("web search", "off", "TAVILY_API_KEY is missing", "set TAVILY_API_KEY; keys: https://tavily.com")
+    vendors = {"TAVILY_API_KEY": environment.tavily_key, "SEARXNG_URL": environment.searxng_url}
+    if chosen := [name for name, value in vendors.items() if value]:
+        return Finding("web search", "ok", f"{' and '.join(chosen)} {'is' if len(chosen) == 1 else 'are'} set")
+    how = "set TAVILY_API_KEY (keys: https://tavily.com), or SEARXNG_URL to an instance of your own"
+    return Finding("web search", "off", "neither TAVILY_API_KEY nor SEARXNG_URL is set", how)
 
 
 def _corpus() -> Finding:

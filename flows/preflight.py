@@ -11,15 +11,18 @@ from pydantic import ValidationError
 
 from fathom.environment import Environment
 from fathom.errors import InvalidInput
+from fathom.estimate import PhaseEstimate, estimate
 from fathom.inputs import check_query
-from fathom.llm.client import check_models
+from fathom.llm.catalogue import check_models, load_litellm, settled_budget
+from fathom.llm.pricing import Pricing
+from fathom.secrets import HIDDEN, Scrubber
 from fathom.settings import ResearchSettings, resolve
 from fathom.store import ArtifactStore
 from fathom.tools.documents import check_documents
 from fathom.tools.registry import configured_tools
 from flows.server import find_api
 
-__all__ = ["Checked", "artifact_root", "check_request", "settings_from"]
+__all__ = ["Checked", "artifact_root", "check_request", "estimated", "settings_from"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ def settings_from(options: Mapping[str, object]) -> ResearchSettings:
         return ResearchSettings.model_validate({name: value for name, value in options.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
+        # The caps are options of their own.
+        field = ".".join(map(str, first["loc"])).removeprefix("budget.")
         raise InvalidInput(
             f"--{field.replace('_', '-')} {first['input']!r}: {first['msg']}.", next_step="fathom research --help"
         ) from None
@@ -53,8 +57,10 @@ def check_request(query: str, settings: ResearchSettings) -> Checked:
     Raises:
         UserError: it cannot be run; nothing was written.
     """
-    query = check_query(query)
     environment = Environment.read()
+    typed = check_query(query)
+    query = Scrubber(environment.secrets).message(typed)  # now, because Prefect stores it before the flow begins
+    hidden = [f"A password or key in the question was replaced by {HIDDEN}."] if query != typed else []
     if not all(path.strip() for path in settings.docs):  # an empty path would mean the present folder
         raise InvalidInput("A --docs path is empty.", next_step="give a file or folder, or leave --docs out")
     settings = settings.model_copy(
@@ -69,7 +75,20 @@ def check_request(query: str, settings: ResearchSettings) -> Checked:
     find_api()  # a configured one that is not there; none is started yet
     # Last, because it makes the root's folder when there is none.
     asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
-    return Checked(query, settings, _notices(settings, environment))
+    return Checked(query, settings, [*hidden, *_notices(settings, environment)])
+
+
+def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
+    """Return what a request would take, by phase; nothing is asked, started or written.
+
+    Raises:
+        UserError: it could not be run.
+    """
+    environment = Environment.read()
+    check_query(query)
+    resolved = resolve(settings, environment, configured_tools(settings, environment, query))
+    resolved = resolved.model_copy(update={"budget": settled_budget(resolved, environment)})
+    return estimate(resolved, lambda model: Pricing(load_litellm(environment), settings.prices).highest(model))
 
 
 def artifact_root(root: str | None = None) -> str:
@@ -79,7 +98,7 @@ def artifact_root(root: str | None = None) -> str:
 
 
 def _notices(settings: ResearchSettings, environment: Environment) -> list[str]:
-    if environment.tavily_key or settings.tools:
+    if environment.tavily_key or environment.searxng_url or settings.tools:
         return []
     if settings.docs:
         return ["No TAVILY_API_KEY: only your documents are searched, not the web."]

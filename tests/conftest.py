@@ -6,6 +6,7 @@ module, and with it Prefect, is imported: it reads its settings at import. Nothi
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import re
@@ -25,12 +26,17 @@ from typing import Protocol
 import httpx
 import pytest
 
+from fathom.budget import Budget
+from fathom.ledger import Ledger
+from fathom.store import ArtifactStore
 from tests.stubs import Stubs, serving
 
 ROOT = Path(__file__).parent.parent
+OWN_FILES = ("run.json", "result.json", "audit.jsonl", "report.json", "report.html", "provenance.json")
+"""Files of a run that name it or hold its times; the others are the same for the same research."""
 
 _FOREIGN = re.compile(
-    r"(FATHOM|PREFECT|AWS|OPENAI|ANTHROPIC|AZURE|GEMINI|GOOGLE|LITELLM|TAVILY|OLLAMA)_.*|.*_API_(KEY|BASE)|.*_PROXY",
+    r"(FATHOM|PREFECT|AWS|OPENAI|ANTHROPIC|AZURE|GEMINI|GOOGLE|LITELLM|TAVILY|SEARXNG|OLLAMA)_.*|.*_API_(KEY|BASE)|.*_PROXY",
     re.IGNORECASE,
 )
 _THIRD_PARTY_WARNINGS = (
@@ -51,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.update(
         XDG_CACHE_HOME=f"{session}/cache",
         PREFECT_HOME=f"{session}/prefect",
-        PREFECT_API_URL=f"http://127.0.0.1:{_quiet_port()}/api",
+        PREFECT_API_URL=f"http://127.0.0.1:{quiet_port()}/api",
         PREFECT_SERVER_ANALYTICS_ENABLED="false",
         DO_NOT_TRACK="1",
         # litellm loads tables from the network at import otherwise.
@@ -67,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", line)
 
 
-def _quiet_port() -> int:
+def quiet_port() -> int:
     """Return a free port that no outgoing connection takes meanwhile: it lies below the ephemeral ones."""
     for port in random.sample(range(20_000, 30_000), 100):
         with socket.socket() as probe:
@@ -81,6 +87,11 @@ def stubs() -> Iterator[Stubs]:
     """A scripted model and search, empty of requests; `stubs.settings` may be changed at any time."""
     with serving() as running:
         yield running
+
+
+def new_ledger() -> Ledger:
+    """Return the account of a run of which nothing else is there."""
+    return Ledger(Budget(), ArtifactStore(f"memory://{uuid.uuid4()}"), "ledger")
 
 
 @dataclass(frozen=True)
@@ -113,6 +124,17 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prefect
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+@pytest.fixture
+async def quiet(prefect_server: PrefectServer) -> None:
+    """Wait until the server has written down the last run: it answers 503 until then, and Prefect waits two seconds."""
+    async with httpx.AsyncClient(base_url=prefect_server.api_url) as client:
+        taken = 0
+        while taken < 3:
+            answer = await client.post("/flows/", json={"name": f"probe-{taken}"})
+            taken = 0 if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE else taken + 1
+            await asyncio.sleep(0.05)
 
 
 def _drain_prefect() -> None:

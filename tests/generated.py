@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from fathom.errors import FathomError
+from fathom.tools import retry
+from fathom.tools.fetch.client import TOTAL_SECONDS
 from tests.conftest import ROOT
 from tests.fault_matrix import DEADLINE, table
+from tests.tool_fault_matrix import tool_table
 
 __all__ = ["DOCUMENTS"]
 
@@ -23,7 +26,9 @@ Exit codes: 0 done (also degraded), 1 failed, 2 bad input, 3 no evidence, 130 in
 """
 
 FAULTS = """\
-# When a model fails
+# Faults
+
+## When a model fails
 
 What becomes of a run when the provider fails at one role: how the run ends, and how many requests the role makes at
 most. The run of the table has three steps, one round, a reflection and four sections; undisturbed, its roles make 1,
@@ -46,12 +51,30 @@ line. A section is prose, so faults of JSON do not concern it.
 - The role's fallback models (`fallback_models`, or `fallbacks` of a role's model) are asked in turn before a role
   goes on without a model. What one of them answered is stored like any other answer: a resumed run does not ask
   again.
+
+## When a search or a page fails
+
+The run of this table has two steps, each with one search whose two pages are read in full afterwards; for `fetch`, each
+with one page that the question names. Each cell says how the run ends and how many requests it makes at most to the
+services that fail. `tests/test_tool_faults.py` injects each fault over HTTP.
+
+{tool_table}
+
+- **search** Tavily searches, and nobody else is there. **with SearXNG** `SEARXNG_URL` is set. **extract** Tavily cannot
+  read the pages, so Fathom reads them itself. **extract and pages** neither can: the excerpts of the search remain.
+  **fetch** reads a page. **no evidence** exit code 3 and no report: nothing was found.
+- A search that fails for good or finds nothing is handed to the next vendor. A failure that was made good is listed
+  in the report's coverage table and is no reason for `degraded`.
+- A call is tried up to {attempts} times, {pause:g} and {next_pause:g} seconds or the vendor's Retry-After apart; a
+  Retry-After of more than {longest:g} seconds is not waited for. A vendor is given {seconds:g} seconds to answer. All
+  requests for a page together are given {page_seconds:g} seconds, so a page that hangs is not asked for again.
+- The message of a failure is never evidence: it stands in the coverage table, in no note, section or stored text.
 """
 
 
 def _errors(kind: type[FathomError] = FathomError) -> Iterator[type[FathomError]]:
     """Yield the errors that are raised: the leaves of the tree."""
-    children = [child for child in kind.__subclasses__() if child.__module__ == FathomError.__module__]
+    children = [child for child in kind.__subclasses__() if child.__module__.startswith("fathom.errors.")]
     if not children:
         yield kind
     for child in children:
@@ -69,7 +92,17 @@ def errors_page() -> str:
 
 def faults_page() -> str:
     """Return `docs/faults.md`."""
-    return FAULTS.format(table=table(), deadline=DEADLINE)
+    return FAULTS.format(
+        table=table(),
+        deadline=DEADLINE,
+        tool_table=tool_table(),
+        attempts=retry.ATTEMPTS,
+        pause=retry.FIRST_PAUSE,
+        next_pause=2 * retry.FIRST_PAUSE,
+        longest=retry.LONGEST_PAUSE,
+        seconds=retry.ATTEMPT_SECONDS,
+        page_seconds=TOTAL_SECONDS,
+    )
 
 
 DOCUMENTS: Mapping[str, Callable[[], str]] = {"docs/errors.md": errors_page, "docs/faults.md": faults_page}

@@ -12,10 +12,11 @@ from fathom.citations import cited_ids, without_citations
 from fathom.llm.base import ModelCall
 from fathom.llm.extractive.answering import write_answer
 from fathom.llm.prompts import messages
+from fathom.model_settings import RoleModel
 from fathom.models import Ending, Note, RunResult
 from fathom.roles import ANSWER, AnswerRequest, Text
 from fathom.roles.reporter import ANSWER_CHARS
-from fathom.settings import Mode, ResearchSettings, RoleModel
+from fathom.settings import Mode, ResearchSettings
 from flows.deep_research import deep_research
 
 WORDS = ["the", "ferry", "(which,", "12;", "is", "not", "…", "run", "by", "1911", ",", "a.b", "“x”", "量子"]
@@ -61,7 +62,11 @@ async def test_a_run_in_answer_mode_returns_the_sentence_and_a_small_report(tmp_
     assert without_citations(result.answer) == "The ferry Nordlys entered service on 3 June 2023."
     assert cited_ids(result.answer) == [source.source_id for source in result.sources]
     report = Path(result.report or "").read_text()
-    assert [line for line in report.splitlines() if line.startswith("## ")] == ["## Answer", "## Sources"]
+    assert [line for line in report.splitlines() if line.startswith("## ")] == [
+        "## Answer",
+        "## Before you rely on it",
+        "## Sources",
+    ]
 
 
 @pytest.mark.parametrize(

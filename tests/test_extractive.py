@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fathom.llm.base import ModelCall
 from fathom.llm.extractive import ExtractiveBackend
 from fathom.llm.extractive.reading import quotations
+from fathom.model_settings import EXTRACTIVE, RoleModel
 from fathom.models import Document, Note, Plan, PlanStep, SourceText, StepStatus, ToolCall
 from fathom.roles import (
     COMPRESSOR,
@@ -38,7 +39,6 @@ from fathom.roles import (
     SectionRequest,
     Text,
 )
-from fathom.settings import EXTRACTIVE, RoleModel
 from fathom.text import count_tokens, count_words, split_sentences
 
 QUERY = "How does Python look up an attribute on an instance?"

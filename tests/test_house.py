@@ -27,7 +27,14 @@ FOUNDATIONS = {
     "fathom.models": {"fathom.errors"},
     "fathom.environment": set[str](),
     "fathom.budget": {"fathom.errors"},
-    "fathom.settings": {"fathom.errors", "fathom.environment", "fathom.budget"},
+    "fathom.model_settings": set[str](),
+    "fathom.settings": {
+        "fathom.errors",
+        "fathom.environment",
+        "fathom.budget",
+        "fathom.model_settings",
+        "fathom.quality",
+    },
 }
 """The modules at the bottom, and the only parts of fathom that each may import."""
 

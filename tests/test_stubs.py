@@ -28,6 +28,7 @@ from fathom.llm.base import ModelCall
 from fathom.llm.client import LiteLLMBackend
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import messages
+from fathom.model_settings import RoleModel
 from fathom.models import Note, Plan, PlanStep, SourceText, ToolCall
 from fathom.roles import (
     COMPRESSOR,
@@ -49,9 +50,8 @@ from fathom.roles import (
     Text,
 )
 from fathom.roles.reporter import OutlinedSection
-from fathom.settings import RoleModel
 from fathom.sources import source_ids
-from tests.conftest import ROOT
+from tests.conftest import ROOT, new_ledger
 from tests.stubs import FACT, SENTINEL, Settings, Stubs
 from tests.stubs.pages import SHARED_URL, page
 
@@ -237,7 +237,7 @@ async def test_spoilt_answers_are_as_spoilt_as_they_should_be(
     stubs.settings.faults = {"*": [f"{behaviour}*"]}
     request = PlanRequest(query=QUERY, today=TODAY, max_steps=5, tools={"web_search": "searches"})
     call = ModelCall(PLANNER, request, RoleModel(model="openai/stub"))
-    completion = await LiteLLMBackend(Environment.read()).complete(call)
+    completion = await LiteLLMBackend(Environment.read(), new_ledger()).complete(call)
     assert isinstance(accept(call, completion), PlanAnswer) is accepted
 
 
