@@ -56,6 +56,7 @@ check: lint test
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.pipeline $(ARGS)
+	@$(BIN)/python -m benchmarks.durability
 
 bench-text: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.text $(if $(EVAL_DATA),"$(EVAL_DATA)") $(ARGS)

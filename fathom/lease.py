@@ -12,9 +12,10 @@ import os
 import re
 import socket
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
+from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from fathom.errors import RunBusy, StoreError
 from fathom.names import slug
@@ -27,6 +28,12 @@ LEASE_SECONDS = 45.0
 """How long a lease is good for after it was renewed; clocks of the machines that share a store must agree better."""
 
 
+def _in_utc(text: str) -> str:
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("a time without its zone")
+    return text
+
+
 class Lease(BaseModel):
     """One attempt at a run: by whom, and when it was last heard of. Times are ISO 8601 in UTC.
 
@@ -34,6 +41,7 @@ class Lease(BaseModel):
         run_id: of the flow run.
         run_key: what the results are filed under.
         parameters: of the flow, as they were given.
+        token: tells it from every other attempt.
         released: whether the attempt has ended, well or not.
     """
 
@@ -44,8 +52,9 @@ class Lease(BaseModel):
     parameters: dict[str, Any]
     host: str
     pid: int
+    token: str
     started: str
-    renewed: str
+    renewed: Annotated[str, AfterValidator(_in_utc)]
     released: bool = False
 
     @property
@@ -92,13 +101,15 @@ class LeaseFile:
             run_key=run_key,
             parameters=parameters,
             host=socket.gethostname(),
+            token=uuid4().hex,
             pid=os.getpid(),
             started=now,
             renewed=now,
         )
         if not await store.create(_path(run_key, number + 1), _bytes(lease)):
             winner = await _read(store, run_key, number + 1)
-            raise (winner or lease).busy()
+            if winner != lease:  # else the answer to an earlier attempt was lost on its way, and it is ours
+                raise (winner or lease).busy()
         return cls(store, lease, number + 1)
 
     async def renew(self) -> bool:

@@ -95,7 +95,7 @@ class Ledger:
         self._saving = asyncio.Lock()
         self._version = self._saved = 0
         self.exhausted = False
-        """Whether research was refused a request."""
+        """Whether a role that gathers had to do without its model; set by who asked for it."""
 
     @classmethod
     async def open(cls, budget: Budget, store: ArtifactStore, folder: str) -> Self:
@@ -194,7 +194,6 @@ class Ledger:
                 self._version += 1
                 return wanted
             if not self._held.calls or self.seconds_left(research=research) <= 0:
-                self.exhausted |= research
                 raise BudgetExceeded(
                     f"A request does not fit into what is left of the {'research' if research else 'run'}'s budget: "
                     + ", ".join(self._remainder(left, research)),

@@ -94,6 +94,14 @@ def new_ledger() -> Ledger:
     return Ledger(Budget(), ArtifactStore(f"memory://{uuid.uuid4()}"), "ledger")
 
 
+@pytest.fixture
+def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
+    """The stubs, set as this process's model and search."""
+    for name, value in stubs.env.items():
+        monkeypatch.setenv(name, value)
+    return stubs
+
+
 @dataclass(frozen=True)
 class PrefectServer:
     """A running Prefect server. `env` is what a process needs to use it."""
@@ -240,7 +248,8 @@ def fathom_cli(home: Path, tmp_path: Path) -> FathomCLI:
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "flows.cli", *args],
-            env={**base_env(), **_home_env(home), **(env or {})},
+            # A server that a developer runs must not be found.
+            env={**base_env(), **_home_env(home), "PREFECT_SERVER_API_PORT": str(quiet_port()), **(env or {})},
             cwd=tmp_path,
             capture_output=True,
             text=True,

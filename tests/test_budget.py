@@ -18,13 +18,11 @@ from fathom.budget import Budget, Price
 from fathom.errors import BudgetExceeded, InvalidInput
 from fathom.ledger import Allowance, Cost, Ledger
 from fathom.models import Ending, RunResult
-from fathom.settings import ResearchSettings
 from fathom.store import ArtifactStore
-from flows.deep_research import deep_research
 from tests.conftest import FathomCLI, PrefectServer
+from tests.inprocess import QUERY, research
 from tests.stubs import Stubs
 
-QUERY = "How do tides form on moons with liquid methane seas?"
 PRICE = Price(input=3, output=15)
 CAP = 0.05
 
@@ -117,6 +115,7 @@ async def test_research_narrows_then_ends_and_the_rest_is_kept_for_the_report(st
     assert ledger.allowance(notes=True) is Allowance.narrow
     with pytest.raises(BudgetExceeded):
         await take(100, research=True)
+    ledger.exhausted = True  # as a role does that had to do without its model
     assert ledger.allowance(notes=True) is Allowance.none
     assert ledger.allowance(notes=False) is Allowance.narrow, "without any note it goes on, without a model"
     await take(279, research=False)
@@ -125,24 +124,14 @@ async def test_research_narrows_then_ends_and_the_rest_is_kept_for_the_report(st
 
 
 @pytest.fixture
-def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
-    """The stubs as this process's providers."""
-    for name, value in stubs.env.items():
-        monkeypatch.setenv(name, value)
-    stubs.settings.page_bytes = 2_000
-    return stubs
+def providers(providers: Stubs) -> Stubs:
+    """The providers, for a small run."""
+    providers.settings.page_bytes = 2_000
+    return providers
 
 
-async def research(root: Path, budget: Budget, run_key: str | None = None, **chosen: Any) -> RunResult:
-    result = await deep_research(
-        QUERY,
-        ResearchSettings(
-            artifacts=str(root), model="openai/stub", prices={"openai/stub": PRICE}, budget=budget, **chosen
-        ),
-        run_key,
-    )
-    assert isinstance(result, RunResult)
-    return result
+async def priced(root: Path, budget: Budget, **chosen: Any) -> RunResult:
+    return await research(root, prices={"openai/stub": PRICE}, budget=budget, **chosen)
 
 
 def counted(stubs: Stubs) -> Decimal:
@@ -157,11 +146,11 @@ def counted(stubs: Stubs) -> Decimal:
 async def test_a_run_with_a_cap_of_five_cents_reports_and_stays_below(
     providers: Stubs, tmp_path: Path, execution: str
 ) -> None:
-    undisturbed = await research(tmp_path / "whole", Budget(max_usd=5), execution=execution)
+    undisturbed = await priced(tmp_path / "whole", Budget(max_usd=5), execution=execution)
     assert undisturbed.status is Ending.complete
     assert counted(providers) > Decimal(str(CAP)), "without a cap it takes more"
     providers.requests.clear()
-    result = await research(tmp_path / "capped", Budget(max_usd=CAP), execution=execution)
+    result = await priced(tmp_path / "capped", Budget(max_usd=CAP), execution=execution)
     assert result.status is Ending.degraded
     assert "E1001" in result.reason
     assert "[1]" in Path(result.report or "").read_text()
@@ -173,7 +162,7 @@ async def test_a_run_with_a_cap_of_five_cents_reports_and_stays_below(
 
 @pytest.mark.usefixtures("home", "prefect_server")
 async def test_what_a_run_takes_is_told_by_role_and_step(providers: Stubs, tmp_path: Path) -> None:
-    metrics = (await research(tmp_path, Budget())).metrics
+    metrics = (await priced(tmp_path, Budget())).metrics
     roles = ("planner", "researcher", "compressor", "critic", "outline", "section")
     assert {phase.name: phase.calls for phase in metrics.phases} == {r: len(providers.calls(r)) for r in roles}
     sent = sum(record.usage["prompt_tokens"] + record.usage["completion_tokens"] for record in providers.calls("llm"))
@@ -187,7 +176,7 @@ async def test_what_a_run_takes_is_told_by_role_and_step(providers: Stubs, tmp_p
 @pytest.mark.usefixtures("home", "prefect_server")
 async def test_time_runs_out_for_research_before_it_does_for_the_report(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.llm_delay = 0.25
-    result = await research(tmp_path, Budget(max_seconds=3))
+    result = await priced(tmp_path, Budget(max_seconds=3))
     assert result.status is Ending.degraded
     assert "[1]" in Path(result.report or "").read_text()
 

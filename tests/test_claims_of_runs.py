@@ -5,40 +5,27 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from fathom.model_settings import ModelCallSettings
 from fathom.models import Ending, Report, RunResult, Verdict
 from fathom.quality import SourceRules
-from fathom.settings import ReportSettings, ResearchSettings, Unsupported
-from flows.deep_research import deep_research
+from fathom.settings import ReportSettings, Unsupported
 from tests.conftest import FathomCLI
+from tests.inprocess import research
 from tests.stubs import Stubs
 from tests.stubs.openai import INVENTED
 
-QUERY = "How do tides form on moons with liquid methane seas?"
 INVENTIONS = ("invented.example", "Sffffff", "S0a0a0a", "Sabcdef01", "Vasterby", "4711", "zeppelin")
 
 pytestmark = pytest.mark.usefixtures("home", "prefect_server")
 
 
 @pytest.fixture
-def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
-    """The stubs as this process's providers."""
-    for name, value in stubs.env.items():
-        monkeypatch.setenv(name, value)
-    stubs.settings.page_bytes = 2_000
-    return stubs
-
-
-async def research(root: Path, **chosen: Any) -> RunResult:
-    patience = ModelCallSettings(seconds=5, backoff_seconds=0.01)
-    settings = ResearchSettings(**{"artifacts": str(root), "model": "openai/stub", "model_calls": patience, **chosen})
-    result = await deep_research(QUERY, settings)
-    assert isinstance(result, RunResult)
-    return result
+def providers(providers: Stubs) -> Stubs:
+    """The providers, for a small run."""
+    providers.settings.page_bytes = 2_000
+    return providers
 
 
 def report_of(result: RunResult) -> Report:

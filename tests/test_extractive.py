@@ -342,7 +342,7 @@ async def test_section_without_new_material_says_so() -> None:
         notes=notes[:1],
         written=[" ".join([notes[0].summary, *notes[0].extraction])],
     )
-    assert "add nothing" in (await ask(SECTION, request)).text
+    assert "nothing to add" in (await ask(SECTION, request)).text
 
 
 def test_answers_do_not_depend_on_the_hash_seed() -> None:

@@ -38,13 +38,11 @@ LONGEST_RUN = 20.0  # seconds, on a busy machine; undisturbed it takes half a se
 
 
 @pytest.fixture
-def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
-    """The stubs as this process's providers, for a small run."""
-    for name, value in stubs.env.items():
-        monkeypatch.setenv(name, value)
-    stubs.settings.steps, stubs.settings.breadth, stubs.settings.results = 3, 1, 2
-    stubs.settings.follow_ups, stubs.settings.page_bytes = 0, 2_000
-    return stubs
+def providers(providers: Stubs) -> Stubs:
+    """The providers, for a small run."""
+    providers.settings.steps, providers.settings.breadth, providers.settings.results = 3, 1, 2
+    providers.settings.follow_ups, providers.settings.page_bytes = 0, 2_000
+    return providers
 
 
 async def research(root: Path, run_key: str | None = None, **settings: Any) -> RunResult:

@@ -22,14 +22,6 @@ NOTE_FIELDS = ["summary_title", "summary", "extraction", "artifact_file"]
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
 
 
-@pytest.fixture
-def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
-    """The stubs, set as this process's model and search."""
-    for name, value in stubs.env.items():
-        monkeypatch.setenv(name, value)
-    return stubs
-
-
 async def run(root: Path | str, query: str = QUERY, **settings: Any) -> RunResult:
     """Run the flow in this process; what an earlier run of the test was answered is not used."""
     result = await deep_research(query, ResearchSettings(artifacts=str(root), fresh=True, **settings))

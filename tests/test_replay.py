@@ -10,17 +10,14 @@ import pytest
 
 from fathom.budget import Budget, Price
 from fathom.errors import RecordMissing
-from fathom.model_settings import ModelCallSettings
 from fathom.models import RunResult
-from fathom.settings import ResearchSettings
 from fathom.store import ArtifactStore, runs
-from flows.deep_research import deep_research
 from flows.replay import replay
 from tests.conftest import FathomCLI
+from tests.inprocess import research
 from tests.stubs import Stubs
 
 RUNS_OWN = ("run.json", "result.json", "audit.jsonl", "provenance.json")  # which no replay writes
-QUERY = "How do tides form on moons with liquid methane seas?"
 
 RUNS: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
     "undisturbed": ({}, {}),
@@ -38,20 +35,10 @@ RUNS: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
 
 
 @pytest.fixture
-def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
-    """The stubs as this process's providers."""
-    for name, value in stubs.env.items():
-        monkeypatch.setenv(name, value)
-    stubs.settings.page_bytes = 2_000
-    return stubs
-
-
-async def research(root: Path, **chosen: Any) -> RunResult:
-    patience = ModelCallSettings(seconds=5, backoff_seconds=0.01)
-    settings = ResearchSettings(**{"artifacts": str(root), "model": "openai/stub", "model_calls": patience, **chosen})
-    result = await deep_research(QUERY, settings)
-    assert isinstance(result, RunResult)
-    return result
+def providers(providers: Stubs) -> Stubs:
+    """The providers, for a small run."""
+    providers.settings.page_bytes = 2_000
+    return providers
 
 
 @pytest.mark.usefixtures("home", "prefect_server")

@@ -186,7 +186,7 @@ def test_a_run_has_one_process_at_a_time(
     for other in others:
         said = other.communicate(timeout=30)[1]
         assert other.returncode == 2, said
-        assert "E5004" in said
+        assert "E5002" in said
         assert f"process {process.pid} on " in said
     assert listed(env, tmp_path)[run_id] == "running"
     stubs.settings.llm_delay = 0.2

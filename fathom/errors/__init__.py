@@ -6,7 +6,7 @@
     │   ├── ServerUnreachable    E4005
     │   ├── MissingCredential    E4003  a model or service without its key
     │   ├── RunNotFound          E5001
-    │   └── RunBusy              E5004  another process works on it
+    │   └── RunBusy              E5002  another process works on it
     ├── RunCancelled             E5005  in the UI; exit code 130
     ├── RunTerminated            E5006  SIGTERM; exit code 143
     ├── ServerLost               E4006  the Prefect server went away during a run
@@ -32,7 +32,8 @@
     └── StoreError               E6001  the artifact store cannot be read or written
 
 Codes E1001 to E5002 are those of the engine design's appendix C; E2005, E2006, E3004, E3005, E4003, E4004, E4006,
-E5003 to E5006 and E6001 extend it. `docs/errors.md` is made from the classes.
+E5003, E5005, E5006 and E6001 extend it. E1002, the last round, is an ordinary end and no error. `docs/errors.md` is
+made from the classes.
 """
 
 from __future__ import annotations

@@ -46,5 +46,5 @@ class RunNotFound(UserError):
 class RunBusy(UserError):
     """Another process works on the run, or on one with the same run key."""
 
-    code = "E5004"
+    code = "E5002"
     remedy = "wait for it, cancel it, or end the process that the message names; then `fathom resume RUN`"

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from fathom.budget import Price
 from fathom.environment import Environment
 from fathom.errors import (
+    BudgetExceeded,
     ContextOverflow,
     ModelError,
     ModelTimeout,
@@ -93,6 +94,9 @@ class LiteLLMBackend:
             asked = replace(call, model=call.model.model_copy(update={"model": model, "fallbacks": []}))
             try:
                 return await self._fitted(asked)
+            except BudgetExceeded:
+                self._ledger.exhausted |= call.spec.role is not Role.reporter
+                raise
             except ModelUnavailable as error:
                 if following is None:
                     raise
@@ -100,15 +104,19 @@ class LiteLLMBackend:
         raise AssertionError("the last model answers or raises")
 
     async def _fitted(self, call: ModelCall) -> Completion:
-        """Answer a request, halving it while it does not fit: the same prompt is never sent again."""
+        """Answer a request, halving it while it does not fit the model's window or the budget.
+
+        The same prompt is never sent again.
+        """
         for _ in range(HALVINGS):
             try:
                 return await self._patient(call)
-            except ContextOverflow as error:
+            except (ContextOverflow, BudgetExceeded) as error:
                 smaller = shrunk(call.request)
                 if smaller is None:
                     raise
-                _warn(f"{error}; the {call.spec.name} is shown half")
+                if isinstance(error, ContextOverflow):
+                    _warn(f"{error}; the {call.spec.name} is shown half")
                 call = replace(call, request=smaller)
         return await self._patient(call)
 
