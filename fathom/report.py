@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from urllib.parse import quote
 
-from fathom.citations import cited_ids, number_citations
+from fathom.citations import cited_ids, number_citations, without_citations
 from fathom.models import (
     Account,
     Call,
@@ -39,6 +39,7 @@ __all__ = [
     "next_steps",
     "notices",
     "open_questions",
+    "phases_of",
     "render_markdown",
     "warnings",
 ]
@@ -115,13 +116,18 @@ def measure(run: RunState, account: Account, seconds: float) -> Metrics:
         completion_tokens=usage.completion_tokens,
         cost_usd=usage.cost_usd,
         seconds=round(seconds, 3),
-        phases=_phases((spent.role, spent.usage) for spent in run.spent),
-        steps=_phases((spent.step_id, spent.usage) for spent in run.spent if spent.step_id),
+        phases=phases_of(run),
+        steps=_summed((spent.step_id, spent.usage) for spent in run.spent if spent.step_id),
         account=account,
     )
 
 
-def _phases(spent: Iterable[tuple[str, Usage]]) -> list[Phase]:
+def phases_of(run: RunState) -> list[Phase]:
+    """Return what the model calls of each role took."""
+    return _summed((spent.role, spent.usage) for spent in run.spent)
+
+
+def _summed(spent: Iterable[tuple[str, Usage]]) -> list[Phase]:
     sums: dict[str, Usage] = {}
     for name, usage in spent:
         sums[name] = sums.get(name, Usage()) + usage
@@ -166,7 +172,7 @@ def notices(report: Report) -> list[str]:
 
 
 def chapters(report: Report) -> list[ReportSection]:
-    """Return the sections and what is said of them, in the order in which they are read; they cite by id."""
+    """Return the sections and what is said about them, in the order in which they are read; they cite by id."""
     known = {source.source_id for source in report.sources}
     said = {
         "Before you rely on it": _list(report.warnings),
@@ -180,7 +186,7 @@ def chapters(report: Report) -> list[ReportSection]:
 
 
 def _list(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {_one_line(line)}" for line in lines)
+    return "\n".join(f"- {_prose(line)}" for line in lines)
 
 
 def warnings(report: Report, claims: Sequence[Claim], today: str) -> list[str]:
@@ -215,7 +221,7 @@ def next_steps(reflection: Reflection | None) -> list[str]:
 
 def _contradictions(report: Report, known: Collection[str]) -> str:
     return "\n".join(
-        f"- {_one_line(found.claim_a)} / {_one_line(found.claim_b)} "
+        f"- {_prose(found.claim_a)} / {_prose(found.claim_b)} "
         + "".join(f"[{source_id}]" for source_id in found.source_ids if source_id in known)
         for found in report.contradictions
     )
@@ -227,7 +233,7 @@ def _coverage_table(rows: Sequence[StepCoverage]) -> str:
         failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures)) or "-"
         cells = [f"{row.step_id}. {row.title}", row.status.value.replace("_", " ")]
         cells += [str(row.calls), str(row.useful_notes), str(row.sources), failed]
-        lines.append("| " + " | ".join(_one_line(cell).replace("|", "\\|") for cell in cells) + " |")
+        lines.append("| " + " | ".join(_prose(cell).replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 
 
@@ -242,6 +248,11 @@ def _reference(source: Source) -> str:
 def _target(url: str) -> str:
     """Return an address in a form that cannot end the link it stands in."""
     return re.sub(r"[\s()<>\"`\\\\]", lambda found: quote(found[0]), url)
+
+
+def _prose(text: str) -> str:
+    """Return a text on one line, without ids: plans and critics may name ones that the report does not have."""
+    return _one_line(without_citations(text))
 
 
 def _one_line(text: str) -> str:

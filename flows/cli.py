@@ -19,6 +19,7 @@ import typer
 from flows.attended import follow
 from flows.checking import commands
 from flows.exits import arguments, exits, show_where
+from flows.exporting import commands as exports
 from flows.options import Json, Quiet, Root
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 
 app.add_typer(commands)
+app.add_typer(exports)
 
 
 def main() -> None:

@@ -94,7 +94,7 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
     if run.notes:
         report = await write_report(engine, run)
     if report:
-        display.report(await save_report(engine, report))
+        display.report(report, await save_report(engine, run, report))
     return run, report, _result(engine, run, report, monotonic() - began)
 
 

@@ -12,8 +12,18 @@ from fathom.evidence.locating import StoredText
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.model_settings import Role
 from fathom.models import Claim, Report, ReportSection, RunManifest
+from fathom.publishing.html import render_html
 from fathom.quality import usable
-from fathom.report import assemble, coverage, limitations, next_steps, open_questions, render_markdown, warnings
+from fathom.report import (
+    assemble,
+    coverage,
+    limitations,
+    next_steps,
+    open_questions,
+    phases_of,
+    render_markdown,
+    warnings,
+)
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.settings import Mode
 from fathom.state import RunState
@@ -53,11 +63,13 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     return _checked(engine, run, report, verified.claims, left_out)
 
 
-async def save_report(engine: Engine, report: Report) -> str:
-    """Save the report in its forms and return its Markdown."""
+async def save_report(engine: Engine, run: RunState, report: Report) -> str:
+    """Save the report as Markdown, as data and as a page, and return its Markdown."""
     markdown = render_markdown(report)
     await engine.run_folder.save_text("report.md", markdown)
     await engine.run_folder.save_json("report.json", report)
+    # What calls took is read from their records in a replay, and so gives the same page; what a run took is not.
+    await engine.run_folder.save_text("report.html", await asyncio.to_thread(render_html, report, phases_of(run)))
     return markdown
 
 

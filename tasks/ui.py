@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from prefect.artifacts import (
@@ -18,7 +18,7 @@ from prefect.artifacts import (
 from prefect.client.orchestration import get_client
 
 from fathom.model_settings import Role
-from fathom.models import Plan
+from fathom.models import Plan, Report
 from fathom.settings import ResolvedSettings
 from tasks.durable import current_run_id
 
@@ -80,9 +80,16 @@ class Display:
             )
         )
 
-    def report(self, markdown: str) -> None:
-        """Show the report."""
+    def report(self, report: Report, markdown: str) -> None:
+        """Show the report, what to be careful of, and its sources as a table."""
         self._later(lambda: acreate_markdown_artifact(key="research-report", markdown=markdown))
+        if report.warnings:
+            box = "\n".join(["> **Before you rely on it**", ">", *(f"> - ⚠ {warning}" for warning in report.warnings)])
+            self._later(lambda: acreate_markdown_artifact(key="research-warnings", markdown=box))
+        table = _sources(report)
+        self._later(
+            lambda: acreate_table_artifact(key="research-sources", table=table, description="### Sources of the report")
+        )
 
     def _later(self, drawing: Callable[[], Awaitable[object]]) -> None:
         if not self._shown:
@@ -105,6 +112,27 @@ class Display:
             )
         else:
             await aupdate_progress_artifact(artifact_id=self._bar, progress=percent)
+
+
+def _sources(report: Report) -> list[dict[str, Any]]:
+    """Return a row for each source that the report cites, in the order of its numbers."""
+    qualities = {quality.source_id: quality for quality in report.qualities}
+    rows: list[dict[str, Any]] = []
+    for number, source in enumerate(report.sources, 1):
+        quality = qualities.get(source.source_id)
+        rows.append(
+            {
+                "number": number,
+                "title": source.title,
+                "claims": sum(source.source_id in claim.source_ids for claim in report.claims),
+                "type": quality.type if quality else "",
+                "score": quality.overall if quality else "",
+                "date": quality.published if quality else source.published,
+                "flags": ", ".join(quality.flags).replace("_", " ") if quality else "",
+                "address": source.url,
+            }
+        )
+    return rows
 
 
 async def _label(flow_run_id: UUID, tags: set[str]) -> None:

@@ -1,15 +1,15 @@
-"""A report of an invented place, as a finished run has it: four sections, a table, lists, 20 claims with verdicts."""
+"""A report of an invented place, as a finished run has it: sections, a table, lists, 29 claims with verdicts."""
 
 from __future__ import annotations
 
 import hashlib
 
-from fathom.citations import cited_ids, without_citations
-from fathom.models import Contradiction, Metrics, Phase, Report, ReportSection, Source, StepCoverage, ToolFailure
+from fathom.evidence.claims import claims_of
+from fathom.models import Contradiction, Phase, Report, ReportSection, Source, StepCoverage, ToolFailure
 from fathom.models.claims import Claim, Judgement, Quote, SourceQuality, Standing, Verdict
 from fathom.models.plan import StepStatus
 
-__all__ = ["METRICS", "sample_report"]
+__all__ = ["PHASES", "sample_report"]
 
 _SOURCES = [
     ("https://ports.example.gov/merrin/lagoon-2024", "Port Merrin tidal lagoon: annual statement 2024", "2024-11-18"),
@@ -40,10 +40,10 @@ About a tenth of that is lost to *pumping at neap tide* [{1}].
 
 | Year | Output (GWh) | Hours idle | Price (per MWh) |
 |---|--:|--:|--:|
-| 2021 | 55.2 | 310 | 58 |
-| 2022 | 38.9 | 2,204 | 121 |
-| 2023 | 57.0 | 402 | 94 |
-| 2024 | 61.4 | 288 | 77 |
+| 2021 | 55.2 | 310 | 58 [{0}] |
+| 2022 | 38.9 | 2,204 | 121 [{0}] |
+| 2023 | 57.0 | 402 | 94 [{0}] |
+| 2024 | 61.4 | 288 | 77 [{0}] |
 
 The operator states a capacity of 41 MW [{4}]. Independent measurements put the usable capacity at 32 MW [{1}].""",
     ),
@@ -86,17 +86,22 @@ Port Merrin had 18,300 inhabitants when the lagoon opened [{7}]. Forty-two peopl
     ),
 ]
 
-_VERDICTS = {  # of the claims that are not simply supported
-    4: (Verdict.weak, Standing.single_source, ["41 MW"], 0.48),
-    5: (Verdict.supported, Standing.contradicted, [], 0.83),
-    9: (Verdict.weak, Standing.single_source, [], 0.55),
-    11: (Verdict.supported, Standing.contradicted, [], 0.9),
-    12: (Verdict.unsupported, Standing.unverified, [], 0.12),
-    15: (Verdict.unsupported, Standing.unverified, ["2019"], 0.21),
-    17: (Verdict.unsupported, Standing.unverified, ["2040"], 0.0),
-    21: (Verdict.weak, Standing.single_source, [], 0.51),
+_VERDICTS = {  # of the claims that are not simply supported, by how they begin
+    "Over nine years": (Verdict.weak, Standing.single_source, [], 0.48),
+    "The operator states": (Verdict.supported, Standing.contradicted, [], 0.83),
+    "The loan runs": (Verdict.weak, Standing.single_source, [], 0.55),
+    "Dredging": (Verdict.unsupported, Standing.unverified, ["the number 0.8 is in no quote"], 0.42),
+    "The repair of 2022": (Verdict.supported, Standing.contradicted, [], 0.9),
+    "The fault was foreseen": (Verdict.unsupported, Standing.unverified, ["the date 2019 is in no quote"], 0.21),
+    "The basin will": (Verdict.unsupported, Standing.unverified, ["no cited source has a passage on this"], 0.0),
 }
-_SINGLE = {3, 6, 7, 8, 10, 13, 19, 20}
+_AGAINST = {
+    "The operator states": (
+        1,
+        "Independent measurements put the usable capacity at 32 MW in every year but the first.",
+    ),
+    "The repair of 2022": (0, "In 2022 the gates were repaired for 5.6 million."),
+}
 
 
 def sample_report() -> Report:
@@ -129,77 +134,53 @@ def sample_report() -> Report:
             Contradiction(claim_a="Capacity: 41 MW", claim_b="Usable capacity is 32 MW", source_ids=[_IDS[4], _IDS[1]]),
         ],
         coverage=_coverage(),
+        limitations=["About 96,000 tokens of the sources were passed over as less relevant before they were read."],
+        next_steps=["Search for: price of turbine gates in saline basins"],
     )
 
 
-METRICS = Metrics(
-    llm_calls=31,
-    tool_calls=17,
-    raw_tokens=412_000,
-    context_tokens=11_300,
-    narrowed_tokens=96_000,
-    context_reduction=0.9726,
-    prompt_tokens=148_000,
-    completion_tokens=14_200,
-    cost_usd=0.2131,
-    seconds=187.4,
-    phases=[
-        Phase(name="planning", calls=1, seconds=6.2, cost_usd=0.0041),
-        Phase(name="research", calls=36, seconds=118.0, cost_usd=0.1204),
-        Phase(name="reflection", calls=2, seconds=11.1, cost_usd=0.0126),
-        Phase(name="writing", calls=9, seconds=52.1, cost_usd=0.076),
-    ],
-)
+PHASES = [
+    Phase(name="planner", calls=1, seconds=6.2, cost_usd=0.0041, tokens=2_100),
+    Phase(name="compressor", calls=36, seconds=118.0, cost_usd=0.1204, tokens=148_300),
+    Phase(name="critic", calls=2, seconds=11.1, cost_usd=0.0126, tokens=9_800),
+    Phase(name="section", calls=9, seconds=52.1, cost_usd=0.076, tokens=41_700),
+]
 
 
 def _claims(sections: list[ReportSection]) -> list[Claim]:
     claims: list[Claim] = []
-    for position, section in enumerate(sections):
-        for sentence in _sentences(section.markdown):
-            number = len(claims) + 1
-            standing = Standing.single_source if number in _SINGLE else Standing.verified
-            verdict, standing, complaints, score = _VERDICTS.get(number, (Verdict.supported, standing, [], 0.86))
-            ids = cited_ids(sentence)
-            claims.append(
-                Claim(
-                    number=number,
-                    section=position,
-                    sentence=without_citations(sentence),
-                    source_ids=ids,
-                    verdict=verdict,
-                    score=score,
-                    quotes=[_quote(i, without_citations(sentence)) for i in ids if verdict is not Verdict.unsupported],
-                    complaints=complaints,
-                    standing=standing,
-                    judgement=Judgement(verdict=verdict, model="example/judge-1", reason="The figure is not there.")
-                    if number == 4
-                    else None,
-                )
+    for number, (section, sentence, ids) in enumerate(claims_of(sections), 1):
+        start = next((start for start in _VERDICTS if sentence.startswith(start)), "")
+        standing = Standing.verified if len(ids) > 1 else Standing.single_source
+        verdict, standing, complaints, score = _VERDICTS.get(start, (Verdict.supported, standing, [], 0.86))
+        judged = Judgement(verdict=verdict, model="example/judge-1", reason="It is a mean of eight years, not of nine.")
+        claims.append(
+            Claim(
+                number=number,
+                section=section,
+                sentence=sentence,
+                source_ids=list(ids),
+                verdict=verdict,
+                score=score,
+                quotes=[_quote(i, f"According to the statement, {sentence}") for i in ids],
+                complaints=complaints,
+                standing=standing,
+                contradicting=[_quote(_IDS[_AGAINST[start][0]], _AGAINST[start][1])] if start in _AGAINST else [],
+                judgement=judged if start == "Over nine years" else None,
             )
+        )
     return claims
 
 
-def _sentences(markdown: str) -> list[str]:
-    """Split the prose of the sample, which has no abbreviations, at each full stop and its citations."""
-    lines = [line for line in markdown.split("\n") if not line.startswith(("|", "#", ">", "Running"))]
-    text = " ".join(line.removeprefix("- ").lstrip("1234567890. ") if line[:1] in "-123" else line for line in lines)
-    parts, rest = [], text.strip()
-    while rest:
-        end = rest.find(". ")
-        parts.append(rest[: end + 1] if end >= 0 else rest)
-        rest = rest[end + 1 :].strip() if end >= 0 else ""
-    return parts
-
-
-def _quote(source_id: str, sentence: str) -> Quote:
-    plain = sentence.replace("*", "").replace("`", "")
+def _quote(source_id: str, text: str) -> Quote:
+    plain = text.replace("*", "").replace("`", "")
     return Quote(
         source_id=source_id,
         artifact_file="port_merrin_lagoon__step2_running_cost__web_search.json",
         start=1_184,
         end=1_184 + len(plain),
-        sha256=hashlib.sha256(plain.encode()).hexdigest(),
-        text=f"According to the statement, {plain[0].lower()}{plain[1:]}",
+        sha256=hashlib.sha256(source_id.encode()).hexdigest(),
+        text=plain,
         retrieved="2026-03-02T09:14:07Z",
     )
 
@@ -215,10 +196,11 @@ def _qualities() -> list[SourceQuality]:
                 "recency": 0.6,
                 "corroboration": 0.5,
                 "overall": overall,
+                "published": published[:4] and (published + "-01-01")[:10],
                 "flags": ["low_authority", "outdated"] if kind == "forum" else [],
             }
         )
-        for source_id, kind, overall in zip(_IDS, _TYPES, _OVERALL, strict=True)
+        for source_id, kind, overall, (_, _, published) in zip(_IDS, _TYPES, _OVERALL, _SOURCES, strict=True)
     ]
 
 

@@ -1,0 +1,1 @@
+"""What leaves Fathom: a report as a page, a document, a bibliography."""

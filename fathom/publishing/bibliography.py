@@ -1,0 +1,151 @@
+"""The references of a report for reference managers: BibTeX, as biblatex reads it, and RIS.
+
+Written here because titles come from the open web: a brace, a `%` or a line end in one must neither break the file nor
+be typeset as a command. Neither format has a type for every kind of source; authors and journals are not known, and
+nothing is invented in their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+from fathom.citations import number_citations
+from fathom.models import Report, Source
+from fathom.models.claims import SourceType
+from fathom.report import chapters
+from fathom.tools.clean import clean_line
+
+__all__ = ["Reference", "bibtex", "cited_sources", "references", "ris", "web_address"]
+
+_ENTRIES: dict[SourceType, str] = {"academic": "article", "code": "software", "documentation": "manual"}
+_RIS_TYPES: dict[SourceType, str] = {
+    "academic": "JOUR",
+    "blog": "BLOG",
+    "code": "COMP",
+    "document": "GEN",
+    "encyclopedia": "ENCYC",
+    "government": "GOVDOC",
+    "news": "NEWS",
+    "standards": "STAND",
+}
+_LATEX = str.maketrans(
+    {
+        # Not `\{`: BibTeX counts braces without looking at the backslash.
+        "{": r"\textbraceleft{}",
+        "}": r"\textbraceright{}",
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        **{char: f"\\{char}" for char in "$&%#_"},
+    }
+)
+_IN_ADDRESSES = "!#$%&'()*+,-./:;=?@[]_~"  # all that RFC 3986 lets stand as it is
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A source as a bibliography lists it; what is not known is empty.
+
+    Attributes:
+        key: its source id, the same in every report.
+        type: the kind of publication.
+        web: whether `address` leads there; that of a local document only names it.
+        year: of publication.
+        retrieved: the day on which it was read first, ISO 8601.
+        location: a heading or page inside the document.
+    """
+
+    key: str
+    type: SourceType
+    title: str
+    address: str
+    web: bool
+    year: str
+    retrieved: str
+    location: str
+
+
+def cited_sources(report: Report) -> list[Source]:
+    """Return the sources that a report cites, in the order of their numbers, from 1."""
+    by_id = {source.source_id: source for source in report.sources}
+    _, order = number_citations(chapter.markdown for chapter in chapters(report))
+    return [by_id[source_id] for source_id in order if source_id in by_id]
+
+
+def references(report: Report, retrieved: Mapping[str, str]) -> list[Reference]:
+    """Return the references of a report in the order of their numbers.
+
+    Args:
+        report: with the qualities of its sources.
+        retrieved: when each source was read first, ISO 8601, by source id.
+    """
+    qualities = {quality.source_id: quality for quality in report.qualities}
+    found = []
+    for source in cited_sources(report):
+        address, quality = web_address(source.url), qualities.get(source.source_id)
+        found.append(
+            Reference(
+                key=source.source_id,
+                type="document" if source.kind == "document" else quality.type if quality else "unknown",
+                title=clean_line(source.title) or clean_line(source.url),
+                address=address or clean_line(source.url),
+                web=bool(address),
+                year=quality.published[:4] if quality else "",
+                retrieved=retrieved.get(source.source_id, "")[:10],
+                location=clean_line(source.location),
+            )
+        )
+    return found
+
+
+def web_address(url: str) -> str:
+    """Return an address of the web with every character quoted that one may not hold; empty when it is none."""
+    address = quote(clean_line(url), safe=_IN_ADDRESSES)
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:  # a port that is no number, an open bracket
+        return ""
+    return address if parts.scheme in ("http", "https") and parts.hostname and port != 0 else ""
+
+
+def bibtex(listed: Sequence[Reference]) -> str:
+    """Return references as a `.bib` file in UTF-8, for BibTeX and biblatex."""
+    return "\n".join(f"{_entry(reference)}\n" for reference in listed)
+
+
+def _entry(reference: Reference) -> str:
+    kind = _ENTRIES.get(reference.type, "online" if reference.web else "misc")
+    address = reference.address if reference.web else ""
+    fields = {
+        # A second pair of braces keeps its capitals, which styles would take away.
+        "title": f"{{{reference.title.translate(_LATEX)}}}",
+        "year": reference.year.translate(_LATEX),
+        "url": address,  # is taken literally
+        "urldate": reference.retrieved.translate(_LATEX) if address else "",
+        "howpublished": "" if address else reference.address.translate(_LATEX),
+        "note": reference.location.translate(_LATEX),
+    }
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
+    return "\n".join([f"@{kind}{{{reference.key},", *lines, "}"])
+
+
+def ris(listed: Sequence[Reference]) -> str:
+    """Return references as an RIS file in UTF-8."""
+    return "\r\n".join(f"{tag}  - {value}" for reference in listed for tag, value in _tags(reference)) + "\r\n"
+
+
+def _tags(reference: Reference) -> Iterator[tuple[str, str]]:
+    yield "TY", _RIS_TYPES.get(reference.type, "ELEC" if reference.web else "GEN")
+    tags = {
+        "ID": reference.key,
+        "TI": reference.title,
+        "PY": reference.year,
+        "UR": reference.address.replace(";", "%3B") if reference.web else "",  # readers split the field there
+        "Y2": reference.retrieved.replace("-", "/"),
+        "N1": ", ".join(filter(None, ["" if reference.web else reference.address, reference.location])),
+    }
+    yield from ((tag, value) for tag, value in tags.items() if value)
+    yield "ER", ""

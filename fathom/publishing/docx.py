@@ -1,0 +1,213 @@
+"""A report as a Word document: real headings, lists and tables, and citations that lead to a numbered reference.
+
+The text is foreign: it becomes runs of characters and nothing else. A link leads to the web or into the document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from fathom.citations import cited_ids
+from fathom.models import Report, Source
+from fathom.publishing.bibliography import cited_sources, web_address
+from fathom.publishing.markdown import new_parser
+from fathom.publishing.word import (
+    add_bookmarked,
+    add_link,
+    new_numbering,
+    number_paragraph,
+    plain,
+    repeat_heading,
+    set_mono,
+)
+from fathom.report import chapters, notices
+from fathom.tools.clean import clean_line, clean_text
+
+if TYPE_CHECKING:
+    from docx.document import Document
+    from docx.table import _Cell
+    from docx.text.paragraph import Paragraph
+    from docx.text.run import Run
+    from markdown_it.token import Token
+
+__all__ = ["render_docx"]
+
+_CITATION = re.compile(r"(\s*\[S[0-9a-f]{6,64}\])")
+_DEEPEST = 3  # levels of lists that have a style
+
+
+def render_docx(report: Report) -> bytes:
+    """Return a report as the bytes of a `.docx` file."""
+    from docx import Document as new_document
+
+    document = new_document()
+    properties = document.core_properties
+    properties.title, properties.author, properties.comments = plain(report.title)[:255], "Fathom", ""
+    properties.created = properties.modified = datetime.now(UTC)  # the template has its own
+    sources = cited_sources(report)
+    writer = _Writer(document, {source.source_id: number for number, source in enumerate(sources, 1)})
+    document.add_heading(plain(report.title), 0)
+    for notice in notices(report):
+        writer.blocks(f"> {notice}")
+    for chapter in chapters(report):
+        document.add_heading(plain(chapter.heading), 1)
+        writer.blocks(chapter.markdown)
+    document.add_heading("Sources", 1)
+    for number, source in enumerate(sources, 1):
+        _reference(document, number, source)
+    if not sources:
+        document.add_paragraph("None was cited.")
+    file = BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+@dataclass
+class _List:
+    """An open list: the styles of an item's first paragraph, which has the mark, and of its others."""
+
+    style: str
+    rest: str
+    numbering: int | None = None
+    marked: bool = False  # the item has its mark
+
+
+class _Writer:
+    """Writes Markdown into a document; `numbers` are those of the sources, by id."""
+
+    def __init__(self, document: Document, numbers: Mapping[str, int]) -> None:
+        self._document = document
+        self._numbers = numbers
+
+    def blocks(self, markdown: str) -> None:
+        """Add the paragraphs, lists and tables of a text."""
+        tokens = iter(new_parser().parse(clean_text(markdown)))
+        lists: list[_List] = []  # the open ones
+        quotes = 0
+        for token in tokens:
+            if token.type in ("bullet_list_open", "ordered_list_open"):
+                lists.append(self._new_list(token, len(lists)))
+            elif token.type in ("bullet_list_close", "ordered_list_close"):
+                lists.pop()
+            elif token.type == "list_item_open":
+                lists[-1].marked = False
+            elif token.type in ("blockquote_open", "blockquote_close"):
+                quotes += token.nesting
+            elif token.type == "table_open":
+                self._table(tokens)
+            elif token.type == "heading_open":
+                # The section's own heading is at level 1 here and at 2 in Markdown.
+                self._inline(self._document.add_heading("", max(2, int(token.tag[1:]) - 1)), next(tokens))
+            elif token.type in ("fence", "code_block"):
+                set_mono(self._document.add_paragraph().add_run(plain(token.content.rstrip("\n"), lines=True)))
+            elif token.type == "inline":
+                self._inline(self._paragraph(lists, quotes), token)
+
+    def _new_list(self, token: Token, depth: int) -> _List:
+        level = f" {min(depth + 1, _DEEPEST)}" if depth else ""
+        if token.type == "bullet_list_open":
+            return _List(f"List Bullet{level}", f"List Continue{level}")
+        style = f"List Number{level}"
+        numbering = new_numbering(self._document, style, int(token.attrs.get("start", 1)))
+        return _List(style, f"List Continue{level}", numbering)
+
+    def _paragraph(self, lists: Sequence[_List], quotes: int) -> Paragraph:
+        if not lists:
+            return self._document.add_paragraph(style="Quote" if quotes else None)
+        innermost = lists[-1]
+        if innermost.marked:
+            return self._document.add_paragraph(style=innermost.rest)
+        innermost.marked = True
+        paragraph = self._document.add_paragraph(style=innermost.style)
+        if innermost.numbering is not None:
+            number_paragraph(paragraph, innermost.numbering)
+        return paragraph
+
+    def _table(self, tokens: Iterator[Token]) -> None:
+        rows: list[list[tuple[Token, str]]] = []
+        for token in tokens:
+            if token.type == "table_close":
+                break
+            if token.type == "tr_open":
+                rows.append([])
+            elif token.type in ("th_open", "td_open"):
+                rows[-1].append((next(tokens), str(token.attrs.get("style", ""))))
+        table = self._document.add_table(len(rows), len(rows[0]), style="Light Grid Accent 1")
+        repeat_heading(table)
+        for row, cells in zip(table.rows, rows, strict=True):
+            for cell, (token, style) in zip(row.cells, cells, strict=True):
+                self._cell(cell, token, right="right" in style)
+        self._document.add_paragraph()  # tables that touch become one
+
+    def _cell(self, cell: _Cell, token: Token, *, right: bool) -> None:
+        from docx.enum.text import WD_ALIGN_PARAGRAPH
+
+        paragraph = cell.paragraphs[0]
+        if right:
+            paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
+        self._inline(paragraph, token)
+
+    def _inline(self, paragraph: Paragraph, token: Token) -> None:
+        """Add the runs of an inline token: emphasis, code, links, and citations by number."""
+        bold = italic = struck = 0
+        address = ""
+        for child in token.children or []:
+            if child.type in ("strong_open", "strong_close"):
+                bold += child.nesting
+            elif child.type in ("em_open", "em_close"):
+                italic += child.nesting
+            elif child.type in ("s_open", "s_close"):
+                struck += child.nesting
+            elif child.type == "link_open":
+                address = web_address(str(child.attrs.get("href", "")))
+            elif child.type == "link_close":
+                address = ""
+            elif child.type == "hardbreak":
+                paragraph.add_run().add_break()
+            else:
+                text = " " if child.type == "softbreak" else child.content
+                for run in self._runs(paragraph, text, address):
+                    # None leaves it to the style, which False would overrule.
+                    run.bold, run.italic = bool(bold) or None, bool(italic) or None
+                    run.font.strike = bool(struck) or None
+                    if child.type == "code_inline":
+                        set_mono(run)
+
+    def _runs(self, paragraph: Paragraph, text: str, address: str) -> Iterator[Run]:
+        for part in _CITATION.split(text):
+            number = self._numbers.get("".join(cited_ids(part))) if _CITATION.fullmatch(part) else None
+            if number:
+                if part[0].isspace():
+                    paragraph.add_run(" ")
+                yield add_link(paragraph, f"[{number}]", bookmark=_bookmark(number))
+            elif part and address:
+                yield add_link(paragraph, plain(part), address=address)
+            elif part:
+                yield paragraph.add_run(plain(part))
+
+
+def _reference(document: Document, number: int, source: Source) -> None:
+    from docx.shared import Cm
+
+    paragraph = document.add_paragraph()
+    paragraph.paragraph_format.left_indent, paragraph.paragraph_format.first_line_indent = Cm(1), Cm(-1)
+    add_bookmarked(paragraph, f"[{number}]", _bookmark(number), number)
+    paragraph.add_run("\t")
+    title = plain(clean_line(source.title) or clean_line(source.url))
+    if address := web_address(source.url):
+        add_link(paragraph, title, address=address)
+    else:
+        paragraph.add_run(f"{title}, ")
+        set_mono(paragraph.add_run(plain(source.url)))
+    for detail in (source.location, source.published):
+        if detail:
+            paragraph.add_run(f", {plain(detail)}")
+
+
+def _bookmark(number: int) -> str:
+    return f"source_{number}"

@@ -1,0 +1,85 @@
+"""The forms in which a finished run's report leaves it, each made of the files that the run has stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pydantic import ValidationError
+
+from fathom.errors import InvalidInput, StoreError
+from fathom.evidence.provenance import PROVENANCE, read
+from fathom.models import Report
+from fathom.publishing.bibliography import Reference, bibtex, references, ris
+from fathom.publishing.docx import render_docx
+from fathom.publishing.pdf import render_pdf
+
+__all__ = ["FORMATS", "check_formats", "export", "files_for"]
+
+_MARKDOWN, _PAGE, _DATA = "report.md", "report.html", "report.json"
+
+Files = Mapping[str, bytes]
+
+FORMATS: dict[str, tuple[list[str], Callable[[Files], bytes]]] = {
+    "md": ([_MARKDOWN], lambda files: files[_MARKDOWN]),
+    "html": ([_PAGE], lambda files: files[_PAGE]),
+    "json": ([_DATA], lambda files: files[_DATA]),
+    "docx": ([_DATA], lambda files: render_docx(_report(files))),
+    "pdf": ([_PAGE], lambda files: render_pdf(_page(files))),
+    "bib": ([_DATA, PROVENANCE], lambda files: bibtex(_references(files)).encode()),
+    "ris": ([_DATA, PROVENANCE], lambda files: ris(_references(files)).encode()),
+}
+"""By the ending of its file name: which files of the run a format is made of, and how."""
+
+
+def check_formats(wanted: str) -> list[str]:
+    """Return the formats that a list with commas names, each once.
+
+    Raises:
+        InvalidInput: one is not known, or none is named.
+    """
+    names = list(dict.fromkeys(name.strip().lower().lstrip(".") for name in wanted.split(",") if name.strip()))
+    unknown = [name for name in names if name not in FORMATS]
+    if unknown or not names:
+        said = f"There is no format {unknown[0]!r}." if unknown else "No format is named."
+        raise InvalidInput(said, next_step=f"choose from {', '.join(FORMATS)}")
+    return names
+
+
+def files_for(formats: Sequence[str]) -> list[str]:
+    """Return the names of the run's files that some formats are made of."""
+    return list(dict.fromkeys(name for wanted in formats for name in FORMATS[wanted][0]))
+
+
+def export(files: Files, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return the report in some formats, by format; `files` are those that `files_for` names.
+
+    Raises:
+        InvalidInput: a format needs what is not installed.
+        StoreError: a file of the run is damaged.
+    """
+    return {wanted: FORMATS[wanted][1](files) for wanted in formats}
+
+
+def _report(files: Files) -> Report:
+    try:
+        return Report.model_validate_json(files[_DATA])
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise StoreError(f"{_DATA} is damaged: {place} {first['msg']}.", next_step="restore the file") from error
+
+
+def _page(files: Files) -> str:
+    try:
+        return files[_PAGE].decode()
+    except UnicodeError as error:
+        raise StoreError(f"{_PAGE} is damaged: {error}.", next_step="restore the file") from error
+
+
+def _references(files: Files) -> list[Reference]:
+    record, _ = read(files[PROVENANCE])
+    days: dict[str, str] = {}
+    for call in record.calls:
+        for source_id in call.source_ids:
+            days[source_id] = min(days.get(source_id, call.retrieved), call.retrieved)
+    return references(_report(files), days)

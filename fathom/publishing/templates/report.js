@@ -1,0 +1,81 @@
+"use strict";
+// Without this script the page is whole: citations lead to the list of claims, and the table stays as it is.
+
+const card = document.getElementById("card");
+const body = card.querySelector(".body");
+let opener = null;
+
+function place(link) {
+  const line = link.getClientRects()[0];
+  const room = document.documentElement;
+  card.style.inlineSize = Math.min(30 * 16, room.clientWidth - 24) + "px";
+  const left = Math.min(Math.max(12, line.left - 24), room.clientWidth - card.offsetWidth - 12);
+  const below = line.bottom + 8;
+  const fits = below + card.offsetHeight < room.clientHeight - 12;
+  const above = Math.max(12, Math.min(line.top - 8, room.clientHeight - 12) - card.offsetHeight);
+  card.style.left = left + "px";
+  card.style.top = (fits ? below : above) + "px";
+}
+
+function open(link) {
+  const claim = document.getElementById(link.hash.slice(1)).cloneNode(true);
+  card.setAttribute("aria-label", "Evidence for " + claim.id.replace("-", " "));
+  body.replaceChildren(...claim.childNodes);
+  body.scrollTop = 0;
+  opener = link;
+  card.showPopover();
+  place(link);
+  card.querySelector(".close").focus();
+}
+
+if (card.showPopover) {
+  document.querySelectorAll("main .prose a[href^='#claim-']").forEach((link) => {
+    link.setAttribute("role", "button");
+    link.setAttribute("aria-haspopup", "dialog");
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      open(link);
+    });
+    link.addEventListener("keydown", (event) => {
+      if (event.key === " ") {
+        event.preventDefault();
+        open(link);
+      }
+    });
+  });
+  card.addEventListener("toggle", (event) => {
+    if (event.newState === "closed" && opener && [document.body, null].includes(document.activeElement)) opener.focus();
+  });
+  card.addEventListener("click", (event) => {
+    if (event.target.closest("a[href^='#']")) {
+      opener = null;
+      card.hidePopover();
+    }
+  });
+}
+
+function sort(table, column, heading) {
+  const down = heading.getAttribute("aria-sort") === "ascending";
+  const rows = [...table.tBodies[0].rows];
+  const text = (row) => row.cells[column].innerText.trim();
+  const compare = new Intl.Collator(undefined, { numeric: !rows.every((row) => isFinite(text(row))) }).compare;
+  const numbers = rows.every((row) => isFinite(text(row)));
+  const order = (a, b) => (numbers ? text(a) - text(b) : compare(text(a), text(b)));
+  rows.sort((a, b) => (down ? order(b, a) : order(a, b)));
+  table.tBodies[0].append(...rows);
+  table.querySelectorAll("thead th").forEach((other) => other.removeAttribute("aria-sort"));
+  heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+}
+
+document.querySelectorAll("table.sortable").forEach((table) => {
+  table.querySelectorAll("thead th").forEach((heading, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
+    button.addEventListener("click", () => sort(table, column, heading));
+    heading.append(button);
+  });
+});
+
+if (matchMedia("(max-width: 70rem)").matches) document.querySelector(".contents details").open = false;

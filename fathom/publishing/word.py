@@ -1,0 +1,92 @@
+"""What python-docx has no call for: links, bookmarks, numberings that begin anew, headings of tables."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from fathom.tools.clean import clean_text
+
+if TYPE_CHECKING:
+    from docx.document import Document
+    from docx.table import Table
+    from docx.text.paragraph import Paragraph
+    from docx.text.run import Run
+
+__all__ = ["add_bookmarked", "add_link", "new_numbering", "number_paragraph", "plain", "repeat_heading", "set_mono"]
+
+_LINK_BLUE = "1F4E9E"
+_NOT_IN_XML = {0xFFFE: None, 0xFFFF: None}
+
+
+def add_bookmarked(paragraph: Paragraph, text: str, name: str, number: int) -> None:
+    """Add a text that links can lead to; name and number are its own in the document."""
+    start, end = (_element(f"w:bookmark{edge}", id=str(number)) for edge in ("Start", "End"))
+    start.set(_name("w:name"), name)
+    paragraph._p.append(start)
+    paragraph.add_run(text)
+    paragraph._p.append(end)
+
+
+def add_link(paragraph: Paragraph, text: str, *, bookmark: str = "", address: str = "") -> Run:
+    """Add a link to a place in the document or on the web, and return its run."""
+    from docx.opc.constants import RELATIONSHIP_TYPE
+    from docx.shared import RGBColor
+
+    link = _element("w:hyperlink", anchor=bookmark) if bookmark else _element("w:hyperlink")
+    if address:
+        link.set(_name("r:id"), paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True))
+    run = paragraph.add_run(text)
+    run.font.color.rgb = RGBColor.from_string(_LINK_BLUE)
+    run.font.underline = bool(address) or None
+    link.append(run._r)
+    paragraph._p.append(link)
+    return run
+
+
+def new_numbering(document: Document, style: str, start: int) -> int:
+    """Return the id of a numbering that looks like the style's own and begins anew; Word would go on counting."""
+    numbering = document.part.numbering_part.element
+    own = document.styles[style].element.pPr.numPr.numId.val
+    added = numbering.add_num(numbering.num_having_numId(own).abstractNumId.val)
+    added.add_lvlOverride(0).add_startOverride(start)
+    return int(added.numId)
+
+
+def number_paragraph(paragraph: Paragraph, numbering: int) -> None:
+    """Make a paragraph an item of a numbering, given by its id."""
+    properties = paragraph._p.get_or_add_pPr().get_or_add_numPr()
+    properties.get_or_add_numId().val = numbering
+    properties.get_or_add_ilvl().val = 0
+
+
+def repeat_heading(table: Table) -> None:
+    """Repeat the first row of a table on each page."""
+    row: Any = table.rows[0]._tr
+    row.get_or_add_trPr().append(_element("w:tblHeader"))
+
+
+def set_mono(run: Run) -> None:
+    """Set a run in a font for code."""
+    run.font.name = "Consolas"
+
+
+def plain(text: str, *, lines: bool = False) -> str:
+    """Return a text that XML can hold and that shows what it says, on one line unless it has `lines`."""
+    cleaned = clean_text(text).translate(_NOT_IN_XML)
+    return cleaned if lines else re.sub(r"\s*\n\s*", " ", cleaned)
+
+
+def _element(tag: str, **attributes: str) -> Any:
+    from docx.oxml import OxmlElement
+
+    element = OxmlElement(tag)
+    for name, value in attributes.items():
+        element.set(_name(f"w:{name}"), value)
+    return element
+
+
+def _name(prefixed: str) -> str:
+    from docx.oxml.ns import qn
+
+    return str(qn(prefixed))

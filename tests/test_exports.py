@@ -1,0 +1,272 @@
+"""What leaves a run: a Word document, references, a PDF, and the command that writes them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rispy
+from bibtexparser.entrypoint import parse_string
+from docx import Document
+from docx.oxml.ns import qn
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from fathom.errors import InvalidInput
+from fathom.models import Report, ReportSection, Source
+from fathom.models.claims import SourceQuality
+from fathom.publishing.bibliography import bibtex, cited_sources, references, ris, web_address
+from fathom.publishing.docx import render_docx
+from fathom.publishing.exporting import FORMATS, check_formats
+from fathom.publishing.pdf import render_pdf
+from fathom.store import ArtifactStore
+from fathom.tools.clean import clean_line
+from flows.cli import app
+from tests.conftest import Bucket, FathomCLI
+from tests.evidence_run import IDS, finished_run
+from tests.sample_report import sample_report
+
+ANY = st.text(st.characters(codec="utf-8"), max_size=60) | st.text("{}\\$&%#_~^@\"',= \n\r[]()ab-", max_size=40)
+ADDRESSES = st.builds("https://example.org/{}".format, ANY)
+ID = "S1a2b3c"
+PAGE = "<!doctype html><title>The bridge</title><h1>The bridge</h1><p>Opened in 1932.</p>"
+
+
+def report_of(
+    title: str, url: str, *, markdown: str = "", kind: str = "unknown", published: str = "", location: str = ""
+) -> Report:
+    scores = dict.fromkeys(("credibility", "relevance", "recency", "corroboration", "overall"), 0.5)
+    source = Source(source_id=ID, url=url, title=title, kind="web", location=location, published="last week")
+    quality = {"source_id": ID, "type": kind, "published": published, **scores}
+    return Report(
+        title=title,
+        query="What is known?",
+        extractive=True,
+        sections=[ReportSection(heading=title, markdown=f"{markdown}\n\nIt is known [{ID}].")],
+        sources=[source],
+        qualities=[SourceQuality.model_validate(quality)],
+    )
+
+
+def links(document: Any) -> tuple[list[str], list[str]]:
+    """Return where the links of a document lead: to which bookmarks, and to which addresses."""
+    found = list(document.element.body.iter(qn("w:hyperlink")))
+    inner = [link.get(qn("w:anchor")) for link in found if link.get(qn("w:anchor"))]
+    outer = [document.part.rels[link.get(qn("r:id"))].target_ref for link in found if link.get(qn("r:id"))]
+    return inner, outer
+
+
+def test_a_word_document_has_the_report_s_structure() -> None:
+    report = sample_report()
+    document = Document(BytesIO(render_docx(report)))
+    headings = [p.text for p in document.paragraphs if p.style and p.style.name == "Heading 1"]
+    assert headings[:5] == [section.heading for section in report.sections]
+    assert {"Before you rely on it", "Where sources disagree", "Not found", "How this was researched"} < set(headings)
+    assert headings[-1] == "Sources"
+    styles = {p.style.name for p in document.paragraphs if p.style}
+    assert {"Title", "Quote", "Heading 2", "List Bullet", "List Number"} <= styles
+    assert any(run.bold for p in document.paragraphs for run in p.runs)
+    assert any(run.italic for p in document.paragraphs for run in p.runs)
+    assert [len(table.columns) for table in document.tables] == [4, 6]
+    assert len(document.tables[1].rows) == len(report.coverage) + 1
+
+    sources = cited_sources(report)
+    inner, outer = links(document)
+    marks = [mark.get(qn("w:name")) for mark in document.element.body.iter(qn("w:bookmarkStart"))]
+    assert marks == [f"source_{number}" for number in range(1, len(sources) + 1)]
+    assert set(inner) == set(marks)
+    assert outer == [source.url for source in sources if source.url.startswith("https")]
+    listed = [p.text for p in document.paragraphs][-len(sources) :]
+    assert all(text.startswith(f"[{n}]\t{s.title}") for n, (text, s) in enumerate(zip(listed, sources, strict=True), 1))
+
+
+LISTS = """
+3. `a.__dict__` comes first
+
+   and is a dictionary
+   1. inner
+- bullet
+
+text
+
+1. anew ~~not~~ [page](https://example.org/x) [mail](mailto:a@example.org) ![picture](https://example.org/p.png)
+"""
+
+
+def test_lists_count_anew_and_names_keep_their_underscores() -> None:
+    document = Document(BytesIO(render_docx(report_of("T", "docs:a.md", markdown=LISTS))))
+    items = [p for p in document.paragraphs if p.style and p.style.name.startswith("List")]
+    assert [(p.style.name, p.text) for p in items if p.style][:4] == [
+        ("List Number", "a.__dict__ comes first"),
+        ("List Continue", "and is a dictionary"),
+        ("List Number 2", "inner"),
+        ("List Bullet", "bullet"),
+    ]
+    numbering = document.part.numbering_part.element
+    ids = [mark.get(qn("w:val")) for mark in document.element.body.iter(qn("w:numId"))]
+    starts = {
+        str(number.numId): [int(v.get(qn("w:val"))) for v in number.iter(qn("w:startOverride"))]
+        for number in numbering.num_lst
+    }
+    assert [starts[i] for i in ids] == [[3], [1], [1]]
+    assert links(document)[1] == ["https://example.org/x", "https://example.org/p.png"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(title=ANY, markdown=ANY, url=ADDRESSES | ANY)
+@example("a\x00b\x1b\ufffe\u202e\ud800", "&#x202e;&#0;<script>x</script>\n\n=cmd|'/c'!A0\n\n|a|b|\n|-|-|\n|c|", "x")
+@example("t", "[a](javascript:x) [b](file:///etc/passwd) <https://example.org/{}> ![i](//h/p)", "http://[")
+def test_foreign_text_becomes_characters_and_nothing_else(title: str, markdown: str, url: str) -> None:
+    data = render_docx(report_of(title, url, markdown=markdown))
+    document = Document(BytesIO(data))
+    assert document.element.body.xpath("//w:object | //w:instrText | //w:fldSimple | //w:altChunk | //w:drawing") == []
+    text = "".join(p.text for p in document.paragraphs)
+    assert not re.search(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]", text)
+    external = [rel.target_ref for rel in document.part.rels.values() if rel.is_external]
+    assert all(re.fullmatch(r"https?://[!-~]+", address) for address in external)
+
+
+def unescaped(value: str) -> str:
+    """Undo what LaTeX would: the names of characters, then backslashes before the others."""
+    names = {"braceleft": "{", "braceright": "}", "backslash": "\\", "asciitilde": "~", "asciicircum": "^"}
+    return re.sub(r"\\text(\w+)\{\}|\\([$&%#_])", lambda m: names[m[1]] if m[1] else m[2], value)
+
+
+@given(title=ANY, url=ADDRESSES | ANY, location=ANY)
+@example("a {b", "https://example.org/{x}?a=%7B&b=\\", "}")
+@example("ER  - \nTY  - ELEC", "https://example.org/\u2028x", "@misc{x, y = {z}}")
+def test_any_title_and_address_come_back_from_a_bibliography(title: str, url: str, location: str) -> None:
+    listed = references(report_of(title, url, location=location), {ID: "2026-03-02T09:14:07Z"})
+    (reference,) = listed
+    assert reference.title == (clean_line(title) or clean_line(url))
+
+    library = parse_string(bibtex(listed))
+    assert library.failed_blocks == []
+    (entry,) = library.entries
+    fields = {field.key: str(field.value) for field in entry.fields}
+    assert entry.key == ID
+    assert unescaped(fields.get("title", "")[1:-1]) == reference.title
+    assert fields.get("url", "") == web_address(url)
+    assert unescaped(fields.get("note", "")) == clean_line(location)
+
+    (read,) = rispy.loads(ris(listed))
+    assert (read["id"], read.get("title", "")) == (ID, reference.title)
+    assert read.get("urls", [""]) == [web_address(url).replace(";", "%3B")]
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "entry_type", "ris_type"),
+    [
+        ("https://example.org/paper", "academic", "article", "JOUR"),
+        ("https://example.org/docs", "documentation", "manual", "ELEC"),
+        ("https://example.org/repository", "code", "software", "COMP"),
+        ("https://example.org/today", "news", "online", "NEWS"),
+        ("https://example.org/law", "government", "online", "GOVDOC"),
+        ("docs:minutes.pdf", "document", "misc", "GEN"),
+    ],
+)
+def test_an_entry_says_what_kind_of_source_it_is(url: str, kind: str, entry_type: str, ris_type: str) -> None:
+    listed = references(report_of("T", url, kind=kind, published="2023-07-01"), {ID: "2026-03-02T09:14:07Z"})
+    text, tagged = bibtex(listed), ris(listed)
+    assert text.startswith(f"@{entry_type}{{{ID},\n  title = {{{{T}}}},\n  year = {{2023}},\n")
+    web = url.startswith("https")
+    assert (f"url = {{{url}}},\n  urldate = {{2026-03-02}}" in text) is web
+    assert (f"howpublished = {{{url}}}" in text) is not web
+    assert tagged.startswith(f"TY  - {ris_type}\r\nID  - {ID}\r\nTI  - T\r\nPY  - 2023\r\n")
+    assert "Y2  - 2026/03/02\r\n" in tagged and tagged.endswith("\r\nER  - \r\n")
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://example.org/a b?c={d}#é", "https://example.org/a%20b?c=%7Bd%7D#%C3%A9"),
+        ("HTTP://example.org/%20", "HTTP://example.org/%20"),
+        ("https://[::1]/x", "https://[::1]/x"),
+        *(
+            (bad, "")
+            for bad in ("javascript:alert(1)", "https://", "http://[", "https://a:b/", "//h/p", "file:///x", "")
+        ),
+    ],
+)
+def test_only_what_leads_to_the_web_is_an_address(url: str, address: str) -> None:
+    assert web_address(url) == address
+
+
+def test_a_pdf_without_weasyprint_or_its_libraries_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
+    with pytest.raises(InvalidInput, match=r"pip install 'fathom-research\[pdf\]'"):
+        render_pdf(PAGE)
+    monkeypatch.delitem(sys.modules, "weasyprint")
+    (tmp_path / "weasyprint.py").write_text("print('advice')\nraise OSError('cannot load libpango.  Also, ...')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InvalidInput, match=r"cannot load libpango\. \(install Pango"):
+        render_pdf(PAGE)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.fixture
+def run(home: Path) -> Path:
+    """The folder of a finished run in the default root."""
+    sections = [ReportSection(heading="Opening", markdown=f"It was opened in 1932 [{next(iter(IDS.values()))}].")]
+    folder = home / "artifacts" / "research_artifacts" / "bridge"
+    folder.mkdir(parents=True)
+    for name, data in finished_run(sections).items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def test_every_format_is_written_beside_and_not_into_the_evidence(
+    fathom_cli: FathomCLI, run: Path, tmp_path: Path
+) -> None:
+    before = {file.name: file.read_bytes() for file in run.iterdir()}
+    done = fathom_cli(["export", str(run), "--to", "md,JSON, bib,.ris,docx,md", "--json"])
+    assert done.returncode == 0, done.stderr
+    paths = json.loads(done.stdout)
+    assert paths == {wanted: str(tmp_path / f"bridge.{wanted}") for wanted in ("md", "json", "bib", "ris", "docx")}
+    assert (tmp_path / "bridge.md").read_bytes() == before["report.md"]
+    assert (tmp_path / "bridge.json").read_bytes() == before["report.json"]
+    assert "urldate = {2026-01-02}" in (tmp_path / "bridge.bib").read_text()
+    assert Document(str(tmp_path / "bridge.docx")).core_properties.created.year >= datetime.now(UTC).year
+    assert {file.name: file.read_bytes() for file in run.iterdir()} == before
+
+
+def test_an_export_may_go_to_a_bucket(run: Path, moto_s3: Bucket) -> None:
+    done = CliRunner().invoke(app, ["export", str(run), "--to", "ris", "--out", f"{moto_s3.url}/exports"])
+    assert done.stdout == f"{moto_s3.url}/exports/bridge.ris\n"
+    assert asyncio.run(ArtifactStore(moto_s3.url).read("exports/bridge.ris")).startswith(b"TY  - ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--to", "odt"], "no format 'odt'. (choose from md, html, json, docx, pdf, bib, ris)"),
+        (["--to", " ,"], "No format is named"),
+        (["--to", "md,html"], "The run has no report.html"),
+        (["--to", "md", "--out", "{run}"], "would look like tampering"),
+        (["--to", "md", "--out", "{run}/../other"], "would look like tampering"),
+        (["--to", "md", "--out", "{run}/../../../file/x"], "cannot be written"),
+    ],
+)
+def test_what_cannot_be_exported_is_said_and_nothing_written(run: Path, arguments: list[str], said: str) -> None:
+    (run / "report.html").unlink(missing_ok=True)
+    (run.parent.parent.parent / "file").write_text("in the way")
+    before = sorted(run.parent.parent.parent.rglob("*"))
+    done = CliRunner().invoke(app, ["export", str(run), *(part.format(run=run) for part in arguments)])
+    assert isinstance(done.exception, InvalidInput) and done.exception.exit_code == 2
+    assert said in str(done.exception)
+    assert sorted(run.parent.parent.parent.rglob("*")) == before
+
+
+def test_formats_are_named_once() -> None:
+    assert check_formats("bib,BIB, docx") == ["bib", "docx"]
+    assert check_formats(",".join(FORMATS)) == list(FORMATS)

@@ -1,0 +1,155 @@
+"""The report as a page: all of it in one file, nothing from elsewhere, nothing that a page or a model could run."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fathom.models import Claim, Quote, Report, ReportSection, Source, Verdict
+from fathom.publishing.html import render_html
+from tests.sample_report import PHASES, sample_report
+
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+ALLOWED = {"http", "https"}
+
+
+class Page(HTMLParser):
+    """The elements of a page; every one that is opened is closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.said: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID and not self.get_starttag_text().endswith("/>"):  # type: ignore[union-attr]  # it is in one
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("rect", "path", "g", "text", "circle", "line") and self.open[-1:] != [tag]:
+            return
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] not in (["script"], ["style"]):
+            self.said.append(data)
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(render_html(sample_report(), PHASES))
+
+
+def test_the_same_report_is_the_same_page() -> None:
+    assert render_html(sample_report(), PHASES) == render_html(sample_report(), PHASES)
+
+
+def test_nothing_comes_from_elsewhere(page: Page) -> None:
+    assert len(page.of("script")) == len(page.of("style")) == 1
+    assert not [tag for tag, _ in page.elements if tag in ("link", "img", "iframe", "object", "embed", "form", "base")]
+    loading = {"src", "srcset", "poster", "background", "action", "formaction", "data"}
+    assert not [attributes for _, attributes in page.elements if loading & set(attributes)]
+    (policy,) = [meta["content"] for meta in page.of("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
+    assert policy
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+
+
+def test_every_link_inside_of_the_page_has_its_end(page: Page) -> None:
+    ids = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    inner = {link["href"] for link in page.of("a") if (link.get("href") or "").startswith("#")}
+    assert inner
+    assert inner <= {f"#{name}" for name in ids}
+
+
+def test_every_citation_leads_to_its_claim_and_each_claim_to_its_quotes(page: Page) -> None:
+    report = sample_report()
+    cited = [link for link in page.of("a") if link.get("class") == "cite"]
+    assert all(link.get("aria-label") for link in cited)
+    led_to = {link["href"] for link in cited}
+    assert {f"#claim-{claim.number}" for claim in report.claims if claim.source_ids} <= led_to
+    said = "".join(page.said)
+    for claim in report.claims:
+        for quote in claim.quotes:
+            assert f"bytes {quote.start} to {quote.end}" in said
+
+
+def test_headings_are_in_order_and_tables_can_be_reached(page: Page) -> None:
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(following - level <= 1 for level, following in pairwise(levels))
+    scrolling = [attributes for _, attributes in page.elements if attributes.get("class") == "scroll"]
+    assert scrolling
+    assert all(a.get("tabindex") == "0" and a.get("aria-label") for a in scrolling)
+
+
+HOSTILE = st.one_of(
+    st.text(max_size=40),
+    st.sampled_from(
+        [
+            "<script>alert(1)</script>",
+            "<img src=x onerror=alert(1)>",
+            "[a](javascript:alert(1))",
+            "![x](http://attacker.example/p.png)",
+            "</style><script>",
+            "\u202egnp.exe",
+            "{{ 7*7 }}",
+            "\ue000claim:1\ue001",
+            "<svg onload=alert(1)>",
+            "]]>--><b>",
+            "|a|b|\n|-|-|\n|<script>|c|",
+            "`</code><script>`",
+            "[S0a0a0a]",
+        ]
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(HOSTILE, min_size=7, max_size=7))
+def test_whatever_a_report_holds_it_can_neither_run_nor_load_anything(texts: list[str]) -> None:
+    title, query, heading, body, source_title, quoted, warning = texts
+    report = Report(
+        title=title,
+        query=query,
+        extractive=False,
+        sections=[ReportSection(heading=heading, markdown=f"{body} [S0a0a0a].")],
+        sources=[Source(source_id="S0a0a0a", url="javascript:alert(1)", title=source_title, kind="web")],
+        claims=[
+            Claim(
+                number=1,
+                section=0,
+                sentence=body,
+                source_ids=["S0a0a0a"],
+                verdict=Verdict.weak,
+                score=0.5,
+                quotes=[Quote(source_id="S0a0a0a", artifact_file="a.json", start=0, end=1, sha256="0", text=quoted)],
+            )
+        ],
+        warnings=[warning],
+        open_questions=[body],
+        limitations=[quoted],
+    )
+    page = Page(render_html(report))
+    assert len(page.of("script")) == len(page.of("style")) == 1
+    assert not page.of("img")
+    for _, attributes in page.elements:
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "style")]
+        href = attributes.get("href") or "#"
+        assert href.startswith("#") or href.partition(":")[0] in ALLOWED
+    assert not {"\u202e", "\u2066"} & set("".join(page.said))
