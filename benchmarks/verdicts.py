@@ -1,7 +1,7 @@
 """What verdicts the check of claims gives where the truth is known: `python -m benchmarks.verdicts EVAL_DATA`.
 
 Of `verify/*.jsonl` it reads `claim`, `sentences` of one abstract and `label`: SUPPORT, CONTRADICT or NOT_ENOUGH_INFO;
-of `reports/*.jsonl` articles, whose sentences it changes.
+of `reports/*.jsonl` articles, whose sentences it changes; of `compress/*` pages, and meetings with people's summaries.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.altered import altered
 from benchmarks.metrics import auc
+from benchmarks.paraphrased import summarized, unsaid
 from fathom.evidence.checking import Check, check, check_texts
 from fathom.evidence.locating import texts_of
 from fathom.evidence.searching import Search
@@ -23,6 +24,7 @@ from fathom.models.claims import Verdict
 
 __all__ = ["main"]
 
+PAGES = ("covidqa", "xquad_en")
 LABELS = ("SUPPORT", "NOT_ENOUGH_INFO", "CONTRADICT")
 
 
@@ -35,6 +37,10 @@ def main() -> None:
             _labelled(path.stem, lines)
     for path in sorted((folder / "reports").glob("*.jsonl")):
         _table(path.stem, {name: _check_all(pairs) for name, pairs in altered(path).items()})
+    for path in sorted((folder / "compress").glob("qmsum*")):
+        _table(path.name, {name: _check_all(pairs) for name, pairs in summarized(path).items()})
+    unsaid_by = {name: _check_all(unsaid(folder / "compress" / name / "docs.jsonl")) for name in PAGES}
+    _table("not said on the rest of the page", unsaid_by)
 
 
 def _labelled(name: str, lines: Iterable[Mapping[str, object]]) -> None:
@@ -52,7 +58,7 @@ def _labelled(name: str, lines: Iterable[Mapping[str, object]]) -> None:
 
 def _check_all(pairs: Iterable[tuple[SourceText, str]]) -> list[Check]:
     found: list[Check] = []
-    for _, group in groupby(pairs, key=lambda pair: pair[0].source_id):
+    for _, group in groupby(pairs, key=lambda pair: id(pair[0])):
         own = list(group)
         search = Search(texts_of([own[0][0]]), [claim for _, claim in own])
         found += [check(claim, search) for _, claim in own]

@@ -47,6 +47,8 @@ CONTRADICTIONS = [
     # denial
     ("The harbour of Norrholm is not open to private yachts.", "The harbour of Norrholm is open to private yachts."),
     ("The Aurora cannot sail in winter storms.", "The Aurora can sail in winter storms."),
+    ("The harbour pumps failed to start in the storm.", "The harbour pumps start in the storm."),
+    ("The council of Ostra approved the new harbour plan.", "The council of Ostra rejected the new harbour plan."),
     (
         "Zelitin increases the risk of bleeding in older patients.",
         "Zelitin decreases the risk of bleeding in older patients.",

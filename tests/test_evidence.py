@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import random
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -15,6 +18,7 @@ from fathom.evidence.grounding import PARAPHRASE, ground
 from fathom.evidence.locating import locate, read_quote, stored_texts
 from fathom.evidence.searching import Search
 from fathom.evidence.standing import place_of
+from fathom.facts import find_dates
 from fathom.models import Note, ReportSection, Source, SourceText, ToolCall, ToolResult
 from fathom.models.claims import Standing, Verdict
 from fathom.store import json_bytes
@@ -83,6 +87,10 @@ def test_direction_unit_name_and_year_are_compared(claim: str, complaint: str) -
         ("€3bn", "3 Milliarden Euro"),
         ("twenty-five years", "25 years"),
         ("1.234,5 kg", "1,234.5 kg"),
+        ("0.5 km", "500 metres"),
+        ("14 days", "2 weeks"),
+        ("5 per cent", "5 %"),
+        ("90 km/h", "25 m/s"),
     ],
 )
 def test_a_number_is_the_same_however_it_is_written(one: str, other: str) -> None:
@@ -93,15 +101,59 @@ def test_a_number_is_the_same_however_it_is_written(one: str, other: str) -> Non
 @pytest.mark.parametrize("text", ["12 March 2019", "March 12, 2019", "2019-03-12", "12.03.2019", "12. März 2019"])
 def test_a_date_is_the_same_however_it_is_written(text: str) -> None:
     (date,) = facts_of(f"It was signed on {text}.").dates
-    assert date[:3] == (2019, 3, 12)
+    assert date.date == (2019, 3, 12)
     (month,), (year,) = facts_of("in March 2019").dates, facts_of("in 2019").dates
-    assert month.within(date) and year.within(date) and not date.within(month)
+    assert month.date.within(date.date) and year.date.within(date.date) and not date.date.within(month.date)
+
+
+def test_what_only_looks_like_a_date_or_a_unit_is_none() -> None:
+    assert [found.date for found in find_dates("3/12/2019, 13/12/2019, 3.12.2019, 2010-15, 2015-03")] == [
+        (2019, 3, 12),
+        (2019, 12, 13),
+        (2019, 12, 3),
+        (2010, 0, 0),
+        (2015, 0, 0),
+        (2015, 3, 0),
+    ]
+    assert find_dates("They may 10 times march 12 km over 1932 m with 2,019 men, $2019 and 2019 million.") == []
+    (more,), (points,) = facts_of("5 %").numbers, facts_of("5 percentage points").numbers
+    assert not more.agrees(points)
 
 
 def test_what_belongs_to_a_name_is_no_number_and_what_opens_a_sentence_may_be_no_name() -> None:
     assert facts_of("COVID-19, A-769662 and OCT3/4 are names.").numbers == ()
     assert facts_of("Overall, prices rose.").names == ()
     assert [name.opening for name in facts_of("Prices rose in Harmund.").names] == [True, False]
+
+
+MINUTES = """
+The budget was shown first. It is higher than last year. Two people asked why. Nobody from the staff could say. Then
+came the weather of the winter. Ice is a risk for the divers. They wait for spring. The harbour was the last point. Its
+extension had been put off twice. After a short break all hands went up. So it is approved. The next meeting is in May.
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict", "complaint"),
+    [
+        ("After debating budget, staff and winter weather, members approved the harbour extension.", "weak", "apart"),
+        ("After debating budget, staff and winter weather, 40 approved the harbour extension.", "unsupported", "40"),
+        ("After debating fees, noise and summer crowds, members approved a new marina.", "unsupported", ""),
+    ],
+)
+def test_a_sentence_in_other_words_is_weak_if_its_source_has_the_rest_near_each_other(
+    claim: str, verdict: str, complaint: str
+) -> None:
+    found = check_texts(claim, [in_memory(MINUTES)])
+    assert (found.verdict.value, complaint in " ".join(found.complaints)) == (verdict, True)
+    assert found.verdict is Verdict.unsupported or "harbour" in found.passages[0].words
+
+
+def test_of_a_compound_name_a_part_is_enough_for_a_doubt_unless_a_number_is_another() -> None:
+    page = [in_memory("The RANK pathway was found in 1997. It is a target of the Falcon-9 trial of bone loss.")]
+    for claim, verdict in [("RANK-TRAF", Verdict.weak), ("TRAF-RIP", Verdict.unsupported)]:
+        assert check_texts(f"Discovered in 1997, the {claim} pathway was found.", page).verdict is verdict
+    assert check_texts("It is a target of the Falcon-12 trial of bone loss.", page).verdict is Verdict.unsupported
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -272,3 +324,25 @@ def test_any_text_can_be_checked(claim: str, text: str) -> None:
     assert 0 <= found.score <= 1
     for statement in claims_of([ReportSection(heading="", markdown=claim)]):
         assert statement.sentence.strip()
+
+
+def drawn_checks() -> str:
+    """Return what comes of checking 160 drawn claims; names and numbers make weights whose sums differ by order."""
+    chance = random.Random(0)
+    words = [f"{letter}{part}{end}" for letter in "BGKMT" for part in ("arlo", "emin", "utal") for end in ("", "ven")]
+    words += ["harbour", "ferry", "council", "budget", "winter", "storm", "bridge", "vote", "412", "1,930", "87"]
+    said = [" ".join(chance.choices(words, k=chance.randint(4, 9))).capitalize() for _ in range(60)]
+    page = [in_memory(". ".join(said))]
+    checks = [check_texts(" ".join(chance.choices(words, k=14)), page) for _ in range(160)]
+    return repr([(found.verdict.value, found.score, [w[1:3] for w in found.passages]) for found in checks])
+
+
+def test_a_check_comes_out_alike_in_every_process() -> None:
+    program = "from tests.test_evidence import drawn_checks; print(drawn_checks())"
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, check=True, capture_output=True, text=True
+        ).stdout
+        for seed in "123"
+    }
+    assert printed == {f"{drawn_checks()}\n"}

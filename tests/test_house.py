@@ -28,6 +28,7 @@ FOUNDATIONS = {
     "fathom.environment": set[str](),
     "fathom.budget": {"fathom.errors"},
     "fathom.model_settings": set[str](),
+    "fathom.facts": {"fathom.text"},
     "fathom.settings": {
         "fathom.errors",
         "fathom.environment",

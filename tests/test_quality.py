@@ -30,6 +30,7 @@ from fathom.quality import (
 )
 from fathom.quality.hosts import domain_of, host_of, site_of
 from fathom.quality.recency import DECAY, recency
+from fathom.quality.scoring import CREDIBLE
 from fathom.quality.signals import read_signals
 
 TODAY = date(2025, 3, 10)
@@ -305,6 +306,29 @@ def test_credibility_is_the_matrix_of_the_design() -> None:
     assert government.credibility == pytest.approx(0.4 + 0.2 * (0.4 + 0.2) + 0.2 * 0.4 + 0.2 * 0.5)
 
 
+SHOWN = "By Ada Holm\n\n" + PLAIN
+CITING = PLAIN + "More is in [1], [2] and [3]."
+
+
+@pytest.mark.parametrize(
+    ("host", "text", "credible"),
+    [
+        ("x.example", PLAIN, False),
+        ("x.example", CITING, False),
+        ("x.example", SHOWN + CITING, True),
+        ("x.example", STUDY, True),
+        ("forum.x.example", PLAIN, False),
+        ("forum.x.example", CITING, True),
+        ("medium.com", PLAIN, True),
+        ("ibm.com", PLAIN, True),
+        ("nasa.gov", PLAIN, True),
+        ("infowars.com", SHOWN + CITING, False),
+    ],
+)
+def test_what_is_credible_enough_to_verify_a_claim(host: str, text: str, credible: bool) -> None:
+    assert (score(web(f"https://{host}/a", text))[0].credibility >= CREDIBLE) is credible
+
+
 def test_credible_sources_validate_by_links_and_contradict() -> None:
     page, other = web("https://x.example/a", PLAIN, 1), web("https://y.example/b", PLAIN + "Ferries too.", 2)
     linking = web(
@@ -431,6 +455,16 @@ def test_warnings_name_what_a_report_rests_on_the_gravest_first() -> None:
         "What “Old news” says (2 claims) is from 2019 and may be outdated.",
         "“Gazette”, used for 1 claim, may have been written by a machine.",
         "“Gazette”, used for 1 claim, is behind a paywall: only a part of it was read.",
+    ]
+
+
+def test_of_the_user_s_own_documents_nobody_is_told_that_only_one_says_it() -> None:
+    documents = [source(n, f"Report {n}").model_copy(update={"kind": "document"}) for n in (1, 2)]
+    claims = [claim(n, f"S{n:06x}", standing=Standing.single_source) for n in (1, 2)]
+    assert report_warnings(claims, [], documents, TODAY) == []
+    mixed = [*claims, claim(3, "S000003", standing=Standing.single_source)]
+    assert report_warnings(mixed, [], [*documents, source(3, "A page")], TODAY) == [
+        "3 claims rest on a single source and could not be verified independently (1, 2, 3)."
     ]
 
 

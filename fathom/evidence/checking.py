@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from fathom.evidence.comparing import Objection, Passage, agreeing, objections
@@ -14,6 +14,7 @@ from fathom.text.support import support
 __all__ = ["Check", "carrying", "check", "check_texts"]
 
 SUPPORTED, WEAK = 0.6, 0.4  # least scores; see docs/evidence.md for what they cost and buy
+SCATTERED = 0.45  # of a longer stretch, where words meet by chance more often
 GRAVE, SLIGHT = 0.3, 0.1  # what an objection costs a passage beside others
 MOST_PASSAGES = 3
 BEFORE = 600  # characters before a passage in which the names stand that its pronouns mean
@@ -46,8 +47,12 @@ class _Rated(NamedTuple):
         return self.windows[0].text.source.source_id
 
     @property
+    def grave(self) -> bool:
+        return any(objection.grave for objection in self.found)
+
+    @property
     def verdict(self) -> Verdict:
-        if self.score < WEAK or any(objection.grave for objection in self.found):
+        if self.score < WEAK or self.grave:
             return Verdict.unsupported
         return Verdict.weak if self.score < SUPPORTED or self.found else Verdict.supported
 
@@ -56,13 +61,17 @@ def check(claim: str, search: Search, source_ids: Iterable[str] | None = None) -
     """Check a claim against the texts of some sources, or of all that are searched.
 
     One passage is to carry it, or up to three together of which each says a good part. A claim whose numbers, dates or
-    names they lack is unsupported; one that they seem to deny is weak.
+    names they lack is unsupported; one that they seem to deny is weak, and so is one in other words than theirs, whose
+    own are near each other in a source all the same.
     """
-    rated = [_rate(claim, [window]) for window in search.windows(claim, source_ids)]
-    if not rated:
-        return Check(Verdict.unsupported, 0.0, [], ["no cited source has a passage on this"])
+    ids = None if source_ids is None else frozenset(source_ids)
+    rated = [_rate(claim, [window]) for window in search.windows(claim, ids)]
     rated.sort(key=lambda found: -found.worth)
-    chosen = _together(claim, rated)
+    chosen = _together(claim, rated) if rated else None
+    if not chosen or (chosen.score < WEAK and not chosen.grave):
+        chosen = _scattered(claim, search, ids) or chosen
+    if not chosen:
+        return Check(Verdict.unsupported, 0.0, [], ["no cited source has a passage on this"])
     windows = chosen.windows + [
         found.windows[0]
         for found in _best_of_each_source(rated)
@@ -102,6 +111,16 @@ def _together(claim: str, rated: Sequence[_Rated]) -> _Rated:
             break
         chosen = better
     return chosen
+
+
+def _scattered(claim: str, search: Search, source_ids: Collection[str] | None) -> _Rated | None:
+    """Return the stretch of a source that has enough of a claim's words, though they are not said together."""
+    window = search.stretch(claim, source_ids)
+    found = _rate(claim, [window]) if window else None
+    if not found or found.score < SCATTERED:
+        return None
+    doubt = Objection("its words stand in the quote, but apart from each other", grave=False)
+    return found._replace(found=[doubt, *found.found])
 
 
 def _rate(claim: str, windows: list[Window]) -> _Rated:

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from fathom.evidence.facts import Date, Facts, Name, Number, facts_of
+from fathom.evidence.facts import Dated, Facts, Name, Number, facts_of
 from fathom.evidence.opposites import denied_first, denied_terms, opposed
+from fathom.facts import Date
 from fathom.text.terms import language_of, query_terms, terms
 
 __all__ = ["Objection", "Passage", "agreeing", "objections"]
@@ -59,7 +60,7 @@ def agreeing(claim: str, quotes: Sequence[str]) -> list[str]:
     """Return the numbers and dates of a claim that some quotes have too, as the claim writes them."""
     own, quoted = facts_of(claim), _joined(map(facts_of, quotes))
     numbers = [n.text for n in own.numbers if any(n.agrees(other) for other in quoted.numbers)]
-    return [*numbers, *(date.text for date in own.dates if _dated(date, quoted.dates))]
+    return [*numbers, *(dated.text for dated in own.dates if _dated(dated.date, quoted.dates))]
 
 
 def _joined(parts: Iterable[Facts]) -> Facts:
@@ -87,24 +88,25 @@ def _numbers(own: Facts, quoted: Facts) -> Iterator[Objection]:
             )
 
 
-def _is_year_of(number: Number, dates: Sequence[Date]) -> bool:
-    return number.unit in ("", "decade") and any(date.year in number.values for date in dates)
+def _is_year_of(number: Number, dates: Sequence[Dated]) -> bool:
+    return number.unit in ("", "decade") and any(dated.date.year in number.values for dated in dates)
 
 
 def _dates(own: Facts, quoted: Facts) -> Iterator[Objection]:
-    for date in own.dates:
+    for date, text in own.dates:
         bare = not date.month and any(date.year in number.values and not number.unit for number in quoted.numbers)
         if not bare and not _dated(date, quoted.dates):
             instead = f"; it says {quoted.dates[0].text}" if len(quoted.dates) == 1 else ""
-            yield Objection(f"the date {date.text} is not in the quote{instead}", grave=True)
+            yield Objection(f"the date {text} is not in the quote{instead}", grave=True)
 
 
-def _dated(date: Date, dates: Sequence[Date]) -> bool:
+def _dated(date: Date, dates: Sequence[Dated]) -> bool:
     """Whether a date is among some, or its parts are in two of them: "in May of that year"."""
-    return any(date.within(other) for other in dates) or (
+    others = [dated.date for dated in dates]
+    return any(date.within(other) for other in others) or (
         bool(date.year and date.month)
-        and any(date._replace(year=0).within(other) and not other.year for other in dates)
-        and any(other.year == date.year for other in dates)
+        and any(date._replace(year=0).within(other) and not other.year for other in others)
+        and any(other.year == date.year for other in others)
     )
 
 
@@ -122,7 +124,9 @@ def _names(claim: str, own: Facts, passages: Sequence[Passage]) -> Iterator[Obje
         if _may_be_a_word(name) and not exchanged and not any(_is_name(text, p.source) for p in passages):
             continue
         around = frozenset().union(*(_words(passage.source) for passage in passages))
-        if all(_named(word, around) for word in missing) and not exchanged:
+        if not exchanged and all(_partly_named(word, around) for word in missing):
+            yield Objection(f"of {text} only a part is named in the source", grave=False)
+        elif all(_named(word, around) for word in missing) and not exchanged:
             yield Objection(f"{text} is named elsewhere in the source, not near the quote", grave=False)
         else:
             yield Objection(f"the name {text} is not in the {'quote' if exchanged else 'source'}", grave=True)
@@ -156,6 +160,13 @@ def _named(word: str, words: frozenset[str]) -> bool:
     """Whether a word of a name is among some, also as its adjective or plural; of HIV-positive only HIV is a name."""
     parts = [part for part in re.findall(r"\w+", word.replace(".", "")) if not part.islower() and len(part) > 1]
     return all(_akin(part.casefold(), words) for part in parts)
+
+
+def _partly_named(word: str, words: frozenset[str]) -> bool:
+    """Whether of a compound name a part is among some words and none with a digit is missing: RANK of RANK-RANKL."""
+    parts = [part for part in re.split(r"[-/]", word) if len(part) > 1 and not part.islower()]
+    missing = [part for part in parts if not _named(part, words)]
+    return len(missing) < len(parts) and not any(map(str.isdigit, "".join(missing)))
 
 
 def _akin(part: str, words: frozenset[str]) -> bool:

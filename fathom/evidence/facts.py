@@ -1,6 +1,8 @@
 """What a sentence says that can be checked exactly: numbers with their units, dates, and names.
 
-Written in different ways they compare equal: 1,000 and 1000, 5 % and five percent, 12 March 2019 and 2019-03-12.
+Written in different ways they compare equal: 1,000 and 1000, 5 % and five percent, 0.5 km and 500 m. The question is
+whether this very number stands in a source, so it may be read in several ways but is never rounded; whether two
+figures can both be right is another one (`fathom.quality.figures`).
 """
 
 from __future__ import annotations
@@ -10,33 +12,19 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from fathom.evidence.opposites import is_denial
-from fathom.evidence.units import CURRENCIES, MONTHS, NUMBER_WORDS, SCALES, UNITS, WEEKDAYS
+from fathom.facts import MONTHS, NUMBER_WORDS, SCALES, UNITS, WEEKDAYS, Date, find_dates
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
-__all__ = ["Date", "Facts", "Name", "Number", "facts_of", "plain"]
+__all__ = ["Dated", "Facts", "Name", "Number", "facts_of", "plain"]
 
-_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
-_DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th|\.)?"
-_DATES = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\b(?P<y>\d{4})[-/.](?P<n>\d{1,2})[-/.](?P<d>\d{1,2})\b",
-        r"\b(?P<d>\d{1,2})[./](?P<n>\d{1,2})[./](?P<y>\d{4})\b",
-        r"(?P<y>\d{4})\s?[年년](?:\s?(?P<n>\d{1,2})\s?[月월](?:\s?(?P<d>\d{1,2})\s?[日일])?)?",
-        rf"\b{_DAY}\s+(?:of\s+)?(?P<m>{_MONTH})\b\.?(?:,?\s+(?P<y>\d{{4}})\b)?",
-        rf"\b(?P<m>{_MONTH})\b\.?\s+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\s?%)(?:,?\s+(?P<y>\d{{4}})\b)?",
-        rf"\b(?P<m>{_MONTH})\b\.?,?\s+(?:of\s+)?(?P<y>\d{{4}})\b",
-    )
-]
 _DIGITS = r"\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\.?\d)|\d+(?:[.,’']\d+)*"
 _NUMBER = re.compile(
     r"(?P<sign>(?:(?<=\s)|(?<=\()|^)[-−](?=\d))?(?P<currency>US\$|[$€£¥])?\s?"
     r"(?<![A-Za-z\d_.\u00c0-\u024f])(?<![A-Z]-)(?<![A-Za-z\d]/)"  # the 19 of COVID-19 is a part of a name
     rf"(?P<digits>{_DIGITS})(?P<tail>(?:st|nd|rd|th|s)\b)?"
-    r"(?P<after>[\s\u00a0\u202f-]{0,2}[^\W\d_]+|\s?[%°$€£¥]C?F?)?"
+    r"(?P<after>[\s\u00a0\u202f-]{0,2}(?:per\scent\b|[^\W\d_]+(?:/[hs]\b)?)|\s?[%°$€£¥]C?F?)?"
 )
-_YEARS = re.compile(r"\b(?P<century>\d\d)(?P<first>\d\d)\s?[-–/]\s?(?P<second>\d\d)\b(?![-–/]\d)")
 _SPELLED = re.compile(
     rf"\b(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})\b(?P<after>[\s-]+[^\W\d_]+|\s?%)?", re.IGNORECASE
 )
@@ -73,21 +61,20 @@ class Number(NamedTuple):
     def agrees(self, other: Number) -> bool:
         """Whether two numbers are the same; a unit that only one of them has is no difference, but 20 is not 20th."""
         unknown = not (self.unit and other.unit) and not {self.unit, other.unit} & _KINDS
-        return bool(self.values & other.values) and (self.unit == other.unit or unknown)
+        if self.unit == other.unit or unknown:
+            return bool(self.values & other.values)
+        own, its = UNITS.get(self.unit.lower()), UNITS.get(other.unit.lower())
+        if not own or not its or own.dimension != its.dimension:
+            return False
+        sizes = {value * own.factor for value in self.values}
+        return any(value * its.factor in sizes for value in other.values)
 
 
-class Date(NamedTuple):
-    """A day, month or year; 0 where a part is not given."""
+class Dated(NamedTuple):
+    """A date, and how it is written."""
 
-    year: int
-    month: int
-    day: int
+    date: Date
     text: str
-
-    def within(self, other: Date) -> bool:
-        """Whether another date says at least as much, and the same."""
-        pairs = zip(self[:3], other[:3], strict=True)
-        return all(not own or own == its for own, its in pairs)
 
 
 class Name(NamedTuple):
@@ -101,24 +88,19 @@ class Facts(NamedTuple):
     """The numbers, dates and names of a text; a bare year is a date."""
 
     numbers: tuple[Number, ...]
-    dates: tuple[Date, ...]
+    dates: tuple[Dated, ...]
     names: tuple[Name, ...]
 
 
 def facts_of(text: str) -> Facts:
     """Return what can be checked of a text."""
     text = plain(text)
-    dates, rest = _dates(text)
-    numbers: list[Number] = []
-    for found in _NUMBER.finditer(rest):
-        number = _number(found)
-        if _is_year(found, number):
-            dates.append(Date(int(found["digits"]), 0, 0, found["digits"]))
-        else:
-            numbers.append(number)
-    for found in _SPELLED.finditer(rest):
-        numbers.append(_spelled(found))
-    return Facts(tuple(numbers), tuple(dates), tuple(_names(text)))
+    dates, rest = find_dates(text), text
+    for found in dates:
+        rest = rest[: found.start] + " " * (found.end - found.start) + rest[found.end :]
+    numbers = [*map(_number, _NUMBER.finditer(rest)), *map(_spelled, _SPELLED.finditer(rest))]
+    dated = (Dated(found.date, text[found.start : found.end].strip()) for found in dates)
+    return Facts(tuple(numbers), tuple(dated), tuple(_names(text)))
 
 
 def plain(text: str) -> str:
@@ -126,31 +108,11 @@ def plain(text: str) -> str:
     return _MARKUP.sub("", text)
 
 
-def _dates(text: str) -> tuple[list[Date], str]:
-    """Return the dates and the text with blanks in their place."""
-    dates: list[Date] = []
-    for pattern in _DATES:
-        for found in pattern.finditer(text):
-            part = found.groupdict()
-            day, year = int(part.get("d") or 0), int(part.get("y") or 0)
-            month = MONTHS[part["m"].lower()] if part.get("m") else int(part.get("n") or 0)
-            if month > 12 >= day:  # 12/31/2019
-                month, day = day, month
-            if month <= 12 and day <= 31:
-                dates.append(Date(year, month, day, found[0].strip()))
-                text = text[: found.start()] + " " * len(found[0]) + text[found.end() :]
-    for found in _YEARS.finditer(text):
-        if int(found["second"]) > int(found["first"]):  # 2010-15
-            dates.append(Date(int(found["century"] + found["second"]), 0, 0, found[0]))
-            text = text[: found.start() + 4] + " " * (len(found[0]) - 4) + text[found.end() :]
-    return dates, text
-
-
 def _number(found: re.Match[str]) -> Number:
     digits = found["digits"]
     after = (found["after"] or "").strip(" \u00a0\u202f-")
     values = _values(digits)
-    unit = CURRENCIES.get(found["currency"] or "", "")
+    unit = _sign(found["currency"] or "")
     scale = SCALES.get(after.lower(), 0) or (
         {"m": 6, "b": 9, "k": 3}.get(after.lower(), 0) if unit and len(after) == 1 else 0
     )
@@ -158,7 +120,7 @@ def _number(found: re.Match[str]) -> Number:
         values = frozenset(value * 10**scale for value in values)
         following = found.string[found.end() :].split(maxsplit=1)[:1]
         after = following[0].strip(".,;:)") if following else ""
-    unit = unit or CURRENCIES.get(after, "") or ("%" if after.startswith("%") else UNITS.get(after.lower(), ""))
+    unit = unit or _sign(after)
     if found["tail"]:
         unit = "decade" if found["tail"] == "s" else "ordinal"
     if found["sign"]:
@@ -167,6 +129,12 @@ def _number(found: re.Match[str]) -> Number:
     return Number(
         values, unit, "" if unit else _counted(found.string, found.end("digits"), scale), text.strip().rstrip(" -")
     )
+
+
+def _sign(word: str) -> str:
+    """Return the sign of a unit; empty for any other word."""
+    unit = UNITS.get(" ".join(word.lower().split()))
+    return unit.sign if unit else ""
 
 
 def _values(digits: str) -> frozenset[Decimal]:
@@ -185,20 +153,11 @@ def _values(digits: str) -> frozenset[Decimal]:
     return frozenset(values) or frozenset({Decimal("0." + "".join(f"{len(group)}{group}" for group in groups))})
 
 
-def _is_year(found: re.Match[str], number: Number) -> bool:
-    return (
-        bool(re.fullmatch(r"1[1-9]\d\d|2[01]\d\d", found["digits"]))
-        and not number.unit
-        and not found["currency"]
-        and (found["after"] or "").strip().lower() not in SCALES
-    )
-
-
 def _spelled(found: re.Match[str]) -> Number:
     word, _, after = found[0].partition(found["after"] or "\0")
     after = (found["after"] or "").strip(" -")
     value = Decimal(NUMBER_WORDS[word.lower()]) * 10 ** SCALES.get(after.lower(), 0)
-    unit = "%" if after == "%" else UNITS.get(after.lower(), "")
+    unit = _sign(after)
     counted = "" if unit else _counted(found.string, found.start() + len(word), after.lower() in SCALES)
     return Number(frozenset({value}), unit, counted, word, spelled=True)
 

@@ -1,10 +1,15 @@
-"""Saying the opposite in nearly the same words: a negation on one side only, or a word that turns the direction."""
+"""Saying the opposite in nearly the same words: a negation on one side only, or a word that turns the direction.
+
+Any doubt counts, as it costs a claim little. Sources are told to contradict each other only where a whole sentence is
+plainly denied, so `fathom.quality.polarity` has its own, shorter list of negations.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from fathom.facts import side_of
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
@@ -19,67 +24,6 @@ _CUE = re.compile(
 _STOP = re.compile(r"[.;:!?()]|,|\b(?:but|although|though|while|whereas|aber|sondern|obwohl)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
-_COMPARISONS = """
-rise rose risen increase grow grew grown growth gain climb surge higher raise elevate more greater larger exceed \
-double expand / fall fell fallen decrease decline drop shrink lower reduce lose loss sink less fewer \
-smaller reduction diminish halve
-most largest biggest highest / least smallest lowest
-older oldest / newer newest younger youngest
-faster quicker fastest / slower slowest
-stronger strengthen / weaker weaken
-better best improve / worse worst worsen
-longer longest / shorter shortest
-cheaper cheapest / dearer costlier
-stieg steigt gestiegen zunahme mehr höher wuchs / sank sinkt gesunken abnahme weniger niedriger fiel
-"""
-_OPPOSITES = """
-above / below
-before earlier prior preceding / after later subsequent following
-first / last
-maximum / minimum
-win won / lose lost
-allow permit legal legalise legalize / forbid forbidden ban prohibit illegal
-accept approve adopt / reject refuse
-support favour favor / oppose
-import / export
-buy bought purchase acquire / sell sold
-succeed success successful / fail failure unsuccessful
-cause promote induce enhance activate stimulate enable / prevent inhibit suppress repress block impair abolish disable
-positive positively / negative negatively
-north northern / south southern
-east eastern / west western
-true correct / false wrong incorrect
-safe harmless / unsafe dangerous harmful
-possible / impossible
-mutable / immutable
-synchronous / asynchronous
-present / absent
-always / never
-accelerate / slow delay
-open / close
-start begin began / stop end cease
-enter join / leave left quit
-male men man / female women woman
-benefit beneficial / harm harmful
-dependent / independent
-optional / mandatory required
-größte höchste / kleinste niedrigste
-"""
-
-
-def _read(lines: str) -> dict[str, tuple[set[str], set[str]]]:
-    """Return for each term those of its own side and those of the other."""
-    table: dict[str, tuple[set[str], set[str]]] = {}
-    for line in lines.strip().split("\n"):
-        one, other = ({t for word in side.split() for t in terms(word)} for side in line.split("/"))
-        for own, opposite in ((one, other), (other, one)):
-            table |= dict.fromkeys(own, (own, opposite))
-    return table
-
-
-_COMPARING = _read(_COMPARISONS)
-_TABLE = {**_read(_OPPOSITES), **_COMPARING}
-
 
 def opposed(claim: str, quote: str) -> tuple[str, str] | None:
     """Return a word of the claim and its opposite in the quote, where each text has only its own side.
@@ -87,13 +31,15 @@ def opposed(claim: str, quote: str) -> tuple[str, str] | None:
     Of a comparison the quote must have a word of the same side; where it has none, the second word is empty.
     """
     said, quoted = _by_term(claim), _by_term(quote)
+    own = {side for term in said if (side := side_of(term))}
+    its = {side: word for term, word in reversed(quoted.items()) if (side := side_of(term))}
     for term, word in said.items():
-        same, opposites = _TABLE.get(term, (set(), set()))
-        if opposites & said.keys() or term in quoted or (term in _COMPARING and same & quoted.keys()):
+        side = side_of(term)
+        if not side or side.opposite in own or term in quoted or (side.compares and side in its):
             continue
-        if other := next((quoted[o] for o in quoted if o in opposites), ""):
+        if other := its.get(side.opposite, ""):
             return word, other
-        if term in _COMPARING:
+        if side.compares:
             return word, ""
     return None
 

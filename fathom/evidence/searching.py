@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from heapq import nlargest
+from math import fsum
 from typing import NamedTuple
 
 from fathom.evidence.locating import StoredText
@@ -67,6 +68,18 @@ class Search:
                 best = read.best(weights, least * total, most)
                 found += [(weight, read.window(number, weights, total)) for weight, number in best]
         return [window for _, window in sorted(found, key=lambda pair: -pair[0])]
+
+    def stretch(self, claim: str, source_ids: Iterable[str] | None = None) -> Window | None:
+        """Return the sentences in a row that hold most of a claim together, however little each of them holds.
+
+        Args:
+            claim, source_ids: as of `windows`.
+        """
+        weights = claim_weights(claim)
+        chosen = None if source_ids is None else set(source_ids)
+        own = (read for read in self._read if chosen is None or read.text.source.source_id in chosen)
+        stretches = [found for read in own if (found := read.stretch(weights))]
+        return max(stretches, key=lambda pair: pair[0])[1] if stretches else None
 
 
 class _Vocabulary:
@@ -143,7 +156,7 @@ class _ReadText:
                 break  # a sentence of that weight has one of the rarer terms: all others together weigh less
             candidates.update(self._holders.get(term, ()))
             rest -= weights[term]
-        scored = ((sum(map(weights.__getitem__, self._held[i] & weights.keys())), i) for i in candidates)
+        scored = ((_weight(self._held[i] & weights.keys(), weights), i) for i in candidates)
         return nlargest(most, (pair for pair in scored if pair[0] >= least), key=lambda pair: (pair[0], -pair[1]))
 
     def window(self, number: int, weights: Mapping[str, float], total: float) -> Window:
@@ -152,15 +165,39 @@ class _ReadText:
         held = self._held[number] & weights.keys()
         for _ in range(NEIGHBOURS):
             options = [i for i in (first - 1, last + 1) if 0 <= i < len(self._sentences)]
-            gains = {i: sum(weights[t] for t in (self._held[i] & weights.keys()) - held) for i in options}
+            gains = {i: _weight((self._held[i] & weights.keys()) - held, weights) for i in options}
             best = max(gains, key=lambda i: gains[i], default=number)
             if gains.get(best, 0.0) < WORTH * total or self._chars(min(first, best), max(last, best)) > MOST_CHARS:
                 break
             first, last, held = min(first, best), max(last, best), held | (self._held[best] & weights.keys())
         return Window(self.text, self._sentences[first].start, self._sentences[last].end, self._sentences[number])
 
+    def stretch(self, weights: Mapping[str, float]) -> tuple[float, Window] | None:
+        """Return the sentences in a row, of no more than a passage's length, that hold most, with their weight."""
+        held = [terms & weights.keys() for terms in self._held]
+        best, run = 0.0, range(0)
+        for first in (number for number, own in enumerate(held) if own):
+            together: set[str] = set()
+            for last in range(first, len(held)):
+                if last > first and self._chars(first, last) > MOST_CHARS:
+                    break
+                if held[last] - together:
+                    together |= held[last]
+                    weight = _weight(together, weights)
+                    best, run = max((best, run), (weight, range(first, last + 1)), key=lambda pair: pair[0])
+        if not run:
+            return None
+        number = max(run, key=lambda i: _weight(held[i], weights))
+        sentences = self._sentences
+        return best, Window(self.text, sentences[run[0]].start, sentences[run[-1]].end, sentences[number])
+
     def _chars(self, first: int, last: int) -> int:
         return self._sentences[last].end - self._sentences[first].start
+
+
+def _weight(held: Iterable[str], weights: Mapping[str, float]) -> float:
+    """Return the weight of some terms, to the last bit the same in whatever order: a check is repeated elsewhere."""
+    return fsum(map(weights.__getitem__, held))
 
 
 def _spaced(text: str) -> str:

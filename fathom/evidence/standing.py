@@ -12,12 +12,12 @@ from fathom.models import Source
 from fathom.models.claims import Standing
 from fathom.quality.contradictions import Said, find_contradictions
 from fathom.quality.hosts import host_of, site_of
+from fathom.quality.scoring import CREDIBLE
 from fathom.text.duplicates import is_near_duplicate
 from fathom.text.sentences import split_sentences
 
-__all__ = ["CREDIBLE", "Place", "place_of"]
+__all__ = ["Place", "place_of"]
 
-CREDIBLE = 0.4  # least credibility of a source that can verify or contradict
 NEAR = 0.5  # share of a claim's weight that a sentence about the same thing holds
 MOST = 12  # passages looked at closely for one claim
 AROUND = 600  # characters on each side of a passage by which a copied text is told

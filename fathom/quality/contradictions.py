@@ -13,12 +13,12 @@ from heapq import nlargest
 from itertools import islice
 from typing import NamedTuple
 
+from fathom.facts import DIMENSIONS
 from fathom.models import Contradiction
 from fathom.quality.assertions import Assertion, assertion_of
 from fathom.quality.events import Event
 from fathom.quality.figures import Figure, agree
 from fathom.quality.polarity import opposed
-from fathom.quality.units import DIMENSIONS
 from fathom.text import split_sentences
 
 __all__ = ["Said", "find_contradictions"]
@@ -185,9 +185,7 @@ def _dates_apart(a: Assertion, b: Assertion) -> Point | None:
     """Return what happened once and has two dates."""
     for event in sorted(a.events.keys() & b.events.keys()):
         mine, yours = a.events[event], b.events[event]
-        if not mine.date.agrees(yours.date) and (
-            (event[1] and _same_subject(mine, yours)) or _same_event(a, b, *event)
-        ):
+        if not mine.agrees(yours) and ((event[1] and _same_subject(mine, yours)) or _same_event(a, b, *event)):
             return (event[0], frozenset([mine.date, yours.date]))
     return None
 

@@ -1,35 +1,21 @@
 """When a source was published: dates as vendors and pages write them.
 
-`today` is always given: a replay of a run reads "3 days ago" as the run did.
+`today` is always given: a replay of a run reads "3 days ago" as the run did. How dates are written in full is in
+`fathom.facts.dates`; here are the forms of vendors and bylines, and one day for each.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
+from fathom.facts import Date, find_dates
 from fathom.models import Source
 
 __all__ = ["parse_date", "published_on"]
 
-_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTHS = {m: i for i, m in enumerate(_NAMES, start=1)}
-_MONTH = rf"(?P<month>(?:{'|'.join(_NAMES)})[a-z]*)"
-_FORMS = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"(?P<year>\d{4})[-/.](?P<number>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
-        rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?[ -]{_MONTH}\.?,?[ -](?P<year>\d{{4}})\b",
-        rf"{_MONTH}\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>\d{{4}})\b",
-        r"(?<!\d)(?P<day>\d{1,2})\.(?P<number>\d{1,2})\.(?P<year>\d{4})\b",
-        r"(?<!\d)(?P<number>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d{4})\b",
-        rf"{_MONTH}\.?,? (?P<year>\d{{4}})\b",
-        r"(?P<year>\d{4})[-/](?P<number>\d{1,2})(?!\d)",
-        r"(?<!\d)(?P<year>(?:19|20)\d\d)(?!\d)",
-    )
-]
+_YEAR_MONTH = re.compile(r"(?<!\d)(?P<year>\d{4})[-/](?P<month>\d{1,2})(?!\d)")
 _AGO = re.compile(r"(?<!\d)(?P<count>\d{1,5}|\ban?) (?P<unit>minute|hour|day|week|month|year)s? ago", re.IGNORECASE)
 _DAYS = {"minute": 0.0, "hour": 0.0, "day": 1.0, "week": 7.0, "month": 30.4, "year": 365.25}
 _STAMP = re.compile(r"\d{10}(?:\d{3})?(?:\.\d+)?\Z")
@@ -93,21 +79,18 @@ def _rfc(text: str) -> date | None:
 
 
 def _written(text: str, today: date) -> date | None:
-    for form in _FORMS:
-        if (found := form.search(text)) and (made := _made(found.groupdict(), today)):
-            return made
-    return None
+    dates = [found.date for found in find_dates(text) if found.date.year]
+    months = (Date(int(m["year"]), int(m["month"])) for m in _YEAR_MONTH.finditer(text))
+    days = [d for d in dates if d.day]
+    told = [*days, *(d._replace(day=0) for d in days), *(d for d in dates if d.month and not d.day), *months, *dates]
+    return next((made for found in told if (made := _made(found, today))), None)
 
 
-def _made(parts: Mapping[str, str | None], today: date) -> date | None:
-    year, name, number, day = int(parts["year"] or 0), parts.get("month"), parts.get("number"), parts.get("day")
-    month = _MONTHS[name[:3].lower()] if name else int(number or 7)
-    of_month = int(day or 15) if name or number else 1
-    if month > 12 >= of_month:
-        month, of_month = of_month, month
+def _made(found: Date, today: date) -> date | None:
+    """Return a day for a date; of a month or year that is not over, today at the latest."""
     try:
-        found = date(year, month, of_month)
+        made = date(found.year, found.month or 7, found.day or (15 if found.month else 1))
     except ValueError:
         return None
-    rough = not day and (found.year, found.month if name or number else 0) <= (today.year, today.month)
-    return min(found, today) if rough else found
+    rough = not found.day and (made.year, made.month if found.month else 0) <= (today.year, today.month)
+    return min(made, today) if rough else made

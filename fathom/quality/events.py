@@ -9,24 +9,15 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from fathom.facts import Date, find_dates
 from fathom.text import terms
 
-__all__ = ["Date", "Event", "events_of", "times_of", "without_dates"]
+__all__ = ["Event", "events_of", "times_of", "without_dates"]
 
 REACH = 45  # characters that may lie between what happened and its date
 SLACK = 2  # years that "around 1900" leaves open
 
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
-_NAMED = "|".join(month.title() for month in _MONTHS)
-_YEAR = r"(?:1[0-9]|20)\d\d"
-_DATE = re.compile(
-    rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)? )?(?P<month>{_NAMED})\b"
-    rf"(?: (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b(?! ?%))?,?"
-    rf"(?: (?P<year>{_YEAR})\b)?|(?<![\w.,$€£-])(?P<alone>{_YEAR})(?![\w%]|[.,]\d|-\d)"
-)
+_YEAR = r"(?:1\d|2[01])\d\d"
 _SPAN = re.compile(rf"\b{_YEAR}\s?[-–—/]\s?(?:{_YEAR}|\d\d)\b|\b{_YEAR}s\b")
 _ROUGH = re.compile(r"\b(?:around|about|circa|c\.|ca\.|approximately|roughly|early|late|mid)[\s-]*\Z", re.I)
 _WHEN = re.compile(r"(?:in|on|around|about|circa|early|late|mid|the|spring|summer|autumn)\b|[,(-]|\d", re.I)
@@ -43,30 +34,24 @@ _ONCE = re.compile(
 _SUBJECT = re.compile(r"((?:[A-Z][\w'’-]* )*[A-Z][\w'’-]*),? ?\(?\Z")
 
 
-class Date(NamedTuple):
-    """A date as far as it is told; 0 where it is not."""
-
-    year: int
-    month: int = 0
-    day: int = 0
-    slack: int = 0  # years left open
-
-    def agrees(self, other: Date) -> bool:
-        """Whether both can be the same day: "March 2024" and "12 March 2024" can."""
-        slack = max(self.slack, other.slack)
-        if self.year and other.year and abs(self.year - other.year) > slack:
-            return False
-        if slack:
-            return True
-        parts = zip(self[1:3], other[1:3], strict=True)
-        return all(not (mine and yours) or mine == yours for mine, yours in parts)
-
-
 class Event(NamedTuple):
-    """When something happened, and the name right before the verb, as terms, if there is one."""
+    """When something happened.
+
+    Attributes:
+        date: as far as it is told.
+        slack: years that it leaves open.
+        subject: the name right before the verb, as terms, if there is one.
+    """
 
     date: Date
+    slack: int
     subject: frozenset[str]
+
+    def agrees(self, other: Event) -> bool:
+        """Whether both can be on the same day."""
+        if slack := max(self.slack, other.slack):
+            return not (self.date.year and other.date.year) or abs(self.date.year - other.date.year) <= slack
+        return self.date.agrees(other.date)
 
 
 def events_of(sentence: str) -> Mapping[tuple[str, bool], Event]:
@@ -77,39 +62,34 @@ def events_of(sentence: str) -> Mapping[tuple[str, bool], Event]:
     """
     verbs = list(_ONCE.finditer(sentence))
     found: dict[tuple[str, bool], list[Event]] = {}
-    for match in _DATE.finditer(_SPAN.sub(lambda span: " " * len(span[0]), sentence)):
-        if not (date := _date(match, sentence)):
-            continue
-        before = [verb for verb in verbs if verb.end() <= match.start()]
-        opens = bool(re.fullmatch(r"(?:(?:In|On|By)\s)?(?:the )?(?:\w+ of )?", sentence[: match.start()]))
+    for date, start, _ in find_dates(_without_spans(sentence)):
+        before = [verb for verb in verbs if verb.end() <= start]
+        opens = bool(re.fullmatch(r"(?:(?:In|On|By)\s)?(?:the )?(?:\w+ of )?", sentence[:start]))
         verb = before[-1] if before else verbs[0] if verbs and opens else None
-        if verb is None or (before and match.start() - verb.end() > REACH):
+        if verb is None or (before and start - verb.end() > REACH):
             continue
         done_to = bool(verb["be"]) or bool(_WHEN.match(sentence[verb.end() :].lstrip()))
         happened = (" ".join(terms(verb["verb"])), done_to)
+        slack = SLACK if _ROUGH.search(sentence[:start]) else 0
         name = _SUBJECT.search(sentence, 0, verb.start())
-        found.setdefault(happened, []).append(Event(date, frozenset(terms(name[1]) if name else ())))
+        found.setdefault(happened, []).append(Event(date, slack, frozenset(terms(name[1]) if name else ())))
     return {happened: events[0] for happened, events in found.items() if len(set(events)) == 1}
 
 
 def times_of(sentence: str) -> frozenset[str]:
     """Return the years a sentence names; a span of years is one."""
     spans = {re.sub(r"\s", "", span) for span in _SPAN.findall(sentence)}
-    dates = _DATE.finditer(_SPAN.sub(" ", sentence))
-    return frozenset(spans | {year for found in dates if (year := found["year"] or found["alone"])})
+    years = (found.date.year for found in find_dates(_without_spans(sentence)))
+    return frozenset(spans | {str(year) for year in years if year})
 
 
 def without_dates(sentence: str) -> str:
     """Return a sentence with its dates blanked, everything else in its place."""
-    blanked = _SPAN.sub(lambda span: " " * len(span[0]), sentence)
-    return _DATE.sub(lambda found: " " * len(found[0]), blanked)
+    blanked = _without_spans(sentence)
+    for _, start, end in find_dates(blanked):
+        blanked = blanked[:start] + " " * (end - start) + blanked[end:]
+    return blanked
 
 
-def _date(found: re.Match[str], sentence: str) -> Date | None:
-    """Return a date; a month without day or year is none, being as often a verb or a name: May, March."""
-    day = int(found["day"] or found["day2"] or 0)
-    year = int(found["year"] or found["alone"] or 0)
-    month = _MONTHS.index(found["month"].lower()) + 1 if found["month"] else 0
-    if day > 31 or not (year or (month and day)):
-        return None
-    return Date(year, month, day, SLACK if _ROUGH.search(sentence[: found.start()]) else 0)
+def _without_spans(sentence: str) -> str:
+    return _SPAN.sub(lambda span: " " * len(span[0]), sentence)

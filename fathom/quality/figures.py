@@ -1,7 +1,8 @@
 """The figures of a sentence: what is counted or measured, and between which values the figure lies.
 
 "About 400", "more than 400" and "400" say different things, and 400 may be 412 rounded: so a figure is an interval,
-and two figures differ only where their intervals do not touch.
+and two figures differ only where their intervals do not touch. A claim's number must be in its source as it is, so
+`fathom.evidence.facts` reads numbers without any slack; both know the same units, scales and number words.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from fathom.quality.units import CURRENCIES, DIMENSIONS, UNITS, unit_of
+from fathom.facts import CURRENCIES, DIMENSIONS, NUMBER_WORDS, SCALES, UNITS
 from fathom.text import terms
 from fathom.text.stopwords import STOP_WORDS
 
@@ -23,27 +24,25 @@ CLOSE = 0.02  # figures nearer than this are one figure, measured twice
 ABOUT = 0.1  # what "about" leaves open
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
-_WORDS = {
-    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
-    "twelve": 12, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80,
-}  # fmt: skip
+_WORDS = {word: value for word, value in NUMBER_WORDS.items() if value > 1}  # "no one", "the one" count nothing
+_WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
+_SCALE = "|".join(sorted(SCALES, key=len, reverse=True))
 _ABOUT = r"about|around|approximately|approx\.|roughly|nearly|almost|circa|ca\.|some|(?:an )?estimated|close to|~|≈"
 _FROM = r"more than|over|at least|above|exceed(?:s|ed|ing)?|upwards of|no (?:less|fewer) than|minimum of|≥|>"
 _TO = r"less than|fewer than|under|up to|at most|below|no more than|maximum of|as (?:much|many) as|≤|<"
 _MONEY = r"US\$|[$€£¥]|USD |EUR |GBP "
 _FIGURE = re.compile(
     rf"(?:\b(?P<about>{_ABOUT})|\b(?P<from>{_FROM})|\b(?P<to>{_TO}))?(?:the )?\s?(?<![\w.,/:#+-])(?P<money>{_MONEY})?"
-    rf"(?P<low>{_NUMBER}|\b(?:{'|'.join(_WORDS)})\b)(?![\d,.]*\d|(?:st|nd|rd|th)\b|:\d)(?P<plus>\+| or more\b)?"
+    rf"(?P<low>{_NUMBER}|\b(?:{_WORD})\b)(?![\d,.]*\d|(?:st|nd|rd|th)\b|:\d)(?P<plus>\+| or more\b)?"
     rf"(?:\s?(?:[-–—]|to|and)\s?(?:{_MONEY})?(?P<high>{_NUMBER})(?![\d,.]*\d))?"
-    r"[\s-]?(?P<scale>(?:thousand|million|billion|trillion|mn|bn|tn|k\b|(?(money)m\b|(?!))))?"
+    rf"[\s-]?(?P<scale>(?:{_SCALE}|k|(?(money)m|(?!)))\b)?"
     r"(?P<after>(?:[\s-]{0,2}(?:%|[°A-Za-zµ][\w²³°/]*)){0,3})",
     re.IGNORECASE,
 )
 _HEAD = re.compile(r"\b([a-z]+) of\s*\Z")
+_LETTER_SCALES = {"k": 3, "m": 6}
 _LETTERS = re.compile(r"%|[°A-Za-zµ][\w²³°/]*")
 _RATE = re.compile(r"\s*(?:per|a|an|each|every|/)\s*(second|minute|hour|day|week|month|year|person|capita|head)\b")
-_SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6, "bn": 1e9, "billion": 1e9, "tn": 1e12}
-_SCALES["trillion"] = 1e12
 # Where a number after one of these is a name, not an amount.
 _NUMBERED = """
 section figure fig table chapter page version step level phase grade type class line route number no model article rule
@@ -72,7 +71,7 @@ def figures_of(sentence: str) -> Iterator[Figure]:
     for found in _FIGURE.finditer(sentence):
         letters = list(_LETTERS.finditer(found["after"]))
         kind = _kind(found, [letter[0].lower() for letter in letters], sentence)
-        scale = _SCALES.get((found["scale"] or "").lower(), 1.0)
+        scale = 10.0 ** (SCALES | _LETTER_SCALES).get((found["scale"] or "").lower(), 0)
         glued = sentence[found.end("low") : found.end("low") + 1].isalpha()
         if not kind.kinds or (glued and scale == 1.0 and kind.kinds.isdisjoint(DIMENSIONS)):
             continue
@@ -105,14 +104,13 @@ class _Kind(NamedTuple):
 def _kind(found: re.Match[str], words: Sequence[str], sentence: str) -> _Kind:
     """Return what is measured or counted; no kinds where the number is a name's."""
     if found["money"]:
-        return _Kind(frozenset([CURRENCIES[found["money"].strip().lower()]]))
-    units = ["%" if words[:2] == ["per", "cent"] else unit_of(word) for word in words[:2]]
+        return _Kind(frozenset([UNITS[found["money"].strip().lower()].dimension]))
+    if words[:2] == ["per", "cent"]:
+        return _Kind(frozenset([UNITS["%"].dimension]), 1.0, 2)
+    units = [UNITS.get(word) for word in words[:2]]
     for used, unit in enumerate(units, start=1):
-        if unit in CURRENCIES:  # "96 million US dollars"
-            return _Kind(frozenset([CURRENCIES[unit]]), 1.0, used)
-    if units and units[0]:
-        dimension, factor = UNITS[units[0]]
-        return _Kind(frozenset([dimension]), factor, 2 if words[0] == "per" else 1)
+        if unit and (used == 1 or unit.dimension in CURRENCIES):  # "96 million US dollars"
+            return _Kind(frozenset([unit.dimension]), float(unit.factor), used)
     before = re.findall(r"[\w'’]+", sentence[max(0, found.start() - 60) : found.start()])
     plain = not (found["about"] or found["from"] or found["to"] or found["scale"])
     if plain and before and (before[-1].lower() in _NAMING or (before[-1][0].isupper() and len(before) > 1)):

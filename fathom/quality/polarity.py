@@ -1,11 +1,16 @@
-"""Sentences of which one denies what the other says, in the same words otherwise."""
+"""Sentences of which one denies what the other says, in the same words otherwise.
+
+A negation counts only where it plainly denies the whole sentence. More may cast doubt on a claim, so
+`fathom.evidence.opposites` has a longer list of negations; the words with an opposite are the same.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 
+from fathom.facts import side_of
 from fathom.quality.assertions import Assertion
 from fathom.quality.figures import agree
 from fathom.text import terms
@@ -25,28 +30,6 @@ _PARTIAL = re.compile(
     r"|\bwithout\b",
     re.IGNORECASE,
 )
-_OPPOSITES = """
-    increase,increases,increased,increasing,rise,rises,rose,grow,grows,grew,raise,raises,raised,climbed|decrease,decreases,
-    decreased,decreasing,fall,falls,fell,drop,drops,dropped,decline,declines,declined,reduce,reduces,reduced,shrank,shrinks
-    higher,greater|lower,smaller
-    effective|ineffective
-    safe|unsafe,dangerous
-    legal,lawful|illegal,unlawful
-    possible|impossible
-    stable|unstable
-    likely|unlikely
-    supports,supported,support|opposes,opposed,oppose
-    approved,approves,accepted,accepts|rejected,rejects,refused
-    allowed,permitted,allows,permits|forbidden,prohibited,banned,forbids,prohibits,bans
-    succeeded,succeeds|failed,fails
-    true|false
-    profitable|unprofitable
-    activates,activated,activation,promotes,promoted,induces,induced|inhibits,inhibited,inhibition,suppresses,suppressed,represses
-    positive,positively|negative,negatively
-    mutable|immutable
-    required,mandatory|optional
-    present|absent
-"""
 
 
 def opposed(a: Assertion, b: Assertion) -> tuple[str, frozenset[object]] | None:
@@ -72,14 +55,20 @@ def _sign(text: str) -> int:
     if _PARTIAL.search(text):
         return 0
     sign = -1 if len(_NEGATION.findall(text)) % 2 else 1
-    for word in re.findall(r"\b[a-z]+", text):
-        sign *= _opposites().get(word, ("", 1))[1]
+    for term in terms(_NEGATION.sub(" ", text)):  # "failed to" is counted already
+        if (side := side_of(term)) and side.excludes and not side.first:
+            sign = -sign
     return sign
 
 
 def _plain(sequence: Sequence[str]) -> list[str]:
     """Return a sentence's content words, those with an opposite as what they and it have in common."""
-    return [_stemmed().get(term, term) for term in sequence if term not in _ignored()]
+    return [_common(term) for term in sequence if term not in _ignored()]
+
+
+def _common(term: str) -> str:
+    side = side_of(term)
+    return f"±{side.pair}" if side and side.excludes else term
 
 
 def _same_figures(a: Assertion, b: Assertion) -> bool:
@@ -95,23 +84,6 @@ def _in_order(first: Sequence[str], second: Sequence[str]) -> int:
         for i, other in enumerate(second, start=1):
             above, row[i] = row[i], above + 1 if one == other else max(row[i], row[i - 1])
     return row[-1]
-
-
-@cache
-def _opposites() -> Mapping[str, tuple[str, int]]:
-    """Return of each word that has an opposite what the two have in common, and on which side it stands."""
-    lines = re.sub(r",\s+", ",", _OPPOSITES).split()
-    return {
-        word: (f"±{number}", sign)
-        for number, line in enumerate(lines)
-        for sign, side in zip((1, -1), line.split("|"), strict=True)
-        for word in side.split(",")
-    }
-
-
-@cache
-def _stemmed() -> Mapping[str, str]:
-    return {"".join(terms(word)): common for word, (common, _) in _opposites().items()}
 
 
 @cache

@@ -10,13 +10,13 @@ from fathom.models import Source
 from fathom.models.claims import Claim, SourceFlag, SourceQuality, Standing, Verdict
 from fathom.quality.dates import parse_date
 from fathom.quality.hosts import host_of, site_of
+from fathom.quality.scoring import CREDIBLE
 
 __all__ = ["MOST_WARNINGS", "report_warnings"]
 
 MOST_WARNINGS = 8
 EACH = 2  # sources named for one reason
 NAMED = 6  # claims named by number
-LOW = 0.45  # credibility below which a source is named
 TITLE_CHARS = 70
 FEW = 3  # claims from which resting on one site is worth a warning
 
@@ -37,7 +37,7 @@ def report_warnings(
     used = {source.source_id: source for source in sources if uses[source.source_id]}
     ranked = sorted(used.values(), key=lambda source: -uses[source.source_id])
     found = [
-        *_on_claims(claims),
+        *_on_claims(claims, used),
         *_on_credibility(ranked, scored, uses),
         *_on_age(ranked, scored, uses, today),
         *_flagged(ranked, scored, uses),
@@ -46,13 +46,15 @@ def report_warnings(
     return found[:MOST_WARNINGS]
 
 
-def _on_claims(claims: Sequence[Claim]) -> Iterator[str]:
+def _on_claims(claims: Sequence[Claim], used: Mapping[str, Source]) -> Iterator[str]:
+    # Of the user's own documents nobody expects that others repeat them.
+    checked = claims if any(source.kind != "document" for source in used.values()) else []
     reasons = [
         ([c for c in claims if c.standing is Standing.contradicted], "is", "are", "contradicted by another source"),
         ([c for c in claims if c.verdict is Verdict.unsupported], "is", "are", "not supported by the sources cited"),
         ([c for c in claims if c.verdict is Verdict.weak], "has", "have", "only weak support in the sources cited"),
         (
-            [c for c in claims if c.standing is Standing.single_source and c.verdict is not Verdict.unsupported],
+            [c for c in checked if c.standing is Standing.single_source and c.verdict is not Verdict.unsupported],
             "rests",
             "rest",
             "on a single source and could not be verified independently",
@@ -66,14 +68,14 @@ def _on_claims(claims: Sequence[Claim]) -> Iterator[str]:
 def _on_credibility(
     ranked: Iterable[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int]
 ) -> Iterator[str]:
-    low = [s for s in ranked if s.source_id in scored and scored[s.source_id].credibility < LOW]
+    low = [s for s in ranked if s.source_id in scored and scored[s.source_id].credibility < CREDIBLE]
     for source in low[:EACH]:
         credibility = scored[source.source_id].credibility
         used = _count(uses[source.source_id], "claim")
         yield f"{_named(source)}, used for {used}, has a credibility of {credibility:.2f}."
     if len(low) > EACH:
         more = len(low) - EACH
-        yield f"{_count(more, 'more source')} {'has' if more == 1 else 'have'} a credibility below {LOW}."
+        yield f"{_count(more, 'more source')} {'has' if more == 1 else 'have'} a credibility below {CREDIBLE}."
 
 
 def _on_age(

@@ -1,0 +1,124 @@
+"""Dates as texts write them: 12 March 2019, March 12, 2019-03-12, 12.03.2019, 2019年3月12日, March 2019, 2010-15."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fathom.facts.units import SCALES, UNITS
+
+__all__ = ["MONTHS", "WEEKDAYS", "Date", "DateFound", "find_dates"]
+
+_MONTHS = """
+january jan januar jänner
+february feb februar
+march mar märz
+april apr
+may mai
+june jun juni
+july jul juli
+august aug
+september sep sept
+october oct oktober okt
+november nov
+december dec dezember dez
+"""
+MONTHS = {name: number for number, line in enumerate(_MONTHS.strip().split("\n"), 1) for name in line.split()}
+"""The number of each month's names, in lowercase."""
+
+WEEKDAYS = frozenset(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
+
+_MONTH = rf"\b(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
+_YEAR = r"(?P<year>(?:1\d|2[01])\d\d)\b"
+_FORMS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(?P<year>\d{4})[-/.](?P<number>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
+        r"\b(?P<day>\d{1,2})\.(?P<number>\d{1,2})\.(?P<year>\d{4})\b",
+        r"\b(?P<number>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d{4})\b",
+        r"(?P<year>\d{4})\s?[年년](?:\s?(?P<number>\d{1,2})\s?[月월](?:\s?(?P<day>\d{1,2})\s?[日일])?)?",
+        rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?[\s-]+(?:of\s+)?{_MONTH}(?:,?[\s-]+{_YEAR})?",
+        rf"{_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\s?%)(?:,?\s+{_YEAR})?",
+        rf"{_MONTH},?\s+(?:of\s+)?{_YEAR}",
+    )
+]
+_YEARS = re.compile(r"\b(?P<century>\d\d)(?P<first>\d\d)\s?[-–/]\s?(?P<second>\d\d)\b(?![-–/]\d)")
+_DIGIT = re.compile(r"\d")
+_ALONE = re.compile(
+    r"(?<![A-Za-z\d_.,\u00c0-\u024f$€£¥])(?<![A-Z]-)(?<![A-Za-z\d]/)(?<![$€£¥]\s)"
+    r"(?P<year>1(?:0[1-9]|[1-9]\d)\d|2[01]\d\d)(?![\w%°$€£¥]|[.,’']\d|\s?[%°$€£¥])(?P<after>[\s\u00a0\u202f-]{0,2}[^\W\d_]+)?"
+)
+
+
+class Date(NamedTuple):
+    """A day, month or year; 0 where a part is not told."""
+
+    year: int
+    month: int = 0
+    day: int = 0
+
+    def within(self, other: Date) -> bool:
+        """Whether another date says at least as much, and the same."""
+        return all(not own or own == its for own, its in zip(self, other, strict=True))
+
+    def agrees(self, other: Date) -> bool:
+        """Whether both can be the same day: "March 2024" and "12 March 2024" can."""
+        return all(not (own and its) or own == its for own, its in zip(self, other, strict=True))
+
+
+class DateFound(NamedTuple):
+    """A date and where it stands."""
+
+    date: Date
+    start: int
+    end: int
+
+
+def find_dates(text: str) -> list[DateFound]:
+    """Return the dates of a text in reading order; of a span of years such as 2010-15 both ends.
+
+    Of 3/12/2019 the month comes first unless it cannot, of 3.12.2019 the day. A number from 1010 to 2199 is a year
+    unless it has a unit or sign. A month in lowercase needs a day and a year: "march" and "may" are also verbs.
+    """
+    found: list[DateFound] = []
+    if not _DIGIT.search(text):
+        return found
+    for form in _FORMS:
+        for match in form.finditer(text):
+            if date := _date(match.groupdict()):
+                found.append(DateFound(date, match.start(), match.end()))
+                text = _blanked(text, match.start(), match.end())
+    for match in _YEARS.finditer(text):
+        if date := _second(match):
+            found.append(DateFound(date, match.start(), match.end()))
+            text = _blanked(text, match.start() if date.month else match.start() + 4, match.end())
+    for match in _ALONE.finditer(text):
+        after = (match["after"] or "").strip(" \u00a0\u202f-").lower()
+        if after not in SCALES and after not in UNITS:
+            found.append(DateFound(Date(int(match["year"])), match.start("year"), match.end("year")))
+    return sorted(found, key=lambda one: (one.start, one.date))
+
+
+def _date(parts: Mapping[str, str | None]) -> Date | None:
+    name, day, year = parts.get("month"), int(parts.get("day") or 0), int(parts.get("year") or 0)
+    if name and name.islower() and not (day and year):
+        return None
+    number = parts.get("number")
+    month = MONTHS[name.lower()] if name else int(number or 0)
+    if month > 12 >= day:
+        month, day = day, month
+    possible = day <= 31 and (1 <= month <= 12 or not (name or number))
+    return Date(year, month, day) if possible else None
+
+
+def _second(span: re.Match[str]) -> Date | None:
+    """Return the second year of a span, 2010-15, or the month where it can be no year: 2015-03."""
+    first, second = int(span["first"]), int(span["second"])
+    if second > first:
+        return Date(int(span["century"] + span["second"]))
+    return Date(int(span["century"] + span["first"]), second) if 1 <= second <= 12 else None
+
+
+def _blanked(text: str, start: int, end: int) -> str:
+    return text[:start] + " " * (end - start) + text[end:]

@@ -1,0 +1,101 @@
+"""Words and their opposites, by stem: what turns a sentence into its contrary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from fathom.text.terms import terms
+
+__all__ = ["Side", "side_of"]
+
+# `!`: of one thing not both can be said, whoever says it. The others may tell two things apart: imports, exports.
+_COMPARISONS = """
+! rise rose risen increase grow grew grown growth gain climb surge higher raise elevate more greater larger exceed \
+double expand / fall fell fallen decrease decline drop shrink shrank lower reduce lose loss sink less fewer \
+smaller reduction diminish halve
+most largest biggest highest / least smallest lowest
+older oldest / newer newest younger youngest
+faster quicker fastest / slower slowest
+stronger strengthen / weaker weaken
+better best improve / worse worst worsen
+longer longest / shorter shortest
+cheaper cheapest / dearer costlier
+stieg steigt gestiegen zunahme mehr höher wuchs / sank sinkt gesunken abnahme weniger niedriger fiel
+"""
+_OPPOSITES = """
+above / below
+before earlier prior preceding / after later subsequent following
+first / last
+maximum / minimum
+win won / lose lost
+! allow permit legal lawful legalise legalize / forbid forbade forbidden ban prohibit illegal unlawful
+! accept approve adopt / reject refuse
+! support favour favor / oppose
+import / export
+buy bought purchase acquire / sell sold
+! succeed success successful / fail failure unsuccessful
+! cause promote induce enhance activate activation stimulate enable / prevent inhibit inhibition suppress repress \
+block impair abolish disable
+! positive positively / negative negatively
+north northern / south southern
+east eastern / west western
+! true correct / false wrong incorrect
+! safe harmless / unsafe dangerous harmful
+! possible / impossible
+! effective / ineffective
+! stable / unstable
+! likely / unlikely
+! profitable / unprofitable
+! mutable / immutable
+synchronous / asynchronous
+! present / absent
+always / never
+accelerate / slow delay
+open / close
+start begin began / stop end cease
+enter join / leave left quit
+male men man / female women woman
+benefit beneficial / harm harmful
+dependent / independent
+! optional / mandatory required
+größte höchste / kleinste niedrigste
+"""
+
+
+class Side(NamedTuple):
+    """On which side of a pair of opposites a word stands.
+
+    Attributes:
+        pair: its number.
+        first: the side.
+        compares: the word compares: who says it needs a word of the same side to rest on.
+        excludes: not both sides can be true of one thing.
+    """
+
+    pair: int
+    first: bool
+    compares: bool
+    excludes: bool
+
+    @property
+    def opposite(self) -> Side:
+        """The other side."""
+        return self._replace(first=not self.first)
+
+
+def side_of(term: str) -> Side | None:
+    """Return the side of a stemmed word, if it has an opposite."""
+    return _sides().get(term)
+
+
+@cache
+def _sides() -> Mapping[str, Side]:
+    sides: dict[str, Side] = {}
+    opposites, comparisons = _OPPOSITES.strip().split("\n"), _COMPARISONS.strip().split("\n")
+    for pair, line in enumerate([*opposites, *comparisons]):
+        for first, words in zip((True, False), line.lstrip("! ").split("/"), strict=True):
+            side = Side(pair, first, pair >= len(opposites), line.startswith("!"))
+            sides |= {term: side for word in words.split() for term in terms(word)}
+    return sides
