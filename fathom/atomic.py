@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -78,6 +79,11 @@ class AtomicFiles:
             self._write_local(path, data, replace=True)
         else:
             self._put(path, data)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if there is one."""
+        with suppress(FileNotFoundError):
+            self._call(self._fs.rm_file, path)
 
     def append(self, path: str, data: bytes) -> None:
         """Add bytes at the end of a file, or begin it; nobody else may write to it at the same time.

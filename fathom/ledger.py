@@ -20,10 +20,11 @@ from fathom.budget import Budget
 from fathom.errors import BudgetExceeded, StoreError
 from fathom.store import ArtifactStore
 
-__all__ = ["WARN_FROM", "Allowance", "Attempt", "Cost", "Ledger"]
+__all__ = ["LEAST_SECONDS", "WARN_FROM", "Allowance", "Attempt", "Cost", "Ledger"]
 
 NARROW_FROM = 0.9  # of what research may spend
 WARN_FROM = 0.8
+LEAST_SECONDS = 0.5  # with less time than this a request would be broken off, and paid for nothing
 
 
 class Allowance(StrEnum):
@@ -193,7 +194,7 @@ class Ledger:
                 self._held = self._held.plus(wanted)
                 self._version += 1
                 return wanted
-            if not self._held.calls or self.seconds_left(research=research) <= 0:
+            if not self._held.calls or self.seconds_left(research=research) < LEAST_SECONDS:
                 raise BudgetExceeded(
                     f"A request does not fit into what is left of the {'research' if research else 'run'}'s budget: "
                     + ", ".join(self._remainder(left, research)),
@@ -209,7 +210,7 @@ class Ledger:
         """Return what is left of the caps; nothing at all once the time is up."""
         budget, share, total = self.budget, self._share(research), self.total
         usd = Decimal("Infinity") if budget.max_usd is None else Decimal(str(budget.max_usd)) * Decimal(str(share))
-        if self.seconds_left(research=research) <= 0:
+        if self.seconds_left(research=research) < LEAST_SECONDS:
             return Cost()
         return Cost(usd, int(budget.max_tokens * share), int(budget.max_calls * share)).minus(total)
 
@@ -227,8 +228,9 @@ class Ledger:
         async with self._saving:
             if self._saved >= version:
                 return
-            self._saved = self._version
+            saving = self._version
             mine = self._spent.plus(self._held)
             account: dict[str, Any] = {"usd": str(mine.usd), "tokens": mine.tokens, "calls": mine.calls}
             account["seconds"] = round(self._clock() - self._began, 3)
             await self._store.write(self._path, json.dumps(account).encode())
+            self._saved = saving

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from fathom.errors import FathomError
 
-__all__ = ["HIDDEN", "Scrubber", "guard_logs", "without_credentials"]
+__all__ = ["HIDDEN", "Scrubber", "each_text", "guard_logs", "without_credentials"]
 
 HIDDEN = "***"
 BEGINNING = 12  # characters from which on a piece of a secret is one
@@ -71,7 +71,7 @@ class Scrubber:
         if not self._longest_first:
             return model
         data = model.model_dump()
-        clean = _each_text(data, self.text)
+        clean = each_text(data, self.text)
         return model if clean == data else type(model).model_validate(clean)
 
     @contextmanager
@@ -97,12 +97,13 @@ def _spellings(value: str) -> set[str]:
     return {value, html.escape(value), encoded, *in_json, *in_urls}
 
 
-def _each_text(data: Any, change: Callable[[str], str]) -> Any:
+def each_text(data: Any, change: Callable[[str], str]) -> Any:
+    """Return JSON-like data with every text in it changed; names of fields stay."""
     if isinstance(data, str):
         return change(data)
     if isinstance(data, dict):
-        return {name: _each_text(value, change) for name, value in data.items()}
-    return [_each_text(item, change) for item in data] if isinstance(data, list | tuple) else data
+        return {name: each_text(value, change) for name, value in data.items()}
+    return [each_text(item, change) for item in data] if isinstance(data, list | tuple) else data
 
 
 class _GuardedRecords:

@@ -82,6 +82,10 @@ class ArtifactStore:
         """Write a file that must not exist yet. Returns False, and writes nothing, when it does."""
         return await self._run("write", path, lambda path: self._files.create(path, data))
 
+    async def remove(self, path: str) -> None:
+        """Remove a file, if there is one."""
+        await self._run("write", path, self._files.remove)
+
     async def exists(self, path: str) -> bool:
         """Return whether there is a file or folder of that path."""
         return await self._run("read", path, self._files.exists)
@@ -223,6 +227,10 @@ class RunFolder:
             FileNotFoundError: there is no such file.
         """
         return await self.store.read(self._path(name))
+
+    async def remove(self, name: str) -> None:
+        """Remove a file, if there is one."""
+        await self.store.remove(self._path(name))
 
     async def list(self) -> list[str]:
         """Return the sorted file names of the run's raw tool outputs."""

@@ -65,7 +65,7 @@ async def deep_research(
     store = ArtifactStore(settings.artifacts or environment.artifacts)
     await store.check_writable()
     with durable_run(store):
-        async with Supervision(store, scrubber):
+        async with Supervision(store, scrubber) as supervision:
             query = check_query(scrubber.message(query))
             asked = settings.model_copy(update={"artifacts": None})  # a store that has moved is the same store
             start = await begin(query, asked, _artifacts=store.address(), _environment=environment)
@@ -73,7 +73,7 @@ async def deep_research(
             ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger")
             audit = AuditLog(store, f"{RESULTS}/{start.run_key}/audit-pending.jsonl", log_event)
             engine = Engine(start, store, environment, ledger, audit)
-            async with Display() as display, session(engine):
+            async with Display() as display, session(engine, supervision.taken_over):
                 display.label(start.settings)
                 run, report, result = await investigate(engine, display)
                 status, metrics = result.status.value, result.metrics.model_dump(mode="json")
@@ -102,7 +102,7 @@ async def _research(engine: Engine, display: Display) -> RunState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
     planned = await make_plan(engine.start.query, _engine=engine)
     run = RunState(planned.plan, planned.usage)
-    await engine.enter(await claim(run.plan.plan_title, _engine=engine))
+    await engine.enter(await claim(run.plan.plan_title, engine.start.run_id, _engine=engine))
     publish(Event("plan", f"{run.plan.plan_title}: {len(run.plan.steps)} steps", total=len(run.plan.steps)))
     display.folder(engine.run_folder.url)
     await _keep(engine, run)

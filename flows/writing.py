@@ -83,7 +83,8 @@ async def save_provenance(engine: Engine, run: RunState, report: Report) -> None
         manifest=RunManifest.model_validate_json(files["run.json"]),
         plan=run.plan,
         rounds=run.rounds,
-        calls=run.calls,
+        # In the order of the plan, as the claims were checked: steps side by side finish in any order.
+        calls={str(s.step_id): run.calls[str(s.step_id)] for s in run.plan.steps if str(s.step_id) in run.calls},
         report=report,
         files=files,
     )
@@ -128,7 +129,7 @@ async def _answer(
 ) -> tuple[Report, list[str]]:
     """Write a report of one short answer; how it was researched is in the plan and the notes."""
     authority = {quality.source_id: quality.overall for quality in weighed.qualities}
-    written = await write_answer(run.notes, authority, _engine=engine)
+    written = await write_answer(run.notes, authority, texts, _engine=engine)
     run.spend(ANSWER.name, written.usage)
     report = assemble(
         query=engine.start.query,
@@ -141,7 +142,7 @@ async def _answer(
         contradictions=weighed.contradictions,
         qualities=weighed.qualities,
     )
-    return report, []
+    return report, written.unsupported
 
 
 def _checked(engine: Engine, run: RunState, report: Report, claims: list[Claim], left_out: list[str]) -> Report:

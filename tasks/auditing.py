@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from fathom.audit import AuditEvent, AuditType
@@ -29,8 +29,11 @@ def log_event(event: AuditEvent) -> None:
 
 
 @asynccontextmanager
-async def session(engine: Engine) -> AsyncIterator[None]:
-    """Record the beginning and the end of an attempt at the run; what is recorded inside is part of it."""
+async def session(engine: Engine, taken_over: Callable[[], bool]) -> AsyncIterator[None]:
+    """Record the beginning and the end of an attempt at the run; what is recorded inside is part of it.
+
+    Once another process has taken the run over, the log is that one's to write.
+    """
     start, audit = engine.start, engine.audit
     kind = AuditType.session_resumed if await audit.exists() else AuditType.session_created
     event = await audit.record(
@@ -47,7 +50,8 @@ async def session(engine: Engine) -> AsyncIterator[None]:
         try:
             yield
         except asyncio.CancelledError:
-            await audit.record(AuditType.session_completed, "system", "stopped", status="stopped")
+            if not taken_over():
+                await audit.record(AuditType.session_completed, "system", "stopped", status="stopped")
             raise
         except FathomError as error:
             await audit.record(AuditType.error_occurred, "system", error.message, code=error.code)

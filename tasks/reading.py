@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import UTC, datetime
 from typing import Literal
@@ -77,10 +78,11 @@ async def _record(result: ToolResult, seconds: float, engine: Engine) -> None:
         **details,
     )
     with engine.audit.under(called):
-        for source in {source.source_id: source for source in result.sources}.values():
-            await engine.audit.record(
-                AuditType.source_added, Role.researcher, source.title, source_id=source.source_id, url=source.url
-            )
+        added = [
+            engine.audit.record(AuditType.source_added, Role.researcher, s.title, source_id=s.source_id, url=s.url)
+            for s in {source.source_id: source for source in result.sources}.values()
+        ]
+        await asyncio.gather(*added)  # written together
 
 
 @durable_task(name="compress", run_name="compress {result.call.tool}: {result.call.input}")

@@ -100,9 +100,10 @@ async def write_section(
     if failing := await _unsupported(markdown, _texts):
         again = request.model_copy(update={"draft": markdown, "unsupported": [_told(claim) for claim in failing]})
         answer, more = await ask(SECTION, again, _engine)
-        usage += more
-        markdown = with_known_ids(answer.text.strip(), known)
-        failing = [] if more.fallbacks else await _unsupported(markdown, _texts)
+        usage += more.model_copy(update={"fallbacks": []})
+        if not more.fallbacks:  # else the draft without these sentences is better than what no model wrote
+            markdown = with_known_ids(answer.text.strip(), known)
+            failing = await _unsupported(markdown, _texts)
     if failing:
         run_logger().warning("%d sentences of %r are not in their sources", len(failing), section.heading)
         edit = marked if _engine.settings.report.unsupported is Unsupported.mark else without
@@ -146,8 +147,13 @@ def _told(claim: Claim) -> UnsupportedSentence:
 
 
 @durable_task(name="answer", run_name="answer the question")
-async def write_answer(notes: list[Note], authority: dict[str, float], _engine: Engine) -> Written:
-    """Answer the question in at most 140 characters: a report of one section."""
+async def write_answer(
+    notes: list[Note], authority: dict[str, float], _texts: Sequence[StoredText], _engine: Engine
+) -> Written:
+    """Answer the question in at most 140 characters: a report of one section.
+
+    An answer that its sources do not carry is given without the model instead, as a quotation.
+    """
     publish(Event("section", "the answer"))
     request = AnswerRequest(
         query=_engine.start.query,
@@ -155,4 +161,14 @@ async def write_answer(notes: list[Note], authority: dict[str, float], _engine: 
         notes=within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority),
     )
     answer, usage = await ask(ANSWER, request, _engine)
-    return Written(section=ReportSection(heading="Answer", markdown=answer.text), usage=usage)
+    failing = [] if _engine.settings.extractive or usage.fallbacks else await _unsupported(answer.text, _texts)
+    if failing:
+        why = "; ".join(complaint for claim in failing for complaint in claim.complaints) or "its words are not there"
+        failure = Failure(code=AnswerInvalid.code, message=f"The sources do not carry the answer: {why}.")
+        answer, more = await ask_nobody(ANSWER, request, failure, _engine)
+        usage += more
+    return Written(
+        section=ReportSection(heading="Answer", markdown=answer.text),
+        unsupported=[claim.sentence for claim in failing],
+        usage=usage,
+    )

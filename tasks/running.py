@@ -38,8 +38,11 @@ async def begin(query: str, settings: ResearchSettings, _artifacts: str, _enviro
 
 
 @durable_task(name="claim folder", run_name="claim folder", recorded=True)
-async def claim(plan_title: str, _engine: Engine) -> str:
-    """Claim the folder of a plan title, writing the run's manifest, and return the folder's name."""
+async def claim(plan_title: str, run_id: str, _engine: Engine) -> str:
+    """Claim the folder of a plan title, writing the run's manifest, and return the folder's name.
+
+    A run that goes on under the key of an earlier one takes over its folder, without what that one made of it.
+    """
     start = _engine.start
     manifest = RunManifest(
         run_id=start.run_id,
@@ -52,7 +55,9 @@ async def claim(plan_title: str, _engine: Engine) -> str:
         prompts=prompt_hashes(),
         versions={name: version(name) for name in ("fathom-research", "prefect", "litellm", "pydantic")},
     )
-    folder = await RunFolder.claim(
-        _engine.store, plan_title, start.run_id, start.run_key, manifest.model_dump(mode="json")
-    )
+    folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))
+    if (await folder.load_json("run.json")).get("run_id") != run_id:
+        for name in ("report.md", "report.html", "report.json", "provenance.json", "result.json"):
+            await folder.remove(name)
+        await folder.save_json("run.json", manifest)
     return folder.folder

@@ -7,7 +7,6 @@ is gone, or the process is told to end. In-flight requests are dropped; everythi
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -20,14 +19,14 @@ import httpx
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
-from prefect.exceptions import Abort, PrefectHTTPStatusError, TerminationSignal
+from prefect.exceptions import Abort, ObjectNotFound, PrefectHTTPStatusError, TerminationSignal
 from prefect.logging import get_logger
 from prefect.states import Cancelled, Crashed
 from pydantic_core import to_jsonable_python
 
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunTerminated, ServerLost, StoreError
 from fathom.lease import LEASE_SECONDS, LeaseFile, read_lease
-from fathom.secrets import Scrubber
+from fathom.secrets import Scrubber, each_text
 from fathom.store import ArtifactStore
 from tasks.durable import current_run_key, run_logger
 
@@ -60,7 +59,7 @@ class Supervision:
         assert context and context.flow_run, "runs inside a flow"
         self._store = store
         self._flow_run = context.flow_run
-        self._parameters = json.loads(scrubber.message(json.dumps(to_jsonable_python(context.parameters or {}))))
+        self._parameters = each_text(to_jsonable_python(context.parameters or {}), scrubber.message)
         body = asyncio.current_task()
         assert body is not None
         self._body = body
@@ -100,6 +99,10 @@ class Supervision:
             await _settled(self._lease.release())
         if self._reason is not None:
             await self._end(self._reason)
+
+    def taken_over(self) -> bool:
+        """Whether another process works on the run now."""
+        return isinstance(self._reason, RunBusy)
 
     def _stop(self, reason: FathomError) -> None:
         """Cancel the body of the flow, once."""
@@ -157,7 +160,7 @@ class Supervision:
             except httpx.ConnectError:  # nobody listens; that answers are slow is another matter
                 if monotonic() - answered > SERVER_SECONDS:
                     self._stop(ServerLost("The Prefect server is gone.", next_step="start it again"))
-            except (httpx.TransportError, PrefectHTTPStatusError, TimeoutError):
+            except (httpx.TransportError, PrefectHTTPStatusError, ObjectNotFound, TimeoutError):
                 pass
             await asyncio.sleep(POLL_SECONDS)
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
+import httpx
 from prefect.artifacts import (
     acreate_link_artifact,
     acreate_markdown_artifact,
@@ -16,11 +17,12 @@ from prefect.artifacts import (
     aupdate_progress_artifact,
 )
 from prefect.client.orchestration import get_client
+from prefect.exceptions import PrefectHTTPStatusError
 
 from fathom.model_settings import Role
 from fathom.models import Plan, Report
 from fathom.settings import ResolvedSettings
-from tasks.durable import current_run_id
+from tasks.durable import current_run_id, run_logger
 
 __all__ = ["Display"]
 
@@ -28,7 +30,7 @@ __all__ = ["Display"]
 class Display:
     """The run's page. It is drawn while the research goes on, in the order asked for, and is complete at the exit.
 
-    An async context manager; a drawing that the server refused is raised at the exit of a run that went well.
+    An async context manager; a drawing that the server refuses is left out, and the run's log says so.
 
     Args:
         shown: False for a replay, which nobody looks at.
@@ -103,7 +105,11 @@ class Display:
         if earlier:
             earlier.result()
         while self._waiting:
-            await self._waiting.pop(0)()
+            drawing = self._waiting.pop(0)
+            try:
+                await drawing()
+            except (PrefectHTTPStatusError, httpx.HTTPError) as error:  # a run is worth more than its page
+                run_logger().warning("the server refused a drawing of this run's page: %s", error)
 
     async def _progress(self, percent: float) -> None:
         if self._bar is None:

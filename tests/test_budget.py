@@ -15,8 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.budget import Budget, Price
-from fathom.errors import BudgetExceeded, InvalidInput
+from fathom.environment import Environment
+from fathom.errors import BudgetExceeded, InvalidInput, StoreError
 from fathom.ledger import Allowance, Cost, Ledger
+from fathom.llm.catalogue import load_litellm
+from fathom.llm.pricing import Pricing
+from fathom.llm.services import FAILURES
 from fathom.models import Ending, RunResult
 from fathom.store import ArtifactStore
 from tests.conftest import FathomCLI, PrefectServer
@@ -200,3 +204,47 @@ def test_a_price_that_is_none_is_refused(price: str) -> None:
 
     with pytest.raises(InvalidInput, match="--price"):
         parse_prices([price])
+
+
+@pytest.mark.parametrize(
+    ("model", "sent", "dollars"),
+    [
+        ("openai/gpt-4o", 1_000_000, 2.5 + 10),
+        ("hosted_vllm/gpt-4o", 1_000_000, 2.5 + 10),  # a name that litellm has a price for, and cannot reckon with
+        ("gemini/gemini-2.5-pro", 200_000, 0.25 + 10),
+        ("gemini/gemini-2.5-pro", 1_000_000, 2.5 + 15),  # dearer from 200,000 tokens on
+        ("ollama/anything", 1_000_000, 0),
+        ("openai/stub", 1_000_000, 18),
+    ],
+)
+def test_a_call_costs_what_its_length_costs(model: str, sent: int, dollars: float) -> None:
+    pricing = Pricing(load_litellm(Environment.read({})), {"openai/stub": PRICE})
+    cost = pricing.cost(model, sent, 1_000_000)
+    assert cost == pytest.approx(Decimal(str(dollars)))
+    highest = pricing.highest(model)
+    assert highest
+    assert highest.of(sent, 1_000_000) >= cost
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_a_service_that_rests_costs_nothing(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.faults = {"stub": ["500*"]}
+    result = await priced(tmp_path, Budget(), depth=1)
+    assert result.metrics.account
+    assert result.metrics.account.calls == len(providers.calls("llm")) == FAILURES
+
+
+async def test_what_could_not_be_written_down_is_not_sent(store: ArtifactStore, tmp_path: Path) -> None:
+    ledger = Ledger(Budget(), store, "ledger")
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "ledger").write_text("in the way")
+    sent = 0
+
+    async def attempt() -> None:
+        nonlocal sent
+        async with ledger.attempt(lambda left: Cost(tokens=1, calls=1), research=True):
+            sent += 1
+
+    outcomes = await asyncio.gather(*(attempt() for _ in range(4)), return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {StoreError}
+    assert sent == 0

@@ -80,6 +80,15 @@ async def test_sentences_can_be_marked_instead(providers: Stubs, tmp_path: Path)
     assert "left out or marked" in " ".join(report.limitations)
 
 
+async def test_an_answer_that_its_source_does_not_have_is_not_given(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.faults = {"section": ["false*"]}
+    result = await research(tmp_path, mode="answer")
+    assert result.status is Ending.degraded
+    assert result.answer
+    assert "zeppelins" not in result.answer
+    assert not [claim for claim in report_of(result).claims if claim.verdict is Verdict.unsupported]
+
+
 async def test_a_judge_s_opinion_stands_beside_the_words(providers: Stubs, tmp_path: Path) -> None:
     result = await research(tmp_path, report=ReportSettings(judge=True))
     judges = providers.calls("judge")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fathom.evidence.checking import check_texts
 from fathom.evidence.claims import claims_of
+from fathom.evidence.editing import MARK, marked, without
 from fathom.evidence.facts import facts_of
 from fathom.evidence.grounding import PARAPHRASE, ground
 from fathom.evidence.locating import locate, read_quote, stored_texts
@@ -346,3 +347,48 @@ def test_a_check_comes_out_alike_in_every_process() -> None:
         for seed in "123"
     }
     assert printed == {f"{drawn_checks()}\n"}
+
+
+SECTION_OF_THREE = """### One
+
+It opened in 1932 [S0a0a0a]. It sank in 1899 [S0a0a0a].
+
+### Two
+
+It sank in 1900 [S0a0a0a].
+
+### Three
+
+#### Of three
+
+| Year | Ships |
+|---|--:|
+| 2020 | 5 [S0a0a0a] |
+| 2021 | 6 [S0a0a0a] |
+| 2022 | 7 [S0a0a0a] |
+
+- It sank in 1901 [S0a0a0a].
+- It floats [S0a0a0a].
+
+```
+# a comment
+```"""
+
+
+def test_sentences_are_taken_out_and_leave_no_holes() -> None:
+    gone = {"It sank in 1899.", "It sank in 1900.", "It sank in 1901.", "2021 | 6"}
+    left = without(SECTION_OF_THREE, gone)
+    lines = (
+        "It sank in 1899 [S0a0a0a].",
+        "### Two",
+        "It sank in 1900 [S0a0a0a].",
+        "| 2021 | 6 [S0a0a0a] |",
+        "- It sank in 1901 [S0a0a0a].",
+    )
+    kept = [line for line in SECTION_OF_THREE.replace(f" {lines[0]}", "").splitlines() if line and line not in lines]
+    assert [line for line in left.splitlines() if line] == kept
+    assert "| 2020 | 5 [S0a0a0a] |\n| 2022 |" in left, "an empty line would end the table"
+    assert without(SECTION_OF_THREE, set()) == SECTION_OF_THREE
+    every = {statement.sentence for statement in claims_of([ReportSection(heading="", markdown=SECTION_OF_THREE)])}
+    assert "|" not in without(SECTION_OF_THREE, every)
+    assert marked(SECTION_OF_THREE, gone).count(MARK) == len(gone)

@@ -37,7 +37,7 @@ class BudgetExceeded(ModelError):
     reaction = (
         "the role answers without the model, research ends, and the report is written with what is there: degraded"
     )
-    remedy = "raise `--max-usd`, `--max-tokens`, `--max-calls` or `--max-seconds`; `--estimate` says what a run takes"
+    remedy = "raise `--max-usd`, `--max-tokens`, `--max-calls` or `--max-seconds`, and leave out `--run-key`"
 
 
 class ModelUnavailable(ModelError):

@@ -22,13 +22,34 @@ def without(markdown: str, claims: Collection[str]) -> str:
         claims: sentences as `claims_of` returns them.
     """
     for sentence in reversed(split_sentences(markdown)):
-        if _claim(sentence) in claims:
-            markdown = (
-                markdown[: sentence.start].rstrip(" ") + _gap(markdown, sentence) + markdown[sentence.end :].lstrip(" ")
-            )
+        if sentence.kind == "table" and _claim(sentence) in claims:  # the whole line: an empty one would end the table
+            start = markdown.rfind("\n", 0, sentence.start) + 1
+            end = markdown.find("\n", sentence.end) + 1 or len(markdown)
+            markdown = markdown[:start] + markdown[end:]
+        elif _claim(sentence) in claims:
+            before, after = markdown[: sentence.start].rstrip(" "), markdown[sentence.end :].lstrip(" ")
+            between = " " if before and after and not before.endswith("\n") and not after.startswith("\n") else ""
+            markdown = before + between + after
     markdown = re.sub(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]*$\n?", "", markdown, flags=re.MULTILINE)
-    markdown = re.sub(r"^#{1,6} [^\n]*\n+(?=#|\Z)", "", markdown, flags=re.MULTILINE)
-    return re.sub(r"\n{3,}", "\n\n", markdown).strip()
+    markdown = re.sub(r"^\|[^\n]*\|[ \t]*\n\|[-: |]+\|[ \t]*(?:\n(?!\|)|\Z)", "", markdown, flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", _without_bare_headings(markdown)).strip()
+
+
+def _without_bare_headings(markdown: str) -> str:
+    """Take out the headings below which there is nothing, not even a heading of a lower level."""
+    sentences = split_sentences(markdown)
+    for number in range(len(sentences) - 1, -1, -1):
+        sentence, following = sentences[number], sentences[number + 1 :]
+        level = _level(sentence)
+        if level and (not following or 0 < _level(following[0]) <= level):
+            markdown = markdown[: sentence.start] + markdown[sentence.end :].lstrip("\n")
+            del sentences[number]
+    return markdown
+
+
+def _level(sentence: Sentence) -> int:
+    """Return the level of a heading with number signs; 0 for anything else."""
+    return len(sentence.text) - len(sentence.text.lstrip("#")) if sentence.kind == "heading" else 0
 
 
 def marked(markdown: str, claims: Collection[str]) -> str:
@@ -44,9 +65,3 @@ def _claim(sentence: Sentence) -> str:
     if sentence.kind == "table":
         return row_of(sentence.text)
     return without_citations(sentence.clean).strip()
-
-
-def _gap(markdown: str, sentence: Sentence) -> str:
-    """Return what stands between the neighbours of a sentence that is taken out."""
-    before, after = markdown[: sentence.start].rstrip(" "), markdown[sentence.end :].lstrip(" ")
-    return " " if before and after and not before.endswith("\n") and not after.startswith("\n") else ""

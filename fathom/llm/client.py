@@ -15,7 +15,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from fathom.budget import Price
 from fathom.environment import Environment
 from fathom.errors import (
     BudgetExceeded,
+    CircuitOpen,
     ContextOverflow,
     ModelError,
     ModelTimeout,
@@ -31,7 +33,7 @@ from fathom.errors import (
     ProviderFailed,
     Refused,
 )
-from fathom.ledger import Cost, Ledger
+from fathom.ledger import LEAST_SECONDS, Attempt, Cost, Ledger
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.catalogue import load_litellm
 from fathom.llm.failures import classify
@@ -150,11 +152,15 @@ class LiteLLMBackend:
         async with (
             slots(self._calls.at_once),
             self._ledger.attempt(worst, research=research) as attempt,
+            _unsent(attempt),
             circuit_of(service).attempt(),
         ):
             await pace_of(service).turn(self._calls.per_minute)
             options["max_tokens"] = attempt.cost.tokens - most_sent
             seconds = min(self._calls.seconds, self._ledger.seconds_left(research=research))
+            if seconds < LEAST_SECONDS:  # it waited for its turn too long
+                attempt.took(Cost())
+                raise BudgetExceeded("The time of the budget is up.", next_step="raise --max-seconds")
             began = time.monotonic()
             try:
                 response = await self._send(litellm, call, options, seconds)
@@ -163,7 +169,7 @@ class LiteLLMBackend:
                     attempt.took(Cost(calls=1))
                 raise
             usage = _usage(response, call.model.model, pricing, time.monotonic() - began)
-            if usage.prompt_tokens:  # without figures the reservation stays
+            if usage.prompt_tokens and (usage.completion_tokens or not _text(response)):  # else the reservation stays
                 tokens = usage.prompt_tokens + usage.completion_tokens
                 attempt.took(Cost(Decimal(str(usage.cost_usd or 0)), tokens, 1))
             return _completion(response, call, usage)
@@ -229,6 +235,21 @@ def _structured(call: ModelCall, prompt: list[Message]) -> dict[str, Any]:
     if call.model.structured_output is StructuredOutput.json_object:
         options["response_format"] = {"type": "json_object"}
     return options
+
+
+@asynccontextmanager
+async def _unsent(attempt: Attempt) -> AsyncIterator[None]:
+    """Give the reservation back when the service rests, so that no request is made."""
+    try:
+        yield
+    except CircuitOpen:
+        attempt.took(Cost())
+        raise
+
+
+def _text(response: Any) -> str:
+    """Return what was answered; empty for a refusal."""
+    return "".join(choice.message.content or "" for choice in response.choices or [])
 
 
 def _usage(response: Any, model: str, pricing: Pricing, seconds: float) -> Usage:

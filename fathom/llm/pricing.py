@@ -5,6 +5,7 @@ Amounts are US dollars as decimals.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from types import ModuleType
@@ -63,13 +64,22 @@ class Pricing:
         entry = self._entry(model)
         if entry is None or entry.get("input_cost_per_token") is None:
             return None if self.highest(model) is None else Decimal(0)
-        # litellm knows from how many tokens on a model is dearer.
-        parts = self._litellm.cost_per_token(model=model, prompt_tokens=sent, completion_tokens=received)
-        return sum((Decimal(str(part)) for part in parts), Decimal(0))
+        rates = Rates(_rate(entry, "input_cost_per_token", sent), _rate(entry, "output_cost_per_token", sent))
+        return rates.of(sent, received)
 
     def _entry(self, model: str) -> Mapping[str, object] | None:
         table: Mapping[str, Mapping[str, object]] = self._litellm.model_cost
         return table.get(model) or table.get(model.partition("/")[2])
+
+
+def _rate(entry: Mapping[str, object], name: str, sent: int) -> Decimal:
+    """Return what a token costs in a call of so many sent ones: some models are dearer from a length on."""
+    tiers = {0: entry.get(name)}
+    for key, rate in entry.items():
+        if found := re.fullmatch(rf"{name}_above_(\d+)k_tokens", key):
+            tiers[int(found[1]) * 1_000] = rate
+    rate = tiers[max(above for above in tiers if above == 0 or sent > above)]
+    return Decimal(str(rate)) if isinstance(rate, int | float) else Decimal(0)
 
 
 def _rates(price: Price) -> Rates:

@@ -37,8 +37,10 @@ def shrunk(request: Request) -> Request | None:
         case SectionRequest():
             notes = _half(request.notes, f"{request.section.heading} {request.section.focus}")
             written = request.written[(len(request.written) + 1) // 2 :]
-            changed = len(notes) < len(request.notes) or request.written
-            return _with(request, notes=notes, written=written) if changed else None
+            room = sum(count_tokens(text.text) for text in request.passages) // 2
+            passages = narrow(request.passages, request.section.heading, room).texts
+            changed = len(notes) < len(request.notes) or request.written or request.passages
+            return _with(request, notes=notes, written=written, passages=passages) if changed else None
         case ResearchRequest():
             return _with_half_the_notes(request, request.notes, f"{request.step.title} {request.step.description}")
         case ReflectRequest() | OutlineRequest() | AnswerRequest():

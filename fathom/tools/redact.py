@@ -25,12 +25,10 @@ PHONE_DIGITS = (9, 15)
 
 
 def redacted(output: ToolOutput) -> ToolOutput:
-    """Return a tool's output without personal data in its texts, excerpts and titles; addresses stay as they are."""
+    """Return a tool's output without personal data in what people wrote; the sources' addresses stay as they are."""
+    written = ("text", "snippet", "title", "location")
     results = [
-        found.model_copy(
-            update={"text": redact(found.text), "snippet": redact(found.snippet), "title": redact(found.title)}
-        )
-        for found in output.results
+        found.model_copy(update={name: redact(getattr(found, name)) for name in written}) for found in output.results
     ]
     return output.model_copy(update={"results": results})
 

@@ -18,7 +18,7 @@ from fathom.tools.base import Tool
 from fathom.tools.cache import TimedCache
 from fathom.tools.documents import DocumentsTool
 from fathom.tools.fetch import AllowList, FetchTool, WebReader
-from fathom.tools.redact import redacted
+from fathom.tools.redact import redact, redacted
 from fathom.tools.searxng import SearXNG
 from fathom.tools.tavily import Tavily
 from fathom.tools.vendors import is_page
@@ -167,7 +167,10 @@ class Toolbox:
         """Return the local documents closest to a query, by name; none when `documents` is not enabled."""
         documents = self._tools.get("documents")
         found = await documents.survey(query, limit) if isinstance(documents, DocumentsTool) else []
-        return [self._scrubber.model(document) for document in found]
+        found = [self._scrubber.model(document) for document in found]
+        if not self._redact:
+            return found
+        return [Document(title=redact(d.title), headings=list(map(redact, d.headings))) for d in found]
 
 
 def open_toolbox(

@@ -1,9 +1,9 @@
 """The OpenAI chat-completions protocol, and the ways in which a model fails.
 
 Behaviours with an answer: ok, `untidy_json` (a fence and a trailing comma: can be mended), `broken_json` (cannot),
-`invented` (numbers, names, ids, addresses and quotations that no page has), truncated, refusal, empty, `no_choices`,
-`no_usage`, `html` (a gateway's page with status 200). Errors: see `_ERRORS`.
-The server knows two more, hang and drop.
+`false` (a sentence that its source does not have), `invented` (numbers, names, ids, addresses and quotations that no
+page has), truncated, refusal, empty, `no_choices`, `no_usage`, `html` (a gateway's page with status 200). Errors: see
+`_ERRORS`. The server knows two more, hang and drop.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
             text = f"```json\n{text[:-1]},}}\n```"
         case "invented":
             text = invented(text) if text.startswith("{") else f"{invented(text)}\n\n{INVENTED}"
+        case "false":
+            text = f"Exactly 4711 zeppelins did it in 1899 [{Prompt(body).cited_ids[0]}]."
         case "truncated":
             text, finish = text[: len(text) // 2], "length"
         case "refusal":
