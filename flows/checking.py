@@ -44,9 +44,12 @@ def trace(
 ) -> None:
     """Follow one claim of a report back to the bytes that carry it. Needs no server, no network and no model.
 
+    Exits with 1 when the stored bytes no longer say what is quoted.
+
     Example: fathom trace 1a2b3c4d 7
     """
     from fathom.evidence.tracing import trace as follow
+    from fathom.evidence.verification import misquotations
     from flows.evidence import files_of, recorded, show_trace
 
     files = asyncio.run(files_of(run, artifacts))
@@ -55,6 +58,10 @@ def trace(
         typer.echo(found.model_dump_json(indent=2))
     else:
         show_trace(found)
+    changed = sorted({f"{problem.file}: {problem.message}" for problem in misquotations(found.claim, files)})
+    for line in changed:
+        typer.echo(f"fathom: {line}", err=True)
+    raise typer.Exit(1 if changed else 0)
 
 
 @commands.command()

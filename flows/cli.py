@@ -173,7 +173,9 @@ def research(
 @app.command()
 def resume(
     run: Annotated[str, typer.Argument(help="A run's id, its first digits, its name, folder or plan title.")],
-    wait: Annotated[bool, typer.Option(" /--no-wait", help="Leave a deployment's run to its worker.")] = True,
+    wait: Annotated[
+        bool, typer.Option(" /--no-wait", help="Leave a deployment's run to its worker.", show_default=False)
+    ] = True,
     artifacts: Root = None,
     as_json: Json = False,
     quiet: Quiet = False,

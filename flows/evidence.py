@@ -66,6 +66,10 @@ def recorded(files: Mapping[str, bytes]) -> Provenance:
         StoreError: there is none.
     """
     if PROVENANCE not in files:
+        if "result.json" in files:
+            raise StoreError(
+                f"The run has no {PROVENANCE}: it ended without a report.", next_step="see its result.json"
+            )
         raise StoreError(f"The run has no {PROVENANCE}: it has not finished.", next_step="fathom resume RUN")
     return read(files[PROVENANCE])[0]
 

@@ -13,7 +13,8 @@ from typing import Any, Literal
 from fathom.audit import AuditLog
 from fathom.engine import Engine
 from fathom.environment import Environment
-from fathom.errors import RecordMissing, RunNotFound
+from fathom.errors import RecordMissing, RunNotFound, StoreError
+from fathom.evidence.provenance import PROVENANCE, digest_of
 from fathom.ledger import Ledger
 from fathom.llm.prompts import prompt_hashes
 from fathom.store import ArtifactStore, RunFolder, json_bytes
@@ -80,12 +81,23 @@ async def replay(store: ArtifactStore, manifest: dict[str, Any]) -> list[Replaye
         now, then = prompt_hashes(), manifest.get("prompts") or {}
         if changed := sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name)):
             error.next_step = f"these prompts are not those of the run: {', '.join(changed)}"
+        elif engine.folder and (changed := await _changed(engine.folder)):
+            error.next_step = f"these files are not as the run left them: {', '.join(changed)}"
         raise
     assert isinstance(engine.folder, _Copy)
     return [
         ReplayedFile(name, len(data), await _state(store, engine.folder, name, data))
         for name, data in sorted(engine.folder.written.items())
     ]
+
+
+async def _changed(folder: RunFolder) -> list[str]:
+    """Return the stored tool outputs that are not as the run's provenance has them."""
+    try:
+        recorded = (await folder.load_json(PROVENANCE))["files"]
+    except (FileNotFoundError, StoreError, KeyError, TypeError):
+        return []
+    return [name for name in await folder.list() if digest_of(await folder.load(name)) != recorded.get(name)]
 
 
 async def _state(

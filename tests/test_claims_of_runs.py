@@ -128,3 +128,11 @@ async def test_a_run_is_verified_and_its_tampering_named(
         assert path.name in done.stdout + done.stderr
         path.write_bytes(data)
     assert INVENTED not in text_of(result)
+    quote = report_of(result).claims[0].quotes[0]
+    assert fathom_cli(["trace", result.artifacts, "1"]).returncode == 0
+    path = folder / quote.artifact_file
+    data = path.read_bytes()
+    path.write_bytes(data[: quote.start] + b"#" + data[quote.start + 1 :])
+    done = fathom_cli(["trace", result.artifacts, "1"])
+    assert done.returncode == 1
+    assert f"{quote.artifact_file}: bytes {quote.start} to {quote.end}" in done.stderr

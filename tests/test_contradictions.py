@@ -175,3 +175,9 @@ def test_a_figure_lies_within_what_rounding_leaves_open(number: int, unit: str) 
     size = {"km": 1000.0, "million people": 1e6}.get(unit, 1.0)
     assert figure.low <= number * size <= figure.high
     assert figure.high - figure.low <= 0.1 * number * size + 1e-9
+
+
+@pytest.mark.parametrize(("a", "b"), [("15 EUR", "14 EUR"), ("14 days", "15 days"), ("4 projects", "3 projects")])
+def test_whole_numbers_side_by_side_are_not_the_same(a: str, b: str) -> None:
+    said = [Said(f"The Merrin plan allows {amount} to every team.", (f"S{n}a0a0a",)) for n, amount in enumerate((a, b))]
+    assert len(find_contradictions(said)) == 1

@@ -15,7 +15,7 @@ from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, 
 from fathom.models import Model, Report
 from fathom.models.claims import Claim, Quote, SourceQuality
 
-__all__ = ["Problem", "Verification", "verify_run"]
+__all__ = ["Problem", "Verification", "misquotations", "verify_run"]
 
 _RAW = "__step"  # in the name of every raw tool output
 _COMPARED = (
@@ -93,10 +93,15 @@ def _files(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Problem]:
 
 def _quotes(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Problem]:
     for claim in record.claims:
-        for quote in _all_quotes(claim):
-            message = _misquoted(quote, files.get(quote.artifact_file))
-            if message:
-                yield Problem(file=quote.artifact_file, claim=claim.number, message=message)
+        yield from misquotations(claim, files)
+
+
+def misquotations(claim: Claim, files: Mapping[str, bytes]) -> Iterator[Problem]:
+    """Yield each quote of a claim that the stored bytes do not say, or not any more."""
+    for quote in _all_quotes(claim):
+        message = _misquoted(quote, files.get(quote.artifact_file))
+        if message:
+            yield Problem(file=quote.artifact_file, claim=claim.number, message=message)
 
 
 def _misquoted(quote: Quote, data: bytes | None) -> str:

@@ -30,7 +30,8 @@ def render_pdf(html: str) -> bytes:
             from weasyprint.urls import URLFetcher
     except ImportError:
         raise InvalidInput(
-            "PDF needs weasyprint, which is not installed.", next_step="pip install 'fathom-research[pdf]'"
+            "PDF needs weasyprint, which is not installed.",
+            next_step="install it where fathom runs: pip install weasyprint",
         ) from None
     except OSError as error:  # weasyprint is there, and what it loads is not
         raise InvalidInput(
