@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from prefect.runtime import task_run
 
-from fathom.citations import with_known_ids
+from fathom.citations import cited_ids, with_known_ids
 from fathom.context import within_budget
 from fathom.engine import Engine
 from fathom.errors import AnswerInvalid
@@ -134,7 +134,9 @@ async def _unsupported(markdown: str, texts: Sequence[StoredText]) -> list[Claim
     draft = Report(
         title="", query="", extractive=False, sections=[ReportSection(heading="", markdown=markdown)], sources=[]
     )
-    claims = await asyncio.to_thread(examine, draft, texts, {})
+    cited = set(cited_ids(markdown))
+    own = [text for text in texts if text.source.source_id in cited]  # what others say is looked at in the end
+    claims = await asyncio.to_thread(examine, draft, own, {})
     return [claim for claim in claims if claim.verdict is Verdict.unsupported]
 
 
