@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from fathom.models import SourceText
-from fathom.text import split_sentences
+from fathom.text.sentences import split_sentences
 
 __all__ = ["Altered", "altered"]
 

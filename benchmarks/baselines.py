@@ -9,7 +9,8 @@ from typing import Any
 
 from benchmarks import tokens
 from benchmarks.metrics import sentences
-from fathom.text import query_terms, terms
+from fathom.text import terms
+from fathom.text.terms import query_terms
 
 __all__ = ["SCORERS", "Statistics", "compressor", "overlap"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fathom.models import SourceText
-from fathom.text import Sentence, split_sentences
+from fathom.text.sentences import Sentence, split_sentences
 
 __all__ = ["Pairs", "summarized", "unsaid"]
 

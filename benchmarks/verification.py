@@ -30,9 +30,9 @@ from fathom.models import (
     ToolResult,
 )
 from fathom.report import render_markdown
-from fathom.sources import source_ids
 from fathom.store import json_bytes
 from fathom.text.stopwords import ENGLISH
+from fathom.text.urls import source_ids
 
 __all__ = ["generated_run", "main"]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fathom.models import Note, NoteMessage
-from fathom.text import Passage, count_tokens, rank_passages, terms
+from fathom.text import terms
+from fathom.text.ranking import Passage, rank_passages
+from fathom.text.tokens import count_tokens
 
 __all__ = ["message_tokens", "within_budget"]
 

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from urllib.parse import quote
 
-from fathom.citations import cited_ids, number_citations, without_citations
 from fathom.models import (
     Account,
     Call,
@@ -29,6 +28,7 @@ from fathom.models import (
 )
 from fathom.quality import report_warnings
 from fathom.state import RunState
+from fathom.text.citations import cited_ids, number_citations, without_citations
 
 __all__ = [
     "assemble",

@@ -20,7 +20,7 @@ from fathom.errors import InvalidInput, StoreError
 from fathom.models import Source, SourceText, ToolOutput
 from fathom.names import folder_name
 from fathom.secrets import without_credentials
-from fathom.sources import source_ids
+from fathom.text.urls import source_ids
 
 __all__ = ["ArtifactStore", "RunFolder", "json_bytes", "runs"]
 

@@ -18,7 +18,8 @@ from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, Too
 from fathom.names import artifact_name
 from fathom.progress import Event, publish
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
-from fathom.text import Narrowed, count_tokens, narrow
+from fathom.text.narrowing import Narrowed, narrow
+from fathom.text.tokens import count_tokens
 from tasks.asking import ask, ask_nobody
 from tasks.durable import durable_task, run_logger
 from tasks.results import Compressed

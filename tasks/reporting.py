@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from prefect.runtime import task_run
 
-from fathom.citations import cited_ids, with_known_ids
 from fathom.context import within_budget
 from fathom.engine import Engine
 from fathom.errors import AnswerInvalid
@@ -21,7 +20,8 @@ from fathom.progress import Event, publish
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.reporter import UnsupportedSentence
 from fathom.settings import Unsupported
-from fathom.text import narrow
+from fathom.text.citations import cited_ids, with_known_ids
+from fathom.text.narrowing import narrow
 from tasks.asking import ask, ask_nobody
 from tasks.durable import durable_task, run_logger
 from tasks.results import Outlined, Written

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.citations import cited_ids, without_citations
 from fathom.llm.base import ModelCall
 from fathom.llm.extractive.answering import write_answer
 from fathom.llm.prompts import messages
@@ -17,6 +16,7 @@ from fathom.models import Ending, Note, RunResult
 from fathom.roles import ANSWER, AnswerRequest, Text
 from fathom.roles.reporter import ANSWER_CHARS
 from fathom.settings import Mode, ResearchSettings
+from fathom.text.citations import cited_ids, without_citations
 from flows.deep_research import deep_research
 
 WORDS = ["the", "ferry", "(which,", "12;", "is", "not", "…", "run", "by", "1911", ",", "a.b", "“x”", "量子"]

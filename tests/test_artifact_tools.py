@@ -8,7 +8,7 @@ import pytest
 
 from fathom.errors import ToolRejected
 from fathom.models import SourceText, ToolOutput
-from fathom.sources import source_ids
+from fathom.text.urls import source_ids
 from fathom.tools import artifacts
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReadTool
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.citations import cited_ids, number_citations, with_known_ids
 from fathom.convergence import Reason, decide
 from fathom.models import PlanStep, Reflection
-from fathom.sources import canonical_url, source_ids
+from fathom.text.citations import cited_ids, number_citations, with_known_ids
+from fathom.text.urls import canonical_url, source_ids
 
 FOLLOW_UP = [PlanStep(step_id="R2_1", title="More", description="Look for more.")]
 

@@ -28,7 +28,7 @@ from fathom.publishing.docx import render_docx
 from fathom.publishing.exporting import FORMATS, check_formats
 from fathom.publishing.pdf import render_pdf
 from fathom.store import ArtifactStore
-from fathom.tools.clean import clean_line
+from fathom.text.cleaning import clean_line
 from flows.cli import app
 from tests.conftest import Bucket, FathomCLI
 from tests.evidence_run import IDS, finished_run

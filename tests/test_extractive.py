@@ -39,7 +39,9 @@ from fathom.roles import (
     SectionRequest,
     Text,
 )
-from fathom.text import count_tokens, count_words, split_sentences
+from fathom.text.sentences import split_sentences
+from fathom.text.terms import count_words
+from fathom.text.tokens import count_tokens
 
 QUERY = "How does Python look up an attribute on an instance?"
 TODAY = "2026-11-22"

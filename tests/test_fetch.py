@@ -20,7 +20,7 @@ from fathom.environment import Environment
 from fathom.errors import InvalidInput, ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.models import SourceText, ToolOutput
 from fathom.settings import ResearchSettings, resolve
-from fathom.sources import source_ids, urls_in
+from fathom.text.urls import source_ids, urls_in
 from fathom.tools import retry
 from fathom.tools.cache import TimedCache
 from fathom.tools.fetch import AllowList, FetchTool, WebReader, client, manners, reading

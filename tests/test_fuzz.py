@@ -54,8 +54,8 @@ from fathom.roles import (
     ResearchRequest,
 )
 from fathom.settings import ResearchSettings, resolve
-from fathom.sources import canonical_url, source_ids, urls_in
 from fathom.store import ArtifactStore, RunFolder, runs
+from fathom.text.urls import canonical_url, source_ids, urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReadTool
 from fathom.tools.cache import TimedCache
 from fathom.tools.documents.layout import lay_out

@@ -24,7 +24,7 @@ from fathom.models import Ending, Note, RunResult, SourceText
 from fathom.roles import COMPRESSOR, SECTION, AnswerRequest, CompressRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
 from fathom.settings import ResearchSettings
-from fathom.text import count_tokens
+from fathom.text.tokens import count_tokens
 from flows.deep_research import deep_research
 from tests.conftest import ROOT, FathomCLI, PrefectServer, new_ledger
 from tests.fault_matrix import DEADLINE, REQUESTS, Cell, runs

@@ -13,7 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.engine import answer
-from fathom.text import DuplicateFilter, Passage, Reader, count_tokens, is_near_duplicate, read_question
+from fathom.text.asking import read_question
+from fathom.text.duplicates import DuplicateFilter, is_near_duplicate
+from fathom.text.ranking import Passage
+from fathom.text.selection import Reader
+from fathom.text.tokens import count_tokens
 from fathom.text.weights import PAGES, PASSAGES, TALK, weights_for
 
 FILMS = [

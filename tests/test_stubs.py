@@ -50,7 +50,7 @@ from fathom.roles import (
     Text,
 )
 from fathom.roles.reporter import OutlinedSection
-from fathom.sources import source_ids
+from fathom.text.urls import source_ids
 from tests.conftest import ROOT, new_ledger
 from tests.stubs import FACT, SENTINEL, Settings, Stubs
 from tests.stubs.pages import SHARED_URL, page

@@ -10,20 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.models import SourceText
-from fathom.text import (
-    OMISSION,
-    DuplicateFilter,
-    Passage,
-    Reader,
-    count_tokens,
-    count_words,
-    is_near_duplicate,
-    narrow,
-    query_terms,
-    rank_passages,
-    split_sentences,
-    terms,
-)
+from fathom.text import terms
+from fathom.text.duplicates import DuplicateFilter, is_near_duplicate
+from fathom.text.narrowing import OMISSION, narrow
+from fathom.text.ranking import Passage, rank_passages
+from fathom.text.selection import Reader
+from fathom.text.sentences import split_sentences
+from fathom.text.terms import count_words, query_terms
+from fathom.text.tokens import count_tokens
 
 PROSE = (
     "The Quick Brown Fox jumps over 3.5 lazy dogs. Then it sleeps well at night! Does Dr. J. R. Smith know, e.g. from "

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from fathom.citations import with_known_ids
 from fathom.errors import InvalidInput, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, to_bytes
 from fathom.evidence.tracing import trace
@@ -17,6 +16,7 @@ from fathom.evidence.verification import verify_run
 from fathom.models import Report, ReportSection
 from fathom.models.claims import Standing, Verdict
 from fathom.store import json_bytes
+from fathom.text.citations import with_known_ids
 from tests.evidence_run import BRIDGE, IDS, finished_run
 
 ROADS, GUIDE, NEWS = IDS.values()

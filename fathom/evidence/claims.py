@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fathom.citations import cited_ids, without_citations
 from fathom.evidence.facts import facts_of, plain
 from fathom.models import ReportSection
+from fathom.text.citations import cited_ids, without_citations
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import query_terms
 

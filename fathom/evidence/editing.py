@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from fathom.citations import without_citations
 from fathom.evidence.claims import row_of
+from fathom.text.citations import without_citations
 from fathom.text.sentences import Sentence, split_sentences
 
 __all__ = ["MARK", "marked", "without"]

@@ -10,12 +10,12 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fathom.citations import cited_ids, without_citations
 from fathom.evidence.checking import check
 from fathom.evidence.locating import texts_of
 from fathom.evidence.searching import Search
 from fathom.models import Note, SourceText
 from fathom.models.claims import Verdict
+from fathom.text.citations import cited_ids, without_citations
 
 __all__ = ["PARAPHRASE", "Grounded", "ground"]
 

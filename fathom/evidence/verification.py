@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import ValidationError
 
-from fathom.citations import cited_ids
 from fathom.errors import StoreError
 from fathom.evidence.claims import comparable
 from fathom.evidence.examining import examine
@@ -14,6 +13,7 @@ from fathom.evidence.locating import StoredText, read_quote, stored_texts
 from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, results_of, sources_of
 from fathom.models import Model, Report
 from fathom.models.claims import Claim, Quote, SourceQuality
+from fathom.text.citations import cited_ids
 
 __all__ = ["Problem", "Verification", "misquotations", "verify_run"]
 

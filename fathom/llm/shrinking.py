@@ -16,7 +16,8 @@ from fathom.roles import (
     ResearchRequest,
     SectionRequest,
 )
-from fathom.text import count_tokens, narrow
+from fathom.text.narrowing import narrow
+from fathom.text.tokens import count_tokens
 
 __all__ = ["shrunk"]
 

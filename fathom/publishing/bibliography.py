@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from fathom.citations import number_citations
 from fathom.models import Report, Source
 from fathom.models.claims import SourceType
 from fathom.report import chapters
-from fathom.tools.clean import clean_line
+from fathom.text.citations import number_citations
+from fathom.text.cleaning import clean_line
 
 __all__ = ["Reference", "bibtex", "cited_sources", "references", "ris", "web_address"]
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from fathom.citations import with_known_ids, without_citations
 from fathom.evidence.claims import row_of
 from fathom.models import Claim, Standing, Verdict
+from fathom.text.citations import with_known_ids, without_citations
 from fathom.text.sentences import Sentence, split_sentences
 
 __all__ = ["NO_MARKS", "doubt", "link_marks", "place_marks"]

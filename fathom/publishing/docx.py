@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from fathom.citations import cited_ids
 from fathom.models import Report, Source
 from fathom.publishing.bibliography import cited_sources, web_address
 from fathom.publishing.markdown import new_parser
@@ -26,7 +25,8 @@ from fathom.publishing.word import (
     set_mono,
 )
 from fathom.report import chapters, notices
-from fathom.tools.clean import clean_line, clean_text
+from fathom.text.citations import cited_ids
+from fathom.text.cleaning import clean_line, clean_text
 
 if TYPE_CHECKING:
     from docx.document import Document

@@ -24,7 +24,7 @@ from fathom.publishing.charts import phase_charts, report_charts
 from fathom.publishing.citing import NO_MARKS, doubt
 from fathom.publishing.languages import language_tag
 from fathom.publishing.prose import inline_html, section_html
-from fathom.tools.clean import clean_text
+from fathom.text.cleaning import clean_text
 
 __all__ = ["render_html"]
 

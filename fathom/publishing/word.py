@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from fathom.tools.clean import clean_text
+from fathom.text.cleaning import clean_text
 
 if TYPE_CHECKING:
     from docx.document import Document

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from fathom.quality.events import Event, events_of, times_of, without_dates
 from fathom.quality.figures import Figure, agree, figures_of
-from fathom.text import query_terms, terms
+from fathom.text import terms
 from fathom.text.stopwords import STOP_WORDS
+from fathom.text.terms import query_terms
 
 __all__ = ["Assertion", "assertion_of"]
 

@@ -19,7 +19,7 @@ from fathom.quality.assertions import Assertion, assertion_of
 from fathom.quality.events import Event
 from fathom.quality.figures import Figure, agree
 from fathom.quality.polarity import opposed
-from fathom.text import split_sentences
+from fathom.text.sentences import split_sentences
 
 __all__ = ["Said", "find_contradictions"]
 

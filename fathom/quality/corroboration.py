@@ -13,7 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from fathom.models import SourceText
 from fathom.quality.contradictions import Said
 from fathom.quality.hosts import host_of, site_of
-from fathom.text import query_terms, split_sentences, terms
+from fathom.text import terms
+from fathom.text.sentences import split_sentences
+from fathom.text.terms import query_terms
 
 __all__ = ["Agreement", "corroborate", "site"]
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from fathom.citations import cited_ids
 from fathom.models import Note, Source
 from fathom.models.claims import SourceQuality
 from fathom.quality.domains import rate
 from fathom.quality.hosts import domain_of, host_of, matching
+from fathom.text.citations import cited_ids
 
 __all__ = ["SourceRules", "admitted", "good_enough", "reading_bonus", "usable"]
 

@@ -9,7 +9,8 @@ import re
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.text import count_words, split_sentences
+from fathom.text.sentences import split_sentences
+from fathom.text.terms import count_words
 
 __all__ = ["Signals", "author_authority", "content_score", "read_signals"]
 

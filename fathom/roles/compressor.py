@@ -6,11 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fathom.citations import cited_ids, with_known_ids
 from fathom.model_settings import Role
 from fathom.models import SourceText
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec
-from fathom.text import count_words, split_sentences
+from fathom.text.citations import cited_ids, with_known_ids
+from fathom.text.sentences import split_sentences
+from fathom.text.terms import count_words
 
 __all__ = ["COMPRESSOR", "CompressAnswer", "CompressRequest"]
 

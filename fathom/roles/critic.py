@@ -6,11 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fathom.citations import without_citations
 from fathom.model_settings import Role
 from fathom.models import Contradiction, Gap, Note, Plan, PlanStep, Reflection, StepStatus
 from fathom.roles.base import Answer, AnswerT, Complaint, Request, RoleSpec
 from fathom.roles.planner import PlannedStep, plan_complaints
+from fathom.text.citations import without_citations
 
 __all__ = ["CRITIC", "ContradictionAnswer", "GapAnswer", "ReflectAnswer", "ReflectRequest", "StepVerdict"]
 

@@ -12,7 +12,7 @@ from fathom.errors import InvalidInput, MissingCredential, ToolNotFound
 from fathom.models import Document, ToolCall, ToolOutput, ToolResult
 from fathom.secrets import Scrubber
 from fathom.settings import ResearchSettings, ResolvedSettings
-from fathom.sources import urls_in
+from fathom.text.urls import urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReader, ArtifactReadTool
 from fathom.tools.base import Tool
 from fathom.tools.cache import TimedCache

@@ -16,7 +16,7 @@ from fathom.llm.extractive.statements import Relevance, Statement, statements_of
 from fathom.models import Note
 from fathom.roles import Text
 from fathom.roles.reporter import ANSWER_CHARS, AnswerRequest
-from fathom.text import split_sentences
+from fathom.text.sentences import split_sentences
 
 __all__ = ["write_answer"]
 

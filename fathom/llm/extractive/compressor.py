@@ -8,17 +8,13 @@ from fathom.llm.extractive.reading import reads_alone, units
 from fathom.llm.extractive.wording import clip, topic_terms, with_related
 from fathom.models import SourceText
 from fathom.roles import CompressAnswer, CompressRequest
-from fathom.text import (
-    Passage,
-    Pick,
-    Question,
-    Reader,
-    count_tokens,
-    count_words,
-    read_question,
-    split_sentences,
-    terms,
-)
+from fathom.text import terms
+from fathom.text.asking import Question, read_question
+from fathom.text.ranking import Passage
+from fathom.text.selection import Pick, Reader
+from fathom.text.sentences import split_sentences
+from fathom.text.terms import count_words
+from fathom.text.tokens import count_tokens
 
 __all__ = ["compress"]
 

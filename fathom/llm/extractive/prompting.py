@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fathom.llm.extractive.grammar import is_verb
 from fathom.llm.extractive.vocabulary import FORM_TERMS, PREPOSITIONS
 from fathom.llm.extractive.wording import key_terms, keywords, shorten, strip_lead
-from fathom.text import split_sentences
+from fathom.text.sentences import split_sentences
 
 __all__ = ["Asked", "asked_in", "resolved", "standalone", "subject_of"]
 

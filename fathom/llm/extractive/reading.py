@@ -10,10 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from fathom.citations import cited_ids
 from fathom.llm.extractive.grammar import is_verb
 from fathom.models import Note
-from fathom.text import Sentence, count_words, split_sentences
+from fathom.text.citations import cited_ids
+from fathom.text.sentences import Sentence, split_sentences
+from fathom.text.terms import count_words
 
 __all__ = ["quotations", "reads_alone", "units"]
 

@@ -9,7 +9,8 @@ from fathom.llm.extractive.wording import capitalized, clip
 from fathom.models import PlanStep
 from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
-from fathom.text import is_near_duplicate, terms
+from fathom.text import terms
+from fathom.text.duplicates import is_near_duplicate
 
 __all__ = ["outline"]
 

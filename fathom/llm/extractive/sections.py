@@ -13,7 +13,10 @@ from fathom.llm.extractive.prompting import standalone
 from fathom.llm.extractive.statements import Relevance, Statement, statements_of
 from fathom.llm.extractive.wording import topic_terms
 from fathom.roles import SectionRequest, Text
-from fathom.text import DuplicateFilter, count_words, split_sentences, terms
+from fathom.text import terms
+from fathom.text.duplicates import DuplicateFilter
+from fathom.text.sentences import split_sentences
+from fathom.text.terms import count_words
 
 __all__ = ["CITED", "NOTHING_NEW", "write_section"]
 

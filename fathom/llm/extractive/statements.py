@@ -14,7 +14,8 @@ from fathom.llm.extractive.reading import quotations
 from fathom.llm.extractive.vocabulary import GENERAL_TERMS, RELATION_TERMS
 from fathom.llm.extractive.wording import topic_terms, with_related
 from fathom.models import Note
-from fathom.text import query_terms, terms
+from fathom.text import terms
+from fathom.text.terms import query_terms
 
 __all__ = ["Relevance", "Statement", "statements_of", "wanted_terms"]
 

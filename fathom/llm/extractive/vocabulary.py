@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fathom.text import query_terms
+from fathom.text.terms import query_terms
 
 __all__ = [
     "FINITE",

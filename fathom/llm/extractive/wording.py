@@ -14,9 +14,9 @@ from fathom.llm.extractive.vocabulary import (
     PREPOSITIONS,
     RELATED,
 )
-from fathom.text import query_terms
 from fathom.text.related import related_terms
 from fathom.text.stopwords import STOP_WORDS
+from fathom.text.terms import query_terms
 
 __all__ = [
     "capitalized",

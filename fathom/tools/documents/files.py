@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fathom.errors import InvalidInput
-from fathom.tools.clean import clean_line
+from fathom.text.cleaning import clean_line
 from fathom.tools.documents.readers import ENDINGS
 
 __all__ = ["File", "digest", "find_files", "portable"]

@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from fathom.text import count_words, split_sentences, terms
+from fathom.text import terms
+from fathom.text.sentences import split_sentences
+from fathom.text.terms import count_words
 from fathom.tools.documents.sections import ReadDocument
 
 __all__ = ["LaidOut", "Span", "lay_out"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fathom.tools.clean import clean_text
+from fathom.text.cleaning import clean_text
 from fathom.tools.documents.sections import ReadDocument, Section, underlined_sections
 
 __all__ = ["python_reference"]

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from fathom.tools.clean import clean_line, clean_text
+from fathom.text.cleaning import clean_line, clean_text
 from fathom.tools.documents.sections import ReadDocument, Section, markdown_sections, underlined_sections
 
 if TYPE_CHECKING:

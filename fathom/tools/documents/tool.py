@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fathom.models import Document, SourceText, ToolCall, ToolOutput, ToolResult
-from fathom.sources import source_ids
-from fathom.text import OMISSION
+from fathom.text.narrowing import OMISSION
+from fathom.text.urls import source_ids
 from fathom.tools.documents.corpus import open_corpus
 from fathom.tools.documents.embedding import hybrid_search
 from fathom.tools.documents.index import Index, Match, Passage, StoredDocument

@@ -8,7 +8,7 @@ import re
 from pydantic import BaseModel, ConfigDict
 
 from fathom.errors import ToolRejected
-from fathom.tools.clean import clean_title
+from fathom.text.cleaning import clean_title
 from fathom.tools.documents.readers import Unreadable, read_document
 from fathom.tools.documents.sections import ReadDocument
 from fathom.tools.fetch.client import Answer

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fathom.errors import ToolRejected
 from fathom.models import ToolCall, ToolOutput, ToolResult
-from fathom.sources import canonical_url, source_ids, urls_in
+from fathom.text.urls import canonical_url, source_ids, urls_in
 from fathom.tools.artifacts import ArtifactReader
 from fathom.tools.fetch.web import WebReader
 from fathom.tools.vendors import is_page, output

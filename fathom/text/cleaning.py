@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fathom.citations import without_addresses
+from fathom.text.citations import without_addresses
 
 __all__ = ["clean_line", "clean_text", "clean_title"]
 
