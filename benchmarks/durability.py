@@ -57,7 +57,7 @@ async def measure(root: Path) -> None:
 
 async def _seconds(root: Path) -> float:
     """Return how long an extractive run takes."""
-    from fathom.settings import ResearchSettings
+    from fathom.config.settings import ResearchSettings
     from flows.deep_research import deep_research
 
     began = time.perf_counter()
@@ -90,13 +90,13 @@ async def _ms_a_call(root: Path, count: int) -> float:
     from prefect import flow
 
     from fathom.audit import AuditLog
-    from fathom.budget import Budget
+    from fathom.config.caps import Budget
+    from fathom.config.environment import Environment
+    from fathom.config.secrets import Scrubber
+    from fathom.config.settings import ResearchSettings, resolve
     from fathom.engine import Engine, RunStart
-    from fathom.environment import Environment
     from fathom.ledger import Ledger
     from fathom.models import PlanStep, SourceText, ToolCall, ToolOutput, ToolResult
-    from fathom.secrets import Scrubber
-    from fathom.settings import ResearchSettings, resolve
     from fathom.store import ArtifactStore
     from fathom.tools.registry import Toolbox
     from tasks.durable import durable_run

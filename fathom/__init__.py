@@ -3,11 +3,11 @@
 The pipeline itself lives in `flows`; what is public here is what a caller configures, receives and catches.
 """
 
+from fathom.config.models import Role, RoleModel
+from fathom.config.settings import CompressionSettings, Profile, ResearchSettings
 from fathom.errors import FathomError, ModelError, StoreError, ToolError, UserError
-from fathom.model_settings import Role, RoleModel
 from fathom.models import Ending, Metrics, Note, Plan, PlanStep, Report, RunResult, Source
 from fathom.progress import Event, listen
-from fathom.settings import CompressionSettings, Profile, ResearchSettings
 
 __all__ = [
     "CompressionSettings",

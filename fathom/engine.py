@@ -8,18 +8,18 @@ import json
 from pydantic import BaseModel, ConfigDict
 
 from fathom.audit import AuditLog
-from fathom.environment import Environment
+from fathom.config.environment import Environment
+from fathom.config.inputs import words_asked
+from fathom.config.models import EXTRACTIVE, RoleModel
+from fathom.config.settings import ResolvedSettings
 from fathom.errors import StoreError
-from fathom.inputs import words_asked
 from fathom.ledger import Ledger
 from fathom.llm.base import Backend
 from fathom.llm.client import LiteLLMBackend
 from fathom.llm.extractive import ExtractiveBackend
 from fathom.llm.prompts import prompt_hashes
-from fathom.model_settings import EXTRACTIVE, RoleModel
 from fathom.models import ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
-from fathom.settings import ResolvedSettings
 from fathom.store import ArtifactStore, RunFolder
 from fathom.tools.registry import Toolbox, open_toolbox
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from fathom.config.models import EXTRACTIVE, Role
+from fathom.config.settings import Mode, ResolvedSettings
 from fathom.llm.pricing import Rates
-from fathom.model_settings import EXTRACTIVE, Role
 from fathom.roles.reporter import MAX_SECTIONS
-from fathom.settings import Mode, ResolvedSettings
 
 __all__ = ["Bounds", "PhaseEstimate", "estimate"]
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
-from fathom.budget import Budget
+from fathom.config.caps import Budget
 from fathom.errors import BudgetExceeded, StoreError
 from fathom.store import ArtifactStore
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
-from fathom.settings import ResearchSettings
 from fathom.store import ArtifactStore
 from flows.preflight import Checked, check_request
 from flows.runs import read_report

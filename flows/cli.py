@@ -125,7 +125,7 @@ def research(
 
     Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
     """
-    from fathom.inputs import parse_prices, parse_role_models
+    from fathom.config.inputs import parse_prices, parse_role_models
     from flows.preflight import check_request, settings_from
 
     caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls, "max_seconds": max_seconds}

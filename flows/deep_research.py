@@ -12,18 +12,18 @@ from prefect.runtime import flow_run
 from prefect.states import Completed
 
 from fathom.audit import AuditLog, AuditType
+from fathom.config.environment import Environment
+from fathom.config.inputs import check_query
+from fathom.config.secrets import Scrubber, guard_logs
+from fathom.config.settings import Execution, Mode, ResearchSettings
 from fathom.convergence import decide
 from fathom.engine import Engine
-from fathom.environment import Environment
 from fathom.evidence.provenance import RoundRecord
-from fathom.inputs import check_query
 from fathom.ledger import Ledger
 from fathom.llm.catalogue import check_models
 from fathom.models import Account, Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
 from fathom.progress import Event, publish
 from fathom.report import measure
-from fathom.secrets import Scrubber, guard_logs
-from fathom.settings import Execution, Mode, ResearchSettings
 from fathom.state import RunState
 from fathom.store import ArtifactStore
 from flows.writing import save_provenance, save_report, write_report

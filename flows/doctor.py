@@ -12,11 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from fathom.environment import Environment
+from fathom.config.environment import Environment
+from fathom.config.models import EXTRACTIVE
+from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import UserError
 from fathom.llm.catalogue import check_models
-from fathom.model_settings import EXTRACTIVE
-from fathom.settings import ResearchSettings, resolve
 from fathom.store import ArtifactStore
 from fathom.tools.registry import configured_tools
 from flows.preflight import artifact_root

@@ -75,7 +75,7 @@ def _explain(message: str, error: BaseException) -> None:
 
 
 def _scrubbed(text: str) -> str:
-    from fathom.environment import Environment
-    from fathom.secrets import Scrubber
+    from fathom.config.environment import Environment
+    from fathom.config.secrets import Scrubber
 
     return Scrubber(Environment.read().secrets).message(text)

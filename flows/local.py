@@ -19,10 +19,10 @@ from prefect.flow_engine import run_flow
 from prefect.states import Pending
 from prefect.utilities.urls import url_for
 
+from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, ServerLost
 from fathom.lease import result_key
 from fathom.models import RunResult
-from fathom.settings import ResearchSettings
 from fathom.store import ArtifactStore, runs
 from flows.deep_research import deep_research
 from flows.preflight import artifact_root

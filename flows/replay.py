@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fathom.audit import AuditLog
+from fathom.config.environment import Environment
 from fathom.engine import Engine
-from fathom.environment import Environment
 from fathom.errors import RecordMissing, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, digest_of
 from fathom.ledger import Ledger

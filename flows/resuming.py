@@ -18,10 +18,10 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.exceptions import ObjectNotFound
 from prefect.states import Crashed, Scheduled
 
+from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunNotFound, StoreError
 from fathom.lease import Lease, is_gone, read_lease
 from fathom.models import RunResult
-from fathom.settings import ResearchSettings
 from fathom.store import ArtifactStore
 from flows.local import address, create, execute, place, recent, result_of
 from flows.preflight import artifact_root

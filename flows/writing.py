@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fathom.audit import AuditType
+from fathom.config.models import Role
+from fathom.config.settings import Mode
 from fathom.engine import Engine
 from fathom.evidence.locating import StoredText
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
-from fathom.model_settings import Role
 from fathom.models import Claim, Report, ReportSection, RunManifest
 from fathom.publishing.html import render_html
 from fathom.quality import usable
@@ -25,7 +26,6 @@ from fathom.report import (
     warnings,
 )
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
-from fathom.settings import Mode
 from fathom.state import RunState
 from tasks.evidence import read_texts, verify_claims, weigh_sources
 from tasks.reporting import make_outline, write_answer, write_section

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fathom.audit import AuditType
+from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.engine import Engine
 from fathom.errors import AnswerInvalid, ModelError, ModelRejected
 from fathom.llm.base import Completion, Failure, ModelCall, Rejected
 from fathom.llm.parsing import accept
-from fathom.model_settings import EXTRACTIVE, RoleModel
 from fathom.models import Usage
 from fathom.progress import Event, publish
 from fathom.roles import SPECS, Request, RoleSpec

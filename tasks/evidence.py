@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import date
 
+from fathom.config.models import EXTRACTIVE
 from fathom.engine import Engine
 from fathom.evidence.examining import examine
 from fathom.evidence.locating import StoredText, stored_texts
 from fathom.llm.extractive.reading import quotations
-from fathom.model_settings import EXTRACTIVE
 from fathom.models import Claim, Contradiction, Judgement, Note, Plan, Report, SourceText, ToolResult, Usage
 from fathom.quality import Said, find_contradictions, score_sources
 from fathom.roles import JUDGE, JudgeRequest

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fathom.audit import AuditType
+from fathom.config.models import Role
 from fathom.engine import Engine
-from fathom.model_settings import Role
 from fathom.models import Document
 from fathom.roles import PLANNER, PlanRequest
 from tasks.asking import ask

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from fathom.audit import AuditType
+from fathom.config.models import EXTRACTIVE, Role
 from fathom.context import message_tokens
 from fathom.engine import Engine
 from fathom.errors import AnswerInvalid, ToolError
 from fathom.evidence.grounding import Grounded, ground
 from fathom.llm.base import Failure
-from fathom.model_settings import EXTRACTIVE, Role
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolResult, Usage
 from fathom.names import artifact_name
 from fathom.progress import Event, publish

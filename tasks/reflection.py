@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fathom.audit import AuditType
+from fathom.config.models import Role
 from fathom.context import within_budget
 from fathom.engine import Engine
-from fathom.model_settings import Role
 from fathom.models import Note, Plan
 from fathom.progress import Event, publish
 from fathom.roles import CRITIC, ReflectRequest

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from prefect.runtime import task_run
 
+from fathom.config.settings import Unsupported
 from fathom.context import within_budget
 from fathom.engine import Engine
 from fathom.errors import AnswerInvalid
@@ -19,7 +20,6 @@ from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSectio
 from fathom.progress import Event, publish
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.reporter import UnsupportedSentence
-from fathom.settings import Unsupported
 from fathom.text.citations import cited_ids, with_known_ids
 from fathom.text.narrowing import narrow
 from tasks.asking import ask, ask_nobody

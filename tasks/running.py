@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from importlib.metadata import version
 
+from fathom.config.environment import Environment
+from fathom.config.settings import ResearchSettings, resolve
 from fathom.engine import Engine, RunStart
-from fathom.environment import Environment
 from fathom.llm.catalogue import settled_budget
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import RunManifest
-from fathom.settings import ResearchSettings, resolve
 from fathom.store import RunFolder
 from fathom.tools.registry import configured_tools
 from tasks.durable import current_run_id, current_run_key, durable_task

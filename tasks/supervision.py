@@ -24,9 +24,9 @@ from prefect.logging import get_logger
 from prefect.states import Cancelled, Crashed
 from pydantic_core import to_jsonable_python
 
+from fathom.config.secrets import Scrubber, each_text
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunTerminated, ServerLost, StoreError
 from fathom.lease import LEASE_SECONDS, LeaseFile, read_lease
-from fathom.secrets import Scrubber, each_text
 from fathom.store import ArtifactStore
 from tasks.durable import current_run_key, run_logger
 

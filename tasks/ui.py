@@ -19,9 +19,9 @@ from prefect.artifacts import (
 from prefect.client.orchestration import get_client
 from prefect.exceptions import PrefectHTTPStatusError
 
-from fathom.model_settings import Role
+from fathom.config.models import Role
+from fathom.config.settings import ResolvedSettings
 from fathom.models import Plan, Report
-from fathom.settings import ResolvedSettings
 from tasks.durable import current_run_id, run_logger
 
 __all__ = ["Display"]

@@ -26,7 +26,7 @@ from typing import Protocol
 import httpx
 import pytest
 
-from fathom.budget import Budget
+from fathom.config.caps import Budget
 from fathom.ledger import Ledger
 from fathom.store import ArtifactStore
 from tests.stubs import Stubs, serving

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fathom.config.settings import ResearchSettings
 from fathom.models import RunResult
-from fathom.settings import ResearchSettings
 from flows.deep_research import deep_research
 
 __all__ = ["QUERY", "research"]

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fathom.config.models import RoleModel
+from fathom.config.settings import Mode, ResearchSettings
 from fathom.llm.base import ModelCall
 from fathom.llm.extractive.answering import write_answer
 from fathom.llm.prompts import messages
-from fathom.model_settings import RoleModel
 from fathom.models import Ending, Note, RunResult
 from fathom.roles import ANSWER, AnswerRequest, Text
 from fathom.roles.reporter import ANSWER_CHARS
-from fathom.settings import Mode, ResearchSettings
 from fathom.text.citations import cited_ids, without_citations
 from flows.deep_research import deep_research
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.audit import AUDIT_FILE, AuditEvent, AuditLog, AuditType, Break, ChainedEvent, check, events_in
+from fathom.config.models import Role
 from fathom.errors import StoreError
-from fathom.model_settings import Role
 from fathom.models import AuditHead
 from fathom.store import ArtifactStore
 from tests.conftest import ROOT, Bucket, FathomCLI

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.budget import Budget, Price
-from fathom.environment import Environment
+from fathom.config.caps import Budget, Price
+from fathom.config.environment import Environment
 from fathom.errors import BudgetExceeded, InvalidInput, StoreError
 from fathom.ledger import Allowance, Cost, Ledger
 from fathom.llm.catalogue import load_litellm
@@ -200,7 +200,7 @@ def test_a_dollar_cap_needs_a_price(providers: Stubs, prefect_server: PrefectSer
 
 @pytest.mark.parametrize("price", ["openai/stub", "openai/stub=1", "openai/stub=1,x", "openai/stub=-1,2", "=1,2"])
 def test_a_price_that_is_none_is_refused(price: str) -> None:
-    from fathom.inputs import parse_prices
+    from fathom.config.inputs import parse_prices
 
     with pytest.raises(InvalidInput, match="--price"):
         parse_prices([price])

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from fathom.config.settings import ReportSettings, Unsupported
 from fathom.models import Ending, Report, RunResult, Verdict
 from fathom.quality import SourceRules
-from fathom.settings import ReportSettings, Unsupported
 from tests.conftest import FathomCLI
 from tests.inprocess import research
 from tests.stubs import Stubs

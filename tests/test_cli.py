@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 import pytest
 
+from fathom.config.settings import Profile, ResearchSettings
 from fathom.models import RunResult
-from fathom.settings import Profile, ResearchSettings
 from tests.conftest import ROOT, FathomCLI, PrefectServer
 from tests.stubs import Stubs
 

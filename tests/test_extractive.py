@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.llm.base import ModelCall
 from fathom.llm.extractive import ExtractiveBackend
 from fathom.llm.extractive.reading import quotations
-from fathom.model_settings import EXTRACTIVE, RoleModel
 from fathom.models import Document, Note, Plan, PlanStep, SourceText, StepStatus, ToolCall
 from fathom.roles import (
     COMPRESSOR,

@@ -16,10 +16,10 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.environment import Environment
+from fathom.config.environment import Environment
+from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.models import SourceText, ToolOutput
-from fathom.settings import ResearchSettings, resolve
 from fathom.text.urls import source_ids, urls_in
 from fathom.tools import retry
 from fathom.tools.cache import TimedCache

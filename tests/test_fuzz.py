@@ -19,12 +19,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from fathom.environment import Environment
+from fathom.config.environment import Environment
+from fathom.config.inputs import check_query, parse_prices, parse_role_models
+from fathom.config.models import RoleModel
+from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import AnswerInvalid, FathomError, InvalidInput, StoreError, ToolRejected
-from fathom.inputs import check_query, parse_prices, parse_role_models
 from fathom.llm.base import ModelCall, Rejected
 from fathom.llm.parsing import accept
-from fathom.model_settings import RoleModel
 from fathom.models import (
     Ending,
     Metrics,
@@ -53,7 +54,6 @@ from fathom.roles import (
     Request,
     ResearchRequest,
 )
-from fathom.settings import ResearchSettings, resolve
 from fathom.store import ArtifactStore, RunFolder, runs
 from fathom.text.urls import canonical_url, source_ids, urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReadTool

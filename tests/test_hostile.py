@@ -13,12 +13,12 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fathom.config.models import RoleModel
+from fathom.config.settings import ResearchSettings
 from fathom.llm.base import ModelCall
 from fathom.llm.prompts import messages
-from fathom.model_settings import RoleModel
 from fathom.models import Ending, RunResult, SourceText
 from fathom.roles import COMPRESSOR, CompressRequest
-from fathom.settings import ResearchSettings
 from fathom.text.citations import without_addresses
 from fathom.tools.fetch import manners
 from fathom.tools.fetch.client import Answer

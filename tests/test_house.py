@@ -25,22 +25,22 @@ FORBIDDEN = {"fathom": {"tasks", "flows", "prefect"}, "tasks": {"flows"}, "flows
 FOUNDATIONS = {
     "fathom.errors": set[str](),
     "fathom.models": {"fathom.errors"},
-    "fathom.environment": set[str](),
-    "fathom.budget": {"fathom.errors"},
-    "fathom.model_settings": set[str](),
+    "fathom.config.environment": set[str](),
+    "fathom.config.caps": {"fathom.errors"},
+    "fathom.config.models": set[str](),
     "fathom.facts": {"fathom.text"},
-    "fathom.settings": {
+    "fathom.config.settings": {
         "fathom.errors",
-        "fathom.environment",
-        "fathom.budget",
-        "fathom.model_settings",
+        "fathom.config.environment",
+        "fathom.config.caps",
+        "fathom.config.models",
         "fathom.quality",
     },
 }
 """The modules at the bottom, and the only parts of fathom that each may import."""
 
 ENVIRONMENT = {
-    "fathom/environment.py",
+    "fathom/config/environment.py",
     "flows/server.py",  # sets Prefect's own variables before Prefect is imported
 }
 """The modules that may touch the process environment."""

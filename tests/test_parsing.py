@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fathom.config.models import RoleModel
 from fathom.errors import AnswerInvalid
 from fathom.llm.base import Completion, ModelCall, Rejected
 from fathom.llm.parsing import accept, strict_schema
-from fathom.model_settings import RoleModel
 from fathom.models import SourceText, Usage
 from fathom.roles import (
     COMPRESSOR,

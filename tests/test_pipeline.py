@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from fathom.config.settings import ResearchSettings
 from fathom.models import Ending, RunResult
-from fathom.settings import ResearchSettings
 from flows.deep_research import deep_research
 from tests.conftest import OWN_FILES, Bucket
 from tests.stubs import Record, Stubs

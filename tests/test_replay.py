@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fathom.budget import Budget, Price
+from fathom.config.caps import Budget, Price
 from fathom.errors import RecordMissing
 from fathom.models import RunResult
 from fathom.store import ArtifactStore, runs

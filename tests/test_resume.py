@@ -17,9 +17,9 @@ from typing import Any
 import httpx
 import pytest
 
+from fathom.config.settings import ResearchSettings
 from fathom.errors import RunBusy
 from fathom.lease import LEASE_SECONDS, LeaseFile, read_lease, result_key
-from fathom.settings import ResearchSettings
 from fathom.store import ArtifactStore
 from flows.deep_research import deep_research
 from tests.conftest import OWN_FILES, Bucket, PrefectServer, base_env, quiet_port

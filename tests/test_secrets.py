@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.environment import Environment
+from fathom.config.environment import Environment
+from fathom.config.models import ModelCallSettings
+from fathom.config.secrets import HIDDEN, Scrubber, guard_logs, without_credentials
+from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, ToolUnavailable
-from fathom.model_settings import ModelCallSettings
 from fathom.models import Ending, RunResult, ToolCall, ToolFailure
-from fathom.secrets import HIDDEN, Scrubber, guard_logs, without_credentials
-from fathom.settings import ResearchSettings
 from fathom.store import ArtifactStore
 from flows.deep_research import deep_research
 from tests.conftest import FathomCLI, PrefectServer

@@ -23,12 +23,12 @@ from litellm.exceptions import (
     Timeout,
 )
 
-from fathom.environment import Environment
+from fathom.config.environment import Environment
+from fathom.config.models import RoleModel
 from fathom.llm.base import ModelCall
 from fathom.llm.client import LiteLLMBackend
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import messages
-from fathom.model_settings import RoleModel
 from fathom.models import Note, Plan, PlanStep, SourceText, ToolCall
 from fathom.roles import (
     COMPRESSOR,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from fathom.model_settings import ModelCallSettings
+from fathom.config.models import ModelCallSettings
+from fathom.config.settings import ResearchSettings
 from fathom.models import Ending, RunResult
-from fathom.settings import ResearchSettings
 from fathom.tools import retry
 from fathom.tools.fetch import client, manners
 from flows.deep_research import deep_research

@@ -15,7 +15,8 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.environment import Environment
+from fathom.config.environment import Environment
+from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import (
     InvalidInput,
     MissingCredential,
@@ -27,7 +28,6 @@ from fathom.errors import (
     ToolUnavailable,
 )
 from fathom.models import Source, ToolCall, ToolOutput, ToolResult
-from fathom.settings import ResearchSettings, resolve
 from fathom.text.cleaning import clean_text
 from fathom.text.urls import source_ids
 from fathom.tools import registry, retry

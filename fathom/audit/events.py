@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from fathom.model_settings import Role
+from fathom.config.models import Role
 from fathom.models import AuditHead, Model
 
 __all__ = [

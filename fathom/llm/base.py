@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from fathom.model_settings import RoleModel
+from fathom.config.models import RoleModel
 from fathom.models import Usage
 from fathom.roles import Request, RoleSpec
 

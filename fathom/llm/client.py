@@ -21,8 +21,10 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from fathom.budget import Price
-from fathom.environment import Environment
+from fathom.config.caps import Price
+from fathom.config.environment import Environment
+from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel, StructuredOutput
+from fathom.config.secrets import Scrubber
 from fathom.errors import (
     BudgetExceeded,
     CircuitOpen,
@@ -42,11 +44,9 @@ from fathom.llm.pricing import Pricing, Rates
 from fathom.llm.prompts import Message, messages
 from fathom.llm.services import MAX_RETRY_AFTER, circuit_of, pace_of, slots
 from fathom.llm.shrinking import shrunk
-from fathom.model_settings import EXTRACTIVE, ModelCallSettings, Role, RoleModel, StructuredOutput
 from fathom.models import Usage
 from fathom.progress import Event, publish
 from fathom.roles import Text
-from fathom.secrets import Scrubber
 
 if TYPE_CHECKING:
     from types import ModuleType

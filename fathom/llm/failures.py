@@ -8,6 +8,7 @@ from email.utils import parsedate_to_datetime
 from types import ModuleType
 from typing import Any
 
+from fathom.config.secrets import Scrubber
 from fathom.errors import (
     ContextOverflow,
     ModelError,
@@ -18,7 +19,6 @@ from fathom.errors import (
     Refused,
 )
 from fathom.llm.base import ModelCall
-from fathom.secrets import Scrubber
 
 __all__ = ["classify", "retry_after"]
 

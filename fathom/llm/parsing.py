@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from fathom.config.models import EXTRACTIVE
 from fathom.errors import AnswerInvalid
 from fathom.llm.base import Completion, ModelCall, Rejected
-from fathom.model_settings import EXTRACTIVE
 from fathom.roles import Answer, Text
 from fathom.text.citations import without_addresses
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from types import ModuleType
 
-from fathom.budget import Price
+from fathom.config.caps import Price
 
 __all__ = ["Pricing", "Rates"]
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from fathom.model_settings import Role
+from fathom.config.models import Role
 
 __all__ = ["Answer", "AnswerT", "Complaint", "Request", "RequestT", "RoleSpec", "Text"]
 

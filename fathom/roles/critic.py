@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fathom.model_settings import Role
+from fathom.config.models import Role
 from fathom.models import Contradiction, Gap, Note, Plan, PlanStep, Reflection, StepStatus
 from fathom.roles.base import Answer, AnswerT, Complaint, Request, RoleSpec
 from fathom.roles.planner import PlannedStep, plan_complaints

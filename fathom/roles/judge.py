@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fathom.model_settings import Role
+from fathom.config.models import Role
 from fathom.models import Verdict
 from fathom.roles.base import Answer, Request, RoleSpec
 

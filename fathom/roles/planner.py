@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fathom.model_settings import Role
+from fathom.config.models import Role
 from fathom.models import Document, Plan, PlanStep, Priority
 from fathom.names import slug
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fathom.model_settings import Role
+from fathom.config.models import Role
 from fathom.models import Contradiction, Note, Plan, SourceText
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
 from fathom.text.citations import cited_ids, with_known_ids, without_citations

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from fathom.model_settings import Role
+from fathom.config.models import Role
 from fathom.models import Note, PlanStep, ToolCall
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec
 

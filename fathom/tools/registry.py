@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from fathom.environment import Environment
+from fathom.config.environment import Environment
+from fathom.config.secrets import Scrubber
+from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound
 from fathom.models import Document, ToolCall, ToolOutput, ToolResult
-from fathom.secrets import Scrubber
-from fathom.settings import ResearchSettings, ResolvedSettings
 from fathom.text.urls import urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReader, ArtifactReadTool
 from fathom.tools.base import Tool

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fathom.config.models import EXTRACTIVE
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.extractive.answering import write_answer
 from fathom.llm.extractive.compressor import compress
@@ -13,7 +14,6 @@ from fathom.llm.extractive.planner import plan
 from fathom.llm.extractive.reporter import outline
 from fathom.llm.extractive.researcher import decide
 from fathom.llm.extractive.sections import write_section
-from fathom.model_settings import EXTRACTIVE
 from fathom.models import Usage
 from fathom.roles import Answer, JudgeAnswer, Text
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fathom.budget import Budget, Price
-from fathom.environment import Environment
-from fathom.model_settings import EXTRACTIVE, ModelCallSettings, Role, RoleModel
+from fathom.config.caps import Budget, Price
+from fathom.config.environment import Environment
+from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
 from fathom.quality.rules import SourceRules
 
 __all__ = [

@@ -6,9 +6,9 @@ import re
 
 from pydantic import ValidationError
 
-from fathom.budget import Price
+from fathom.config.caps import Price
+from fathom.config.models import ROLES, Role, RoleModel
 from fathom.errors import InvalidInput
-from fathom.model_settings import ROLES, Role, RoleModel
 
 __all__ = ["check_query", "parse_prices", "parse_role_models", "words_asked"]
 
