@@ -97,7 +97,7 @@ async def _ms_a_call(root: Path, count: int) -> float:
     from fathom.engine import Engine, RunStart
     from fathom.ledger import Ledger
     from fathom.models import PlanStep, SourceText, ToolCall, ToolOutput, ToolResult
-    from fathom.store import ArtifactStore
+    from fathom.storage.store import ArtifactStore
     from fathom.tools.registry import Toolbox
     from tasks.durable import durable_run
     from tasks.reading import call_tool

@@ -12,7 +12,7 @@ import time
 
 from prefect import flow
 
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 from tasks.durable import durable_run, durable_task
 
 TASKS = 200

@@ -30,7 +30,7 @@ from fathom.models import (
     ToolResult,
 )
 from fathom.report import render_markdown
-from fathom.store import json_bytes
+from fathom.storage.store import json_bytes
 from fathom.text.stopwords import ENGLISH
 from fathom.text.urls import source_ids
 

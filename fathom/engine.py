@@ -20,7 +20,7 @@ from fathom.llm.extractive import ExtractiveBackend
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
-from fathom.store import ArtifactStore, RunFolder
+from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tools.registry import Toolbox, open_toolbox
 
 __all__ = ["Engine", "RunStart"]

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from fathom.config.caps import Budget
 from fathom.errors import BudgetExceeded, StoreError
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 
 __all__ = ["LEAST_SECONDS", "WARN_FROM", "Allowance", "Attempt", "Cost", "Ledger"]
 

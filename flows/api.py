@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 from flows.preflight import Checked, check_request
 from flows.runs import read_report
 from flows.server import ensure_api

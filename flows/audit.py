@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fathom.audit import AUDIT_FILE, Break, ChainedEvent, check, events_in
 from fathom.models import AuditHead
-from fathom.store import ArtifactStore, RunFolder
+from fathom.storage.store import ArtifactStore, RunFolder
 from flows.console import printable
 from flows.runs import find, read_json
 

@@ -76,7 +76,7 @@ def audit(
 
     Example: fathom audit 1a2b3c4d
     """
-    from fathom.store import ArtifactStore
+    from fathom.storage.store import ArtifactStore
     from flows.audit import audit as read
     from flows.audit import show_audit
     from flows.preflight import artifact_root
@@ -103,7 +103,7 @@ def replay(
 
     Example: fathom replay 1a2b3c4d
     """
-    from fathom.store import ArtifactStore
+    from fathom.storage.store import ArtifactStore
     from flows.console import show_replayed
     from flows.preflight import artifact_root
     from flows.replay import ReplayedFile

@@ -210,7 +210,7 @@ def runs(
 
     Example: fathom runs --limit 5
     """
-    from fathom.store import ArtifactStore
+    from fathom.storage.store import ArtifactStore
     from flows.console import show_rows
     from flows.listing import latest
     from flows.preflight import artifact_root
@@ -232,7 +232,7 @@ def show(
 
     Example: fathom show 1a2b3c4d > report.md
     """
-    from fathom.store import ArtifactStore
+    from fathom.storage.store import ArtifactStore
     from flows.console import show_run
     from flows.preflight import artifact_root
     from flows.runs import find, load, locate

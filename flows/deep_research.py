@@ -25,7 +25,7 @@ from fathom.models import Account, Note, PlanStep, Report, RunResult, StepOutcom
 from fathom.progress import Event, publish
 from fathom.report import measure
 from fathom.state import RunState
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 from flows.writing import save_provenance, save_report, write_report
 from tasks.auditing import log_event, session
 from tasks.durable import RESULTS, durable_run, run_logger

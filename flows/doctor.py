@@ -17,7 +17,7 @@ from fathom.config.models import EXTRACTIVE
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import UserError
 from fathom.llm.catalogue import check_models
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 from fathom.tools.registry import configured_tools
 from flows.preflight import artifact_root
 from flows.server import find_api

@@ -15,7 +15,7 @@ from flows.options import Json, Root, Run
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fathom.store import ArtifactStore, RunFolder
+    from fathom.storage.store import ArtifactStore, RunFolder
 
 __all__ = ["commands"]
 
@@ -40,7 +40,7 @@ def export(
     """
     from fathom.publishing.exporting import check_formats, files_for
     from fathom.publishing.exporting import export as render
-    from fathom.store import ArtifactStore, RunFolder
+    from fathom.storage.store import ArtifactStore, RunFolder
     from flows.preflight import artifact_root
     from flows.runs import find, locate
 

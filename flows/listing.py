@@ -7,8 +7,8 @@ from datetime import UTC
 from typing import Any
 
 from fathom.errors import StoreError
-from fathom.lease import read_lease
-from fathom.store import ArtifactStore, RunFolder
+from fathom.storage.lease import read_lease
+from fathom.storage.store import ArtifactStore, RunFolder
 from flows.runs import known, read_json
 from flows.server import find_api
 

@@ -21,9 +21,9 @@ from prefect.utilities.urls import url_for
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, ServerLost
-from fathom.lease import result_key
 from fathom.models import RunResult
-from fathom.store import ArtifactStore, runs
+from fathom.storage.lease import result_key
+from fathom.storage.store import ArtifactStore, runs
 from flows.deep_research import deep_research
 from flows.preflight import artifact_root
 from flows.runs import load

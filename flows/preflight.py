@@ -17,7 +17,7 @@ from fathom.errors import InvalidInput
 from fathom.estimate import PhaseEstimate, estimate
 from fathom.llm.catalogue import check_models, load_litellm, settled_budget
 from fathom.llm.pricing import Pricing
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 from fathom.tools.documents import check_documents
 from fathom.tools.registry import configured_tools
 from flows.server import find_api

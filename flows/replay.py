@@ -17,7 +17,7 @@ from fathom.errors import RecordMissing, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, digest_of
 from fathom.ledger import Ledger
 from fathom.llm.prompts import prompt_hashes
-from fathom.store import ArtifactStore, RunFolder, json_bytes
+from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
 from flows.deep_research import investigate
 from tasks.durable import RESULTS, recorded_start, replaying
 from tasks.ui import Display

@@ -20,9 +20,9 @@ from prefect.states import Crashed, Scheduled
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunNotFound, StoreError
-from fathom.lease import Lease, is_gone, read_lease
 from fathom.models import RunResult
-from fathom.store import ArtifactStore
+from fathom.storage.lease import Lease, is_gone, read_lease
+from fathom.storage.store import ArtifactStore
 from flows.local import address, create, execute, place, recent, result_of
 from flows.preflight import artifact_root
 from flows.runs import is_prefix, known, locate, matching

@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fathom.errors import InvalidInput, RunNotFound, StoreError
-from fathom.lease import RESULTS, known_keys, read_lease
 from fathom.models import Plan, RunResult
-from fathom.store import ArtifactStore, RunFolder, runs
+from fathom.storage.lease import RESULTS, known_keys, read_lease
+from fathom.storage.store import ArtifactStore, RunFolder, runs
 
 __all__ = [
     "StoredRun",

@@ -35,9 +35,9 @@ from pydantic_core import to_jsonable_python
 
 from fathom.engine import RunStart
 from fathom.errors import RecordMissing
-from fathom.lease import RESULTS, result_key
-from fathom.names import slug
-from fathom.store import ArtifactStore
+from fathom.storage.lease import RESULTS, result_key
+from fathom.storage.names import slug
+from fathom.storage.store import ArtifactStore
 
 __all__ = [
     "RESULTS",

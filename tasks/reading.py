@@ -15,9 +15,9 @@ from fathom.errors import AnswerInvalid, ToolError
 from fathom.evidence.grounding import Grounded, ground
 from fathom.llm.base import Failure
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolResult, Usage
-from fathom.names import artifact_name
 from fathom.progress import Event, publish
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
+from fathom.storage.names import artifact_name
 from fathom.text.narrowing import Narrowed, narrow
 from fathom.text.tokens import count_tokens
 from tasks.asking import ask, ask_nobody

@@ -11,7 +11,7 @@ from fathom.engine import Engine, RunStart
 from fathom.llm.catalogue import settled_budget
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import RunManifest
-from fathom.store import RunFolder
+from fathom.storage.store import RunFolder
 from fathom.tools.registry import configured_tools
 from tasks.durable import current_run_id, current_run_key, durable_task
 

@@ -26,8 +26,8 @@ from pydantic_core import to_jsonable_python
 
 from fathom.config.secrets import Scrubber, each_text
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunTerminated, ServerLost, StoreError
-from fathom.lease import LEASE_SECONDS, LeaseFile, read_lease
-from fathom.store import ArtifactStore
+from fathom.storage.lease import LEASE_SECONDS, LeaseFile, read_lease
+from fathom.storage.store import ArtifactStore
 from tasks.durable import current_run_key, run_logger
 
 __all__ = ["CANCELLED", "Supervision"]

@@ -28,7 +28,7 @@ import pytest
 
 from fathom.config.caps import Budget
 from fathom.ledger import Ledger
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 from tests.stubs import Stubs, serving
 
 ROOT = Path(__file__).parent.parent

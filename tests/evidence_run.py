@@ -23,7 +23,7 @@ from fathom.models import (
 )
 from fathom.models.claims import SourceQuality
 from fathom.report import render_markdown
-from fathom.store import json_bytes
+from fathom.storage.store import json_bytes
 from fathom.text.urls import source_ids
 
 __all__ = ["BRIDGE", "GUIDE", "IDS", "NEWS", "PAGES", "finished_run", "in_memory", "source_text"]

@@ -18,7 +18,7 @@ from fathom.audit import AUDIT_FILE, AuditEvent, AuditLog, AuditType, Break, Cha
 from fathom.config.models import Role
 from fathom.errors import StoreError
 from fathom.models import AuditHead
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 from tests.conftest import ROOT, Bucket, FathomCLI
 
 FOLDER = "research_artifacts/tides"
@@ -27,7 +27,7 @@ PATH = f"{FOLDER}/{AUDIT_FILE}"
 RECORDER = f"""
 import asyncio, sys
 from fathom.audit import AuditLog, AuditType
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 
 async def work(log):
     while True:

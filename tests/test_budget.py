@@ -22,7 +22,7 @@ from fathom.llm.catalogue import load_litellm
 from fathom.llm.pricing import Pricing
 from fathom.llm.services import FAILURES
 from fathom.models import Ending, RunResult
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI, PrefectServer
 from tests.inprocess import QUERY, research
 from tests.stubs import Stubs

@@ -22,7 +22,7 @@ from fathom.evidence.standing import place_of
 from fathom.facts import find_dates
 from fathom.models import Note, ReportSection, Source, SourceText, ToolCall, ToolResult
 from fathom.models.claims import Standing, Verdict
-from fathom.store import json_bytes
+from fathom.storage.store import json_bytes
 from tests.evidence_run import BRIDGE, GUIDE, PAGES, in_memory, source_text
 
 TRUE = [

@@ -27,7 +27,7 @@ from fathom.publishing.bibliography import bibtex, cited_sources, references, ri
 from fathom.publishing.docx import render_docx
 from fathom.publishing.exporting import FORMATS, check_formats
 from fathom.publishing.pdf import render_pdf
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 from fathom.text.cleaning import clean_line
 from flows.cli import app
 from tests.conftest import Bucket, FathomCLI

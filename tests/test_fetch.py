@@ -20,9 +20,9 @@ from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.models import SourceText, ToolOutput
+from fathom.storage.cache import TimedCache
 from fathom.text.urls import source_ids, urls_in
 from fathom.tools import retry
-from fathom.tools.cache import TimedCache
 from fathom.tools.fetch import AllowList, FetchTool, WebReader, client, manners, reading
 from fathom.tools.fetch.network import GuardedBackend, system_resolve
 from fathom.tools.redact import redact

@@ -37,7 +37,6 @@ from fathom.models import (
     SourceText,
     ToolOutput,
 )
-from fathom.names import artifact_name, folder_name
 from fathom.roles import (
     ANSWER,
     COMPRESSOR,
@@ -54,10 +53,11 @@ from fathom.roles import (
     Request,
     ResearchRequest,
 )
-from fathom.store import ArtifactStore, RunFolder, runs
+from fathom.storage.cache import TimedCache
+from fathom.storage.names import artifact_name, folder_name
+from fathom.storage.store import ArtifactStore, RunFolder, runs
 from fathom.text.urls import canonical_url, source_ids, urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReadTool
-from fathom.tools.cache import TimedCache
 from fathom.tools.documents.layout import lay_out
 from fathom.tools.documents.readers import ENDINGS, Unreadable, read_document
 from fathom.tools.fetch.client import Answer

@@ -9,7 +9,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.names import artifact_name, folder_name, slug
+from fathom.storage.names import artifact_name, folder_name, slug
 
 TITLES = st.text(max_size=400)
 IDS = st.integers(0, 99) | st.text(max_size=60)
@@ -67,7 +67,7 @@ def test_cut_names_differ_in_what_was_cut(one: str, other: str) -> None:
 
 def test_names_are_the_same_in_every_process() -> None:
     expression = "artifact_name('量子' * 99, 'ü', 'x ' * 99, 'documents', 2, 'txt')"
-    script = f"from fathom.names import artifact_name; print({expression})"
+    script = f"from fathom.storage.names import artifact_name; print({expression})"
     names = {
         subprocess.check_output([sys.executable, "-c", script], env={"PYTHONHASHSEED": seed, "PYTHONUTF8": "1"})
         for seed in ("1", "2")

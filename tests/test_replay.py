@@ -11,7 +11,7 @@ import pytest
 from fathom.config.caps import Budget, Price
 from fathom.errors import RecordMissing
 from fathom.models import RunResult
-from fathom.store import ArtifactStore, runs
+from fathom.storage.store import ArtifactStore, runs
 from flows.replay import replay
 from tests.conftest import FathomCLI
 from tests.inprocess import research

@@ -19,8 +19,8 @@ import pytest
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import RunBusy
-from fathom.lease import LEASE_SECONDS, LeaseFile, read_lease, result_key
-from fathom.store import ArtifactStore
+from fathom.storage.lease import LEASE_SECONDS, LeaseFile, read_lease, result_key
+from fathom.storage.store import ArtifactStore
 from flows.deep_research import deep_research
 from tests.conftest import OWN_FILES, Bucket, PrefectServer, base_env, quiet_port
 from tests.processes import Kills, OwnServer, end_all, fathom, finish, flow_runs, left_behind

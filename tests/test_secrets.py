@@ -21,7 +21,7 @@ from fathom.config.secrets import HIDDEN, Scrubber, guard_logs, without_credenti
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, ToolUnavailable
 from fathom.models import Ending, RunResult, ToolCall, ToolFailure
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 from flows.deep_research import deep_research
 from tests.conftest import FathomCLI, PrefectServer
 from tests.stubs import Stubs

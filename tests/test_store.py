@@ -17,10 +17,10 @@ from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.atomic import AtomicFiles
 from fathom.errors import InvalidInput, StoreError
 from fathom.models import Plan, PlanStep, Source, SourceText, ToolFailure, ToolOutput
-from fathom.store import ArtifactStore, RunFolder, runs
+from fathom.storage.atomic import AtomicFiles
+from fathom.storage.store import ArtifactStore, RunFolder, runs
 from tests.conftest import Bucket
 
 SOURCE = Source(source_id="S1a2b3c", url="https://example.org/mro", title="Größe “MRO”", kind="web", score=0.5)

@@ -22,7 +22,7 @@ import pytest
 
 from fathom.errors import StoreError
 from fathom.models import SourceText, ToolOutput
-from fathom.store import ArtifactStore, RunFolder, runs
+from fathom.storage.store import ArtifactStore, RunFolder, runs
 from tests.conftest import ROOT, Bucket, FathomCLI, PrefectServer, base_env
 from tests.s3_proxy import Fault, Proxy, proxying
 
@@ -46,7 +46,7 @@ def in_process(script: str, *arguments: str) -> str:
 LOCKED_OUT = """
 import asyncio, os, sys
 from fathom.errors import StoreError
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 if os.getuid() == 0:  # to whom everything is permitted
     os.setgid(65534)
     os.setuid(65534)
@@ -114,7 +114,7 @@ def test_a_run_on_a_disk_that_fills_up_ends_clearly_and_can_be_continued(
 
 KILLED = """
 import asyncio, hashlib, os, random, signal, sys, time
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 
 def whole(n):
     body = n.to_bytes(8) + random.randbytes(random.choice([10, 5_000, 1_000_000]))

@@ -15,7 +15,7 @@ from fathom.evidence.tracing import trace
 from fathom.evidence.verification import verify_run
 from fathom.models import Report, ReportSection
 from fathom.models.claims import Standing, Verdict
-from fathom.store import json_bytes
+from fathom.storage.store import json_bytes
 from fathom.text.citations import with_known_ids
 from tests.evidence_run import BRIDGE, IDS, finished_run
 

@@ -28,10 +28,10 @@ from fathom.errors import (
     ToolUnavailable,
 )
 from fathom.models import Source, ToolCall, ToolOutput, ToolResult
+from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_text
 from fathom.text.urls import source_ids
 from fathom.tools import registry, retry
-from fathom.tools.cache import TimedCache
 from fathom.tools.registry import Toolbox, configured_tools, open_toolbox
 from fathom.tools.searxng import SearXNG
 from fathom.tools.tavily import Tavily

@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 
 from fathom.audit.events import BEGINNING, Actor, AuditEvent, AuditType, ChainedEvent, chained, events_in, written
 from fathom.models import AuditHead
-from fathom.store import ArtifactStore
+from fathom.storage.store import ArtifactStore
 
 __all__ = ["AUDIT_FILE", "AuditLog"]
 

@@ -17,7 +17,7 @@ from fathom.errors import StoreError
 from fathom.evidence.locating import StoredText, stored_texts
 from fathom.models import Call, Model, Plan, Report, RunManifest, Source, ToolCall, ToolFailure, ToolResult
 from fathom.models.claims import Claim, SourceQuality
-from fathom.store import json_bytes
+from fathom.storage.store import json_bytes
 
 __all__ = [
     "PROVENANCE",

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from fathom.config.models import Role
 from fathom.models import Document, Plan, PlanStep, Priority
-from fathom.names import slug
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec
+from fathom.storage.names import slug
 
 __all__ = ["PLANNER", "PlanAnswer", "PlanRequest", "PlannedStep", "plan_complaints"]
 

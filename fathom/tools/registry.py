@@ -12,10 +12,10 @@ from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound
 from fathom.models import Document, ToolCall, ToolOutput, ToolResult
+from fathom.storage.cache import TimedCache
 from fathom.text.urls import urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReader, ArtifactReadTool
 from fathom.tools.base import Tool
-from fathom.tools.cache import TimedCache
 from fathom.tools.documents import DocumentsTool
 from fathom.tools.fetch import AllowList, FetchTool, WebReader
 from fathom.tools.redact import redact, redacted

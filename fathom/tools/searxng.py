@@ -9,8 +9,8 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from fathom.errors import ToolUnavailable
+from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line
-from fathom.tools.cache import TimedCache
 from fathom.tools.retry import ATTEMPT_SECONDS, retrying
 from fathom.tools.vendors import Score, WebPage, raise_status, remembered, tls, vendor_errors
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from fathom.errors import ToolError, ToolTimeout, ToolUnavailable
+from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import canonical_url
-from fathom.tools.cache import TimedCache
 from fathom.tools.retry import retrying
 from fathom.tools.vendors import Score, WebPage, is_page, raise_status, remembered, tls, vendor_errors
 

@@ -14,9 +14,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.models import SourceText, ToolFailure, ToolOutput
+from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line, clean_text, clean_title
 from fathom.text.urls import canonical_url, source_ids
-from fathom.tools.cache import TimedCache
 from fathom.tools.retry import seconds_to_wait
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from fathom.errors import ToolRejected, ToolUnavailable
-from fathom.tools.cache import TimedCache
+from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList, check_url
 from fathom.tools.fetch.client import Answer, Client, user_agent
 

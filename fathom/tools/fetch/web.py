@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
-from fathom.tools.cache import TimedCache
+from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList, check_url
 from fathom.tools.retry import retrying, seconds_to_wait
 from fathom.tools.vendors import WebPage

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from fathom.atomic import AtomicFiles
+from fathom.storage.atomic import AtomicFiles
 
 __all__ = ["TimedCache"]
 

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 from pydantic_core import from_json, to_jsonable_python
 
-from fathom.atomic import AtomicFiles
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, StoreError
 from fathom.models import Source, SourceText, ToolOutput
-from fathom.names import folder_name
+from fathom.storage.atomic import AtomicFiles
+from fathom.storage.names import folder_name
 from fathom.text.urls import source_ids
 
 __all__ = ["ArtifactStore", "RunFolder", "json_bytes", "runs"]

@@ -18,8 +18,8 @@ from uuid import uuid4
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from fathom.errors import RunBusy, StoreError
-from fathom.names import slug
-from fathom.store import ArtifactStore
+from fathom.storage.names import slug
+from fathom.storage.store import ArtifactStore
 
 __all__ = ["LEASE_SECONDS", "RESULTS", "Lease", "LeaseFile", "is_gone", "known_keys", "read_lease", "result_key"]
 

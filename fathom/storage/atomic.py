@@ -1,6 +1,6 @@
 """Whole files on a local disk or an object store, through fsspec: a file is there with all of its bytes, or not at all.
 
-Everything here blocks; `fathom.store` calls it in threads.
+Everything here blocks; `fathom.storage.store` calls it in threads.
 """
 
 from __future__ import annotations
