@@ -90,12 +90,12 @@ async def _ms_a_call(root: Path, count: int) -> float:
     from prefect import flow
 
     from fathom.audit import AuditLog
+    from fathom.budget.ledger import Ledger
     from fathom.config.caps import Budget
     from fathom.config.environment import Environment
     from fathom.config.secrets import Scrubber
     from fathom.config.settings import ResearchSettings, resolve
     from fathom.engine import Engine, RunStart
-    from fathom.ledger import Ledger
     from fathom.models import PlanStep, SourceText, ToolCall, ToolOutput, ToolResult
     from fathom.storage.store import ArtifactStore
     from fathom.tools.registry import Toolbox

@@ -8,12 +8,12 @@ import json
 from pydantic import BaseModel, ConfigDict
 
 from fathom.audit import AuditLog
+from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.inputs import words_asked
 from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.config.settings import ResolvedSettings
 from fathom.errors import StoreError
-from fathom.ledger import Ledger
 from fathom.llm.base import Backend
 from fathom.llm.client import LiteLLMBackend
 from fathom.llm.extractive import ExtractiveBackend

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from fathom.budget.prices import Rates
 from fathom.config.models import EXTRACTIVE, Role
 from fathom.config.settings import Mode, ResolvedSettings
-from fathom.llm.pricing import Rates
 from fathom.roles.reporter import MAX_SECTIONS
 
 __all__ = ["Bounds", "PhaseEstimate", "estimate"]

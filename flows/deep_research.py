@@ -12,6 +12,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed
 
 from fathom.audit import AuditLog, AuditType
+from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.inputs import check_query
 from fathom.config.secrets import Scrubber, guard_logs
@@ -19,7 +20,6 @@ from fathom.config.settings import Execution, Mode, ResearchSettings
 from fathom.convergence import decide
 from fathom.engine import Engine
 from fathom.evidence.provenance import RoundRecord
-from fathom.ledger import Ledger
 from fathom.llm.catalogue import check_models
 from fathom.models import Account, Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
 from fathom.progress import Event, publish

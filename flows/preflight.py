@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from fathom.budget.prices import Pricing
 from fathom.config.environment import Environment
 from fathom.config.inputs import check_query
 from fathom.config.secrets import HIDDEN, Scrubber
@@ -16,7 +17,6 @@ from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput
 from fathom.estimate import PhaseEstimate, estimate
 from fathom.llm.catalogue import check_models, load_litellm, settled_budget
-from fathom.llm.pricing import Pricing
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents import check_documents
 from fathom.tools.registry import configured_tools

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fathom.audit import AuditLog
+from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.engine import Engine
 from fathom.errors import RecordMissing, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, digest_of
-from fathom.ledger import Ledger
 from fathom.llm.prompts import prompt_hashes
 from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
 from flows.deep_research import investigate

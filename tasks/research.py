@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fathom.audit import AuditType
+from fathom.budget.ledger import WARN_FROM, Allowance
 from fathom.context import within_budget
 from fathom.engine import Engine
-from fathom.ledger import WARN_FROM, Allowance
 from fathom.models import (
     Call,
     Note,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fathom.ledger import Allowance
+from fathom.budget.ledger import Allowance
 from fathom.models import (
     Claim,
     Contradiction,

@@ -26,8 +26,8 @@ from typing import Protocol
 import httpx
 import pytest
 
+from fathom.budget.ledger import Ledger
 from fathom.config.caps import Budget
-from fathom.ledger import Ledger
 from fathom.storage.store import ArtifactStore
 from tests.stubs import Stubs, serving
 

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fathom.budget.ledger import Allowance, Cost, Ledger
+from fathom.budget.prices import Pricing
 from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
 from fathom.errors import BudgetExceeded, InvalidInput, StoreError
-from fathom.ledger import Allowance, Cost, Ledger
 from fathom.llm.catalogue import load_litellm
-from fathom.llm.pricing import Pricing
 from fathom.llm.services import FAILURES
 from fathom.models import Ending, RunResult
 from fathom.storage.store import ArtifactStore

@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+from fathom.budget.prices import Pricing
 from fathom.config.caps import DEFAULT_USD, Budget
 from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE
 from fathom.config.settings import ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential
-from fathom.llm.pricing import Pricing
 
 if TYPE_CHECKING:
     from types import ModuleType

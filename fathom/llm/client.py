@@ -21,6 +21,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from fathom.budget.ledger import LEAST_SECONDS, Attempt, Cost, Ledger
+from fathom.budget.prices import Pricing, Rates
 from fathom.config.caps import Price
 from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel, StructuredOutput
@@ -35,12 +37,10 @@ from fathom.errors import (
     ProviderFailed,
     Refused,
 )
-from fathom.ledger import LEAST_SECONDS, Attempt, Cost, Ledger
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.catalogue import load_litellm
 from fathom.llm.failures import classify
 from fathom.llm.parsing import strict_schema
-from fathom.llm.pricing import Pricing, Rates
 from fathom.llm.prompts import Message, messages
 from fathom.llm.services import MAX_RETRY_AFTER, circuit_of, pace_of, slots
 from fathom.llm.shrinking import shrunk
