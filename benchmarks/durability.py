@@ -89,7 +89,6 @@ async def _ms_a_call(root: Path, count: int) -> float:
     """Return the milliseconds of one of so many tool calls of a run."""
     from prefect import flow
 
-    from fathom.audit import AuditLog
     from fathom.budget.ledger import Ledger
     from fathom.config.caps import Budget
     from fathom.config.environment import Environment
@@ -98,6 +97,7 @@ async def _ms_a_call(root: Path, count: int) -> float:
     from fathom.engine import Engine, RunStart
     from fathom.models import PlanStep, SourceText, ToolCall, ToolOutput, ToolResult
     from fathom.storage.store import ArtifactStore
+    from fathom.telemetry.audit_log import AuditLog
     from fathom.tools.registry import Toolbox
     from tasks.durable import durable_run
     from tasks.reading import call_tool

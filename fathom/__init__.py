@@ -7,7 +7,7 @@ from fathom.config.models import Role, RoleModel
 from fathom.config.settings import CompressionSettings, Profile, ResearchSettings
 from fathom.errors import FathomError, ModelError, StoreError, ToolError, UserError
 from fathom.models import Ending, Metrics, Note, Plan, PlanStep, Report, RunResult, Source
-from fathom.progress import Event, listen
+from fathom.telemetry.progress import Event, listen
 
 __all__ = [
     "CompressionSettings",

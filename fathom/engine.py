@@ -7,7 +7,6 @@ import json
 
 from pydantic import BaseModel, ConfigDict
 
-from fathom.audit import AuditLog
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.inputs import words_asked
@@ -21,6 +20,7 @@ from fathom.llm.prompts import prompt_hashes
 from fathom.models import ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
 from fathom.storage.store import ArtifactStore, RunFolder
+from fathom.telemetry.audit_log import AuditLog
 from fathom.tools.registry import Toolbox, open_toolbox
 
 __all__ = ["Engine", "RunStart"]

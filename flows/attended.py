@@ -33,7 +33,7 @@ def follow(
 ) -> None:
     """Bring a run to its end under the user's eyes, say what came of it, and exit with its code."""
     # Not before a command needs them: `--help` is answered without.
-    from fathom.progress import listen
+    from fathom.telemetry.progress import listen
     from flows.console import Watch, summary
     from flows.preflight import artifact_root
     from flows.runs import reference

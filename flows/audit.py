@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from fathom.audit import AUDIT_FILE, Break, ChainedEvent, check, events_in
 from fathom.models import AuditHead
 from fathom.storage.store import ArtifactStore, RunFolder
+from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
+from fathom.telemetry.audit_log import AUDIT_FILE
 from flows.console import printable
 from flows.runs import find, read_json
 

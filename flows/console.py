@@ -15,7 +15,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from fathom.progress import Event
+from fathom.telemetry.progress import Event
 
 if TYPE_CHECKING:
     from fathom.estimate import Bounds, PhaseEstimate

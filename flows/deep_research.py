@@ -11,7 +11,6 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed
 
-from fathom.audit import AuditLog, AuditType
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.inputs import check_query
@@ -22,10 +21,12 @@ from fathom.engine import Engine
 from fathom.evidence.provenance import RoundRecord
 from fathom.llm.catalogue import check_models
 from fathom.models import Account, Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
-from fathom.progress import Event, publish
 from fathom.report import measure
 from fathom.state import RunState
 from fathom.storage.store import ArtifactStore
+from fathom.telemetry.audit_events import AuditType
+from fathom.telemetry.audit_log import AuditLog
+from fathom.telemetry.progress import Event, publish
 from flows.writing import save_provenance, save_report, write_report
 from tasks.auditing import log_event, session
 from tasks.durable import RESULTS, durable_run, run_logger

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fathom.audit import AuditLog
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.engine import Engine
@@ -18,6 +17,7 @@ from fathom.errors import RecordMissing, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, digest_of
 from fathom.llm.prompts import prompt_hashes
 from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
+from fathom.telemetry.audit_log import AuditLog
 from flows.deep_research import investigate
 from tasks.durable import RESULTS, recorded_start, replaying
 from tasks.ui import Display

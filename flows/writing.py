@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from fathom.audit import AuditType
 from fathom.config.models import Role
 from fathom.config.settings import Mode
 from fathom.engine import Engine
@@ -27,6 +26,7 @@ from fathom.report import (
 )
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.state import RunState
+from fathom.telemetry.audit_events import AuditType
 from tasks.evidence import read_texts, verify_claims, weigh_sources
 from tasks.reporting import make_outline, write_answer, write_section
 from tasks.results import Weighed

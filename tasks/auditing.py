@@ -7,9 +7,9 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from fathom.audit import AuditEvent, AuditType
 from fathom.engine import Engine
 from fathom.errors import FathomError
+from fathom.telemetry.audit_events import AuditEvent, AuditType
 from tasks.durable import run_logger
 
 __all__ = ["log_event", "session"]

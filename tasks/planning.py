@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fathom.audit import AuditType
 from fathom.config.models import Role
 from fathom.engine import Engine
 from fathom.models import Document
 from fathom.roles import PLANNER, PlanRequest
+from fathom.telemetry.audit_events import AuditType
 from tasks.asking import ask
 from tasks.durable import durable_task
 from tasks.results import Planned

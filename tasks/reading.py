@@ -7,7 +7,6 @@ import time
 from datetime import UTC, datetime
 from typing import Literal
 
-from fathom.audit import AuditType
 from fathom.config.models import EXTRACTIVE, Role
 from fathom.context import message_tokens
 from fathom.engine import Engine
@@ -15,9 +14,10 @@ from fathom.errors import AnswerInvalid, ToolError
 from fathom.evidence.grounding import Grounded, ground
 from fathom.llm.base import Failure
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolResult, Usage
-from fathom.progress import Event, publish
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.storage.names import artifact_name
+from fathom.telemetry.audit_events import AuditType
+from fathom.telemetry.progress import Event, publish
 from fathom.text.narrowing import Narrowed, narrow
 from fathom.text.tokens import count_tokens
 from tasks.asking import ask, ask_nobody

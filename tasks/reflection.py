@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fathom.audit import AuditType
 from fathom.config.models import Role
 from fathom.context import within_budget
 from fathom.engine import Engine
 from fathom.models import Note, Plan
-from fathom.progress import Event, publish
 from fathom.roles import CRITIC, ReflectRequest
+from fathom.telemetry.audit_events import AuditType
+from fathom.telemetry.progress import Event, publish
 from tasks.asking import ask
 from tasks.durable import durable_task, run_logger
 from tasks.results import Reflected

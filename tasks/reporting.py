@@ -17,9 +17,9 @@ from fathom.evidence.examining import examine
 from fathom.evidence.locating import StoredText
 from fathom.llm.base import Failure
 from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Verdict
-from fathom.progress import Event, publish
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.reporter import UnsupportedSentence
+from fathom.telemetry.progress import Event, publish
 from fathom.text.citations import cited_ids, with_known_ids
 from fathom.text.narrowing import narrow
 from tasks.asking import ask, ask_nobody

@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from fathom.audit import AuditType
 from fathom.budget.ledger import WARN_FROM, Allowance
 from fathom.context import within_budget
 from fathom.engine import Engine
@@ -20,8 +19,9 @@ from fathom.models import (
     ToolResult,
     Usage,
 )
-from fathom.progress import Event, publish
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchRequest
+from fathom.telemetry.audit_events import AuditType
+from fathom.telemetry.progress import Event, publish
 from tasks.asking import ask
 from tasks.durable import durable_task
 from tasks.reading import call_tool, compress

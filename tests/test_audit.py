@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.audit import AUDIT_FILE, AuditEvent, AuditLog, AuditType, Break, ChainedEvent, check, events_in
 from fathom.config.models import Role
 from fathom.errors import StoreError
 from fathom.models import AuditHead
 from fathom.storage.store import ArtifactStore
+from fathom.telemetry.audit_events import AuditEvent, AuditType, Break, ChainedEvent, check, events_in
+from fathom.telemetry.audit_log import AUDIT_FILE, AuditLog
 from tests.conftest import ROOT, Bucket, FathomCLI
 
 FOLDER = "research_artifacts/tides"

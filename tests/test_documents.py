@@ -22,7 +22,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from fathom.errors import InvalidInput
 from fathom.models import Document
-from fathom.progress import Event, listen
+from fathom.telemetry.progress import Event, listen
 from fathom.tools.documents import DocumentsTool, check_documents, corpus, reading
 from fathom.tools.documents.corpus import open_corpus
 from fathom.tools.documents.embedding import load_encoder

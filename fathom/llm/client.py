@@ -45,8 +45,8 @@ from fathom.llm.prompts import Message, messages
 from fathom.llm.services import MAX_RETRY_AFTER, circuit_of, pace_of, slots
 from fathom.llm.shrinking import shrunk
 from fathom.models import Usage
-from fathom.progress import Event, publish
 from fathom.roles import Text
+from fathom.telemetry.progress import Event, publish
 
 if TYPE_CHECKING:
     from types import ModuleType

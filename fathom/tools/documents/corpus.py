@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fathom.errors import InvalidInput
-from fathom.progress import Event, publish
+from fathom.telemetry.progress import Event, publish
 from fathom.tools.documents.embedding import check_installed
 from fathom.tools.documents.files import File, digest, find_files
 from fathom.tools.documents.index import Index, StoredFile

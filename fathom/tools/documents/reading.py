@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import fathom
-from fathom.progress import Event, publish
+from fathom.telemetry.progress import Event, publish
 from fathom.tools.documents.files import File
 from fathom.tools.documents.layout import LaidOut
 from fathom.tools.documents.readers import Unreadable, is_plain

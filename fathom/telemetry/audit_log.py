@@ -12,9 +12,18 @@ from uuid import uuid4
 
 from pydantic_core import to_jsonable_python
 
-from fathom.audit.events import BEGINNING, Actor, AuditEvent, AuditType, ChainedEvent, chained, events_in, written
 from fathom.models import AuditHead
 from fathom.storage.store import ArtifactStore
+from fathom.telemetry.audit_events import (
+    BEGINNING,
+    Actor,
+    AuditEvent,
+    AuditType,
+    ChainedEvent,
+    chained,
+    events_in,
+    written,
+)
 
 __all__ = ["AUDIT_FILE", "AuditLog"]
 
