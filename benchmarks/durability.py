@@ -94,8 +94,8 @@ async def _ms_a_call(root: Path, count: int) -> float:
     from fathom.config.environment import Environment
     from fathom.config.secrets import Scrubber
     from fathom.config.settings import ResearchSettings, resolve
-    from fathom.engine import Engine, RunStart
     from fathom.models import PlanStep, SourceText, ToolCall, ToolOutput, ToolResult
+    from fathom.run.engine import Engine, RunStart
     from fathom.storage.store import ArtifactStore
     from fathom.telemetry.audit_log import AuditLog
     from fathom.tools.registry import Toolbox

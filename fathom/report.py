@@ -27,7 +27,7 @@ from fathom.models import (
     Verdict,
 )
 from fathom.quality import report_warnings
-from fathom.state import RunState
+from fathom.run.state import RunState
 from fathom.text.citations import cited_ids, number_citations, without_citations
 
 __all__ = [

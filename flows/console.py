@@ -18,8 +18,8 @@ from rich.text import Text
 from fathom.telemetry.progress import Event
 
 if TYPE_CHECKING:
-    from fathom.estimate import Bounds, PhaseEstimate
     from fathom.models import Metrics, Plan, RunResult
+    from fathom.run.estimate import Bounds, PhaseEstimate
     from flows.doctor import Finding
     from flows.listing import RunRow
     from flows.replay import ReplayedFile
@@ -163,7 +163,7 @@ def show_rows(rows: Sequence[RunRow]) -> None:
 
 def show_estimate(phases: Sequence[PhaseEstimate]) -> None:
     """Show what a run would take, by phase, as is usual and at most."""
-    from fathom.estimate import Bounds
+    from fathom.run.estimate import Bounds
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("phase")

@@ -16,13 +16,13 @@ from fathom.config.environment import Environment
 from fathom.config.inputs import check_query
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Execution, Mode, ResearchSettings
-from fathom.convergence import decide
-from fathom.engine import Engine
 from fathom.evidence.provenance import RoundRecord
 from fathom.llm.catalogue import check_models
 from fathom.models import Account, Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
 from fathom.report import measure
-from fathom.state import RunState
+from fathom.run.convergence import decide
+from fathom.run.engine import Engine
+from fathom.run.state import RunState
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import AuditLog

@@ -15,8 +15,8 @@ from fathom.config.inputs import check_query
 from fathom.config.secrets import HIDDEN, Scrubber
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput
-from fathom.estimate import PhaseEstimate, estimate
 from fathom.llm.catalogue import check_models, load_litellm, settled_budget
+from fathom.run.estimate import PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents import check_documents
 from fathom.tools.registry import configured_tools

@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
-from fathom.engine import Engine
 from fathom.errors import RecordMissing, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, digest_of
 from fathom.llm.prompts import prompt_hashes
+from fathom.run.engine import Engine
 from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
 from fathom.telemetry.audit_log import AuditLog
 from flows.deep_research import investigate

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from fathom.config.models import Role
 from fathom.config.settings import Mode
-from fathom.engine import Engine
 from fathom.evidence.locating import StoredText
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.models import Claim, Report, ReportSection, RunManifest
@@ -25,7 +24,8 @@ from fathom.report import (
     warnings,
 )
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
-from fathom.state import RunState
+from fathom.run.engine import Engine
+from fathom.run.state import RunState
 from fathom.telemetry.audit_events import AuditType
 from tasks.evidence import read_texts, verify_claims, weigh_sources
 from tasks.reporting import make_outline, write_answer, write_section

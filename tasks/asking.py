@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fathom.config.models import EXTRACTIVE, RoleModel
-from fathom.engine import Engine
 from fathom.errors import AnswerInvalid, ModelError, ModelRejected
 from fathom.llm.base import Completion, Failure, ModelCall, Rejected
 from fathom.llm.parsing import accept
 from fathom.models import Usage
 from fathom.roles import SPECS, Request, RoleSpec
 from fathom.roles.base import AnswerT, RequestT
+from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from tasks.durable import durable_task, run_logger

@@ -7,8 +7,8 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from fathom.engine import Engine
 from fathom.errors import FathomError
+from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditEvent, AuditType
 from tasks.durable import run_logger
 

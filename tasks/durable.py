@@ -33,8 +33,8 @@ from prefect.utilities.callables import get_call_parameters
 from pydantic import PrivateAttr
 from pydantic_core import to_jsonable_python
 
-from fathom.engine import RunStart
 from fathom.errors import RecordMissing
+from fathom.run.engine import RunStart
 from fathom.storage.lease import RESULTS, result_key
 from fathom.storage.names import slug
 from fathom.storage.store import ArtifactStore

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from fathom.config.models import EXTRACTIVE
-from fathom.engine import Engine
 from fathom.evidence.examining import examine
 from fathom.evidence.locating import StoredText, stored_texts
 from fathom.llm.extractive.reading import quotations
@@ -15,6 +14,7 @@ from fathom.models import Claim, Contradiction, Judgement, Note, Plan, Report, S
 from fathom.quality import Said, find_contradictions, score_sources
 from fathom.roles import JUDGE, JudgeRequest
 from fathom.roles.judge import Judged, Opinion
+from fathom.run.engine import Engine
 from tasks.asking import ask
 from tasks.durable import durable_task
 from tasks.results import Verified, Weighed

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fathom.config.models import Role
-from fathom.engine import Engine
 from fathom.models import Document
 from fathom.roles import PLANNER, PlanRequest
+from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from tasks.asking import ask
 from tasks.durable import durable_task

@@ -9,12 +9,12 @@ from typing import Literal
 
 from fathom.config.models import EXTRACTIVE, Role
 from fathom.context import message_tokens
-from fathom.engine import Engine
 from fathom.errors import AnswerInvalid, ToolError
 from fathom.evidence.grounding import Grounded, ground
 from fathom.llm.base import Failure
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolResult, Usage
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
+from fathom.run.engine import Engine
 from fathom.storage.names import artifact_name
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish

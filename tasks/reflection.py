@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fathom.config.models import Role
 from fathom.context import within_budget
-from fathom.engine import Engine
 from fathom.models import Note, Plan
 from fathom.roles import CRITIC, ReflectRequest
+from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from tasks.asking import ask

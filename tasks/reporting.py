@@ -9,7 +9,6 @@ from prefect.runtime import task_run
 
 from fathom.config.settings import Unsupported
 from fathom.context import within_budget
-from fathom.engine import Engine
 from fathom.errors import AnswerInvalid
 from fathom.evidence.claims import claims_of
 from fathom.evidence.editing import marked, without
@@ -19,6 +18,7 @@ from fathom.llm.base import Failure
 from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Verdict
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.reporter import UnsupportedSentence
+from fathom.run.engine import Engine
 from fathom.telemetry.progress import Event, publish
 from fathom.text.citations import cited_ids, with_known_ids
 from fathom.text.narrowing import narrow

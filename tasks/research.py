@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from fathom.budget.ledger import WARN_FROM, Allowance
 from fathom.context import within_budget
-from fathom.engine import Engine
 from fathom.models import (
     Call,
     Note,
@@ -20,6 +19,7 @@ from fathom.models import (
     Usage,
 )
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchRequest
+from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from tasks.asking import ask

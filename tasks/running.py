@@ -7,10 +7,10 @@ from importlib.metadata import version
 
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
-from fathom.engine import Engine, RunStart
 from fathom.llm.catalogue import settled_budget
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import RunManifest
+from fathom.run.engine import Engine, RunStart
 from fathom.storage.store import RunFolder
 from fathom.tools.registry import configured_tools
 from tasks.durable import current_run_id, current_run_key, durable_task

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.convergence import Reason, decide
 from fathom.models import PlanStep, Reflection
+from fathom.run.convergence import Reason, decide
 from fathom.text.citations import cited_ids, number_citations, with_known_ids
 from fathom.text.urls import canonical_url, source_ids
 
