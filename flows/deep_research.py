@@ -17,7 +17,7 @@ from fathom.config.inputs import check_query
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Execution, Mode, ResearchSettings
 from fathom.evidence.provenance import RoundRecord
-from fathom.llm.catalogue import check_models
+from fathom.llm.model_checks import check_models
 from fathom.models import Account, Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
 from fathom.report import measure
 from fathom.run.convergence import decide

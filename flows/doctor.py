@@ -16,7 +16,7 @@ from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import UserError
-from fathom.llm.catalogue import check_models
+from fathom.llm.model_checks import check_models
 from fathom.storage.store import ArtifactStore
 from fathom.tools.registry import configured_tools
 from flows.preflight import artifact_root

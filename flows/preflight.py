@@ -15,7 +15,7 @@ from fathom.config.inputs import check_query
 from fathom.config.secrets import HIDDEN, Scrubber
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput
-from fathom.llm.catalogue import check_models, load_litellm, settled_budget
+from fathom.llm.model_checks import check_models, load_litellm, settled_budget
 from fathom.run.estimate import PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents import check_documents

@@ -9,7 +9,7 @@ from datetime import date
 from fathom.config.models import EXTRACTIVE
 from fathom.evidence.examining import examine
 from fathom.evidence.locating import StoredText, stored_texts
-from fathom.llm.extractive.reading import quotations
+from fathom.extractive.quotations import quotations
 from fathom.models import Claim, Contradiction, Judgement, Note, Plan, Report, SourceText, ToolResult, Usage
 from fathom.quality import Said, find_contradictions, score_sources
 from fathom.roles import JUDGE, JudgeRequest

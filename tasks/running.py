@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
-from fathom.llm.catalogue import settled_budget
+from fathom.llm.model_checks import settled_budget
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import RunManifest
 from fathom.run.engine import Engine, RunStart

@@ -62,7 +62,7 @@ def forking(env: Mapping[str, str]) -> Iterator[Forks]:
 def _serve() -> None:
     """Import everything a run needs, then fork for each line."""
     from fathom.config.environment import Environment
-    from fathom.llm.catalogue import load_litellm
+    from fathom.llm.model_checks import load_litellm
     from flows import attended, console, local, preflight, resuming
 
     load_litellm(Environment.read())

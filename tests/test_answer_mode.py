@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from fathom.config.models import RoleModel
 from fathom.config.settings import Mode, ResearchSettings
+from fathom.extractive.answering import write_answer
 from fathom.llm.base import ModelCall
-from fathom.llm.extractive.answering import write_answer
 from fathom.llm.prompts import messages
 from fathom.models import Ending, Note, RunResult
 from fathom.roles import ANSWER, AnswerRequest, Text

@@ -19,7 +19,7 @@ from fathom.budget.prices import Pricing
 from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
 from fathom.errors import BudgetExceeded, InvalidInput, StoreError
-from fathom.llm.catalogue import load_litellm
+from fathom.llm.model_checks import load_litellm
 from fathom.llm.services import FAILURES
 from fathom.models import Ending, RunResult
 from fathom.storage.store import ArtifactStore

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.config.models import EXTRACTIVE, RoleModel
+from fathom.extractive.backend import ExtractiveBackend
+from fathom.extractive.quotations import quotations
 from fathom.llm.base import ModelCall
-from fathom.llm.extractive import ExtractiveBackend
-from fathom.llm.extractive.reading import quotations
 from fathom.models import Document, Note, Plan, PlanStep, SourceText, StepStatus, ToolCall
 from fathom.roles import (
     COMPRESSOR,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fathom.llm.extractive.critic import reflect
-from fathom.llm.extractive.planner import plan
-from fathom.llm.extractive.reporter import outline
-from fathom.llm.extractive.sections import write_section
+from fathom.extractive.critic import reflect
+from fathom.extractive.planner import plan
+from fathom.extractive.reporter import outline
+from fathom.extractive.sections import write_section
 from fathom.models import Document, Note, Plan, PlanStep
 from fathom.roles import OutlineRequest, PlanAnswer, PlanRequest, ReflectRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection

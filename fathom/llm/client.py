@@ -38,8 +38,8 @@ from fathom.errors import (
     Refused,
 )
 from fathom.llm.base import Completion, ModelCall
-from fathom.llm.catalogue import load_litellm
 from fathom.llm.failures import classify
+from fathom.llm.model_checks import load_litellm
 from fathom.llm.parsing import strict_schema
 from fathom.llm.prompts import Message, messages
 from fathom.llm.services import MAX_RETRY_AFTER, circuit_of, pace_of, slots

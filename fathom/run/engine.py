@@ -13,9 +13,9 @@ from fathom.config.inputs import words_asked
 from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.config.settings import ResolvedSettings
 from fathom.errors import StoreError
+from fathom.extractive.backend import ExtractiveBackend
 from fathom.llm.base import Backend
 from fathom.llm.client import LiteLLMBackend
-from fathom.llm.extractive import ExtractiveBackend
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from fathom.llm.extractive.aspects import Part, part_of
-from fathom.llm.extractive.grammar import statement
-from fathom.llm.extractive.groups import group_in, members_of, split_list
-from fathom.llm.extractive.prompting import Asked, asked_in, resolved, subject_of
-from fathom.llm.extractive.wording import capitalized, clip, key_terms, keywords, shorten, strip_lead
+from fathom.extractive.aspects import Part, part_of
+from fathom.extractive.grammar import statement
+from fathom.extractive.groups import group_in, members_of, split_list
+from fathom.extractive.prompting import Asked, asked_in, resolved, subject_of
+from fathom.extractive.wording import capitalized, clip, key_terms, keywords, shorten, strip_lead
 
 __all__ = ["parts_of"]
 

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fathom.llm.extractive.aspects import Part
-from fathom.llm.extractive.grammar import agent_terms, nominal
-from fathom.llm.extractive.prompting import subject_of
-from fathom.llm.extractive.questions import parts_of
-from fathom.llm.extractive.wording import (
+from fathom.extractive.aspects import Part
+from fathom.extractive.grammar import agent_terms, nominal
+from fathom.extractive.prompting import subject_of
+from fathom.extractive.questions import parts_of
+from fathom.extractive.wording import (
     capitalized,
     clip,
     key_terms,

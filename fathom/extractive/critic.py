@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fathom.llm.extractive.prompting import standalone
-from fathom.llm.extractive.statements import Relevance, Statement, statements_of
-from fathom.llm.extractive.vocabulary import VERBS
-from fathom.llm.extractive.wording import capitalized, keywords, topic_terms
+from fathom.extractive.prompting import standalone
+from fathom.extractive.statements import Relevance, Statement, statements_of
+from fathom.extractive.vocabulary import VERBS
+from fathom.extractive.wording import capitalized, keywords, topic_terms
 from fathom.models import Note, PlanStep, Priority, StepStatus
 from fathom.quality import Said, find_contradictions
 from fathom.roles import ReflectAnswer, ReflectRequest

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from fathom.llm.extractive.grammar import is_verb
-from fathom.llm.extractive.kinds import has_kind, kind_of
-from fathom.llm.extractive.prompting import standalone
-from fathom.llm.extractive.statements import Relevance, Statement, statements_of
-from fathom.llm.extractive.wording import topic_terms
+from fathom.extractive.grammar import is_verb
+from fathom.extractive.kinds import has_kind, kind_of
+from fathom.extractive.prompting import standalone
+from fathom.extractive.statements import Relevance, Statement, statements_of
+from fathom.extractive.wording import topic_terms
 from fathom.roles import SectionRequest, Text
 from fathom.text import terms
 from fathom.text.duplicates import DuplicateFilter

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fathom.llm.extractive.prompting import standalone
-from fathom.llm.extractive.sections import CITED, write_section
-from fathom.llm.extractive.statements import Relevance, statements_of
-from fathom.llm.extractive.wording import capitalized, clip
+from fathom.extractive.prompting import standalone
+from fathom.extractive.sections import CITED, write_section
+from fathom.extractive.statements import Relevance, statements_of
+from fathom.extractive.wording import capitalized, clip
 from fathom.models import PlanStep
 from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fathom.config.models import EXTRACTIVE
+from fathom.extractive.answering import write_answer
+from fathom.extractive.compressor import compress
+from fathom.extractive.critic import reflect
+from fathom.extractive.planner import plan
+from fathom.extractive.reporter import outline
+from fathom.extractive.researcher import decide
+from fathom.extractive.sections import write_section
 from fathom.llm.base import Completion, ModelCall
-from fathom.llm.extractive.answering import write_answer
-from fathom.llm.extractive.compressor import compress
-from fathom.llm.extractive.critic import reflect
-from fathom.llm.extractive.planner import plan
-from fathom.llm.extractive.reporter import outline
-from fathom.llm.extractive.researcher import decide
-from fathom.llm.extractive.sections import write_section
 from fathom.models import Usage
 from fathom.roles import Answer, JudgeAnswer, Text
 

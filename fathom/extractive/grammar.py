@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from fathom.llm.extractive.vocabulary import FINITE, MORE_VERBS, NOMINAL, PREPOSITIONS, PRONOUNS, VERBS
-from fathom.llm.extractive.wording import capitalized, is_english, key_terms, strip_lead
+from fathom.extractive.vocabulary import FINITE, MORE_VERBS, NOMINAL, PREPOSITIONS, PRONOUNS, VERBS
+from fathom.extractive.wording import capitalized, is_english, key_terms, strip_lead
 
 __all__ = ["agent_terms", "is_verb", "nominal", "statement", "third_person"]
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from fathom.llm.extractive.grammar import agent_terms
-from fathom.llm.extractive.reading import quotations
-from fathom.llm.extractive.vocabulary import GENERAL_TERMS, RELATION_TERMS
-from fathom.llm.extractive.wording import topic_terms, with_related
+from fathom.extractive.grammar import agent_terms
+from fathom.extractive.quotations import quotations
+from fathom.extractive.vocabulary import GENERAL_TERMS, RELATION_TERMS
+from fathom.extractive.wording import topic_terms, with_related
 from fathom.models import Note
 from fathom.text import terms
 from fathom.text.terms import query_terms

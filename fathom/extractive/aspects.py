@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from fathom.llm.extractive.wording import is_english, keywords
+from fathom.extractive.wording import is_english, keywords
 
 __all__ = ["Part", "part_of"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from fathom.llm.extractive.grammar import is_verb
-from fathom.llm.extractive.vocabulary import VERBS
-from fathom.llm.extractive.wording import clip, key_terms
+from fathom.extractive.grammar import is_verb
+from fathom.extractive.vocabulary import VERBS
+from fathom.extractive.wording import clip, key_terms
 
 __all__ = ["group_in", "members_of", "split_list"]
 

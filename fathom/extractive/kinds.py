@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-from fathom.llm.extractive.wording import strip_lead
+from fathom.extractive.wording import strip_lead
 
 __all__ = ["Kind", "has_kind", "kind_of"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fathom.llm.extractive.wording import keywords
+from fathom.extractive.wording import keywords
 from fathom.roles import ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import ToolCallAnswer
 from fathom.text.urls import urls_in

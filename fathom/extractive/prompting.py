@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from fathom.llm.extractive.grammar import is_verb
-from fathom.llm.extractive.vocabulary import FORM_TERMS, PREPOSITIONS
-from fathom.llm.extractive.wording import key_terms, keywords, shorten, strip_lead
+from fathom.extractive.grammar import is_verb
+from fathom.extractive.vocabulary import FORM_TERMS, PREPOSITIONS
+from fathom.extractive.wording import key_terms, keywords, shorten, strip_lead
 from fathom.text.sentences import split_sentences
 
 __all__ = ["Asked", "asked_in", "resolved", "standalone", "subject_of"]

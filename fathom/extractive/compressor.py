@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathom.llm.extractive.reading import reads_alone, units
-from fathom.llm.extractive.wording import clip, topic_terms, with_related
+from fathom.extractive.quotations import reads_alone, units
+from fathom.extractive.wording import clip, topic_terms, with_related
 from fathom.models import SourceText
 from fathom.roles import CompressAnswer, CompressRequest
 from fathom.text import terms
