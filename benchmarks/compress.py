@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.tokens import count as count_tokens
-from fathom.text.ranking import Passage
-from fathom.text.selection import Pick, Reader
+from fathom.retrieval.ranking import Passage
+from fathom.retrieval.selection import Pick, Reader
 
 __all__ = ["compress"]
 

@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from fathom.config.models import EXTRACTIVE, Role
-from fathom.context import message_tokens
 from fathom.errors import AnswerInvalid, ToolError
 from fathom.evidence.grounding import Grounded, ground
 from fathom.llm.base import Failure
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolResult, Usage
+from fathom.retrieval.narrowing import Narrowed, narrow
+from fathom.retrieval.working_memory import message_tokens
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.run.engine import Engine
 from fathom.storage.names import artifact_name
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
-from fathom.text.narrowing import Narrowed, narrow
 from fathom.text.tokens import count_tokens
 from tasks.asking import ask, ask_nobody
 from tasks.durable import durable_task, run_logger

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fathom.config.models import Role
-from fathom.context import within_budget
 from fathom.models import Note, Plan
+from fathom.retrieval.working_memory import within_budget
 from fathom.roles import CRITIC, ReflectRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from prefect.runtime import task_run
 
 from fathom.config.settings import Unsupported
-from fathom.context import within_budget
 from fathom.errors import AnswerInvalid
 from fathom.evidence.claims import claims_of
 from fathom.evidence.editing import marked, without
@@ -16,12 +15,13 @@ from fathom.evidence.examining import examine
 from fathom.evidence.locating import StoredText
 from fathom.llm.base import Failure
 from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Verdict
+from fathom.retrieval.narrowing import narrow
+from fathom.retrieval.working_memory import within_budget
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.reporter import UnsupportedSentence
 from fathom.run.engine import Engine
 from fathom.telemetry.progress import Event, publish
 from fathom.text.citations import cited_ids, with_known_ids
-from fathom.text.narrowing import narrow
 from tasks.asking import ask, ask_nobody
 from tasks.durable import durable_task, run_logger
 from tasks.results import Outlined, Written

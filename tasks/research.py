@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fathom.budget.ledger import WARN_FROM, Allowance
-from fathom.context import within_budget
 from fathom.models import (
     Call,
     Note,
@@ -18,6 +17,7 @@ from fathom.models import (
     ToolResult,
     Usage,
 )
+from fathom.retrieval.working_memory import within_budget
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.engine import answer
-from fathom.text.asking import read_question
-from fathom.text.duplicates import DuplicateFilter, is_near_duplicate
-from fathom.text.ranking import Passage
-from fathom.text.selection import Reader
+from fathom.retrieval.duplicates import DuplicateFilter, is_near_duplicate
+from fathom.retrieval.question import read_question
+from fathom.retrieval.ranking import Passage
+from fathom.retrieval.selection import Reader
+from fathom.retrieval.weights import PAGES, PASSAGES, TALK, weights_for
 from fathom.text.tokens import count_tokens
-from fathom.text.weights import PAGES, PASSAGES, TALK, weights_for
 
 FILMS = [
     Passage("The Glass Harbour is a 1961 drama film directed by Ilse Brandt. It is in black.", "The Glass Harbour"),

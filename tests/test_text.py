@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.models import SourceText
+from fathom.retrieval.duplicates import DuplicateFilter, is_near_duplicate
+from fathom.retrieval.narrowing import OMISSION, narrow
+from fathom.retrieval.ranking import Passage, rank_passages
+from fathom.retrieval.selection import Reader
 from fathom.text import terms
-from fathom.text.duplicates import DuplicateFilter, is_near_duplicate
-from fathom.text.narrowing import OMISSION, narrow
-from fathom.text.ranking import Passage, rank_passages
-from fathom.text.selection import Reader
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, query_terms
 from fathom.text.tokens import count_tokens

@@ -13,7 +13,7 @@ from fathom.models.claims import Standing
 from fathom.quality.contradictions import Said, find_contradictions
 from fathom.quality.hosts import host_of, site_of
 from fathom.quality.scoring import CREDIBLE
-from fathom.text.duplicates import is_near_duplicate
+from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.text.sentences import split_sentences
 
 __all__ = ["Place", "place_of"]

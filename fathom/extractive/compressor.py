@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from fathom.extractive.quotations import reads_alone, units
 from fathom.extractive.wording import clip, topic_terms, with_related
 from fathom.models import SourceText
+from fathom.retrieval.question import Question, read_question
+from fathom.retrieval.ranking import Passage
+from fathom.retrieval.selection import Pick, Reader
 from fathom.roles import CompressAnswer, CompressRequest
 from fathom.text import terms
-from fathom.text.asking import Question, read_question
-from fathom.text.ranking import Passage
-from fathom.text.selection import Pick, Reader
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words
 from fathom.text.tokens import count_tokens

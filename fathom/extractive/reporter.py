@@ -7,10 +7,10 @@ from fathom.extractive.sections import CITED, write_section
 from fathom.extractive.statements import Relevance, statements_of
 from fathom.extractive.wording import capitalized, clip
 from fathom.models import PlanStep
+from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
 from fathom.text import terms
-from fathom.text.duplicates import is_near_duplicate
 
 __all__ = ["outline"]
 

@@ -12,9 +12,9 @@ from fathom.extractive.kinds import has_kind, kind_of
 from fathom.extractive.prompting import standalone
 from fathom.extractive.statements import Relevance, Statement, statements_of
 from fathom.extractive.wording import topic_terms
+from fathom.retrieval.duplicates import DuplicateFilter
 from fathom.roles import SectionRequest, Text
 from fathom.text import terms
-from fathom.text.duplicates import DuplicateFilter
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words
 

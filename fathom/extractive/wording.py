@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from fathom.extractive.vocabulary import FRAME_TERMS, LOOSE, MANNER, META_TERMS, ORDERING, PREPOSITIONS, RELATED
-from fathom.text.related import related_terms
+from fathom.retrieval.related import related_terms
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms
 

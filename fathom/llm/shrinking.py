@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from fathom.context import within_budget
 from fathom.models import Note
+from fathom.retrieval.narrowing import narrow
+from fathom.retrieval.working_memory import within_budget
 from fathom.roles import (
     AnswerRequest,
     CompressRequest,
@@ -16,7 +17,6 @@ from fathom.roles import (
     ResearchRequest,
     SectionRequest,
 )
-from fathom.text.narrowing import narrow
 from fathom.text.tokens import count_tokens
 
 __all__ = ["shrunk"]

@@ -20,8 +20,8 @@ from fathom.quality.domains import DOCUMENT_AUTHORITY, UNKNOWN_AUTHORITY, Rating
 from fathom.quality.recency import is_outdated, recency, topic_of
 from fathom.quality.rules import SourceRules
 from fathom.quality.signals import Signals, author_authority, content_score, read_signals
-from fathom.text.ranking import Passage
-from fathom.text.selection import Reader
+from fathom.retrieval.ranking import Passage
+from fathom.retrieval.selection import Reader
 from fathom.text.terms import query_terms
 from fathom.text.urls import canonical_url
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fathom.errors import ToolRejected
 from fathom.models import SourceText, ToolCall, ToolOutput, ToolResult
-from fathom.text.narrowing import OMISSION
+from fathom.retrieval.narrowing import OMISSION
 
 if TYPE_CHECKING:
     import regex

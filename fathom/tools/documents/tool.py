@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fathom.models import Document, SourceText, ToolCall, ToolOutput, ToolResult
-from fathom.text.narrowing import OMISSION
+from fathom.retrieval.narrowing import OMISSION
 from fathom.text.urls import source_ids
 from fathom.tools.documents.corpus import open_corpus
 from fathom.tools.documents.embedding import hybrid_search

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from fathom.text.asking import Question
-from fathom.text.ranking import K1, TITLE_WEIGHT, B, Passage
+from fathom.retrieval.question import Question
+from fathom.retrieval.ranking import K1, TITLE_WEIGHT, B, Passage
+from fathom.retrieval.weights import Weights
 from fathom.text.sentences import Sentence
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import Language, terms
-from fathom.text.weights import Weights
 
 __all__ = ["Links", "Phrase", "Read", "Span", "Spans", "rank_spans", "spans_of"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.text.ranking import Passage, rank_passages
+from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.tokens import count_tokens
 

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from fathom.text.asking import RELATED, Question, read_question
-from fathom.text.passages import Links, Read, Spans, rank_spans, spans_of
-from fathom.text.ranking import Passage, Query
+from fathom.retrieval.passages import Links, Read, Spans, rank_spans, spans_of
+from fathom.retrieval.question import RELATED, Question, read_question
+from fathom.retrieval.ranking import Passage, Query
+from fathom.retrieval.weights import Weights, weights_for
 from fathom.text.sentences import Sentence
 from fathom.text.terms import Language, is_cjk, language_of, terms
-from fathom.text.weights import Weights, weights_for
 
 __all__ = ["Analysis", "analyse"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fathom.models import Note, NoteMessage
+from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.text import terms
-from fathom.text.ranking import Passage, rank_passages
 from fathom.text.tokens import count_tokens
 
 __all__ = ["message_tokens", "within_budget"]

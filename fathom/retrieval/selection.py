@@ -11,14 +11,14 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fathom.text.analysis import Analysis, analyse
-from fathom.text.asking import Question
-from fathom.text.duplicates import DuplicateFilter
-from fathom.text.ranking import Passage, Query
+from fathom.retrieval.analysis import Analysis, analyse
+from fathom.retrieval.duplicates import DuplicateFilter
+from fathom.retrieval.question import Question
+from fathom.retrieval.ranking import Passage, Query
+from fathom.retrieval.weights import Weights
+from fathom.retrieval.worth import SHORT, Candidate, candidates
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.tokens import count_tokens
-from fathom.text.weights import Weights
-from fathom.text.worth import SHORT, Candidate, candidates
 
 __all__ = ["Pick", "Reader", "quotable"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fathom.text.analysis import Analysis
-from fathom.text.passages import Phrase, Span
-from fathom.text.ranking import K1, B
+from fathom.retrieval.analysis import Analysis
+from fathom.retrieval.passages import Phrase, Span
+from fathom.retrieval.ranking import K1, B
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
