@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from fathom.evidence.facts import Dated, Facts, Name, Number, facts_of
-from fathom.evidence.opposites import denied_first, denied_terms, opposed
-from fathom.facts import Date
+from fathom.facts.dates import Date
+from fathom.facts.negation import denied_first, denied_terms, opposed
+from fathom.facts.numbers import Dated, Facts, Name, Number, facts_of
 from fathom.text.terms import language_of, query_terms, terms
 
 __all__ = ["Objection", "Passage", "agreeing", "objections"]

@@ -13,11 +13,11 @@ from heapq import nlargest
 from itertools import islice
 from typing import NamedTuple
 
-from fathom.facts import DIMENSIONS
+from fathom.facts.intervals import Figure, agree
+from fathom.facts.units import DIMENSIONS
 from fathom.models import Contradiction
 from fathom.quality.assertions import Assertion, assertion_of
 from fathom.quality.events import Event
-from fathom.quality.figures import Figure, agree
 from fathom.quality.polarity import opposed
 from fathom.text.sentences import split_sentences
 

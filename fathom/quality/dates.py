@@ -10,7 +10,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from fathom.facts import Date, find_dates
+from fathom.facts.dates import Date, find_dates
 from fathom.models import Source
 
 __all__ = ["parse_date", "published_on"]

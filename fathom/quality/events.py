@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from fathom.facts import Date, find_dates
+from fathom.facts.dates import Date, find_dates
 from fathom.text import terms
 
 __all__ = ["Event", "events_of", "times_of", "without_dates"]

@@ -1,7 +1,7 @@
 """Sentences of which one denies what the other says, in the same words otherwise.
 
 A negation counts only where it plainly denies the whole sentence. More may cast doubt on a claim, so
-`fathom.evidence.opposites` has a longer list of negations; the words with an opposite are the same.
+`fathom.facts.negation` has a longer list of negations; the words with an opposite are the same.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from fathom.facts import side_of
+from fathom.facts.intervals import agree
+from fathom.facts.opposites import side_of
 from fathom.quality.assertions import Assertion
-from fathom.quality.figures import agree
 from fathom.text import terms
 from fathom.text.stopwords import STOP_WORDS
 

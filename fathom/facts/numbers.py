@@ -2,7 +2,7 @@
 
 Written in different ways they compare equal: 1,000 and 1000, 5 % and five percent, 0.5 km and 500 m. The question is
 whether this very number stands in a source, so it may be read in several ways but is never rounded; whether two
-figures can both be right is another one (`fathom.quality.figures`).
+figures can both be right is another one (`fathom.facts.intervals`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-from fathom.evidence.opposites import is_denial
-from fathom.facts import MONTHS, NUMBER_WORDS, SCALES, UNITS, WEEKDAYS, Date, find_dates
+from fathom.facts.dates import MONTHS, WEEKDAYS, Date, find_dates
+from fathom.facts.negation import is_denial
+from fathom.facts.units import NUMBER_WORDS, SCALES, UNITS
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 

@@ -2,7 +2,7 @@
 
 "About 400", "more than 400" and "400" say different things, and 400 may be 412 rounded: so a figure is an interval,
 and two figures differ only where their intervals do not touch. A claim's number must be in its source as it is, so
-`fathom.evidence.facts` reads numbers without any slack; both know the same units, scales and number words.
+`fathom.facts.numbers` reads numbers without any slack; both know the same units, scales and number words.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from fathom.facts import CURRENCIES, DIMENSIONS, NUMBER_WORDS, SCALES, UNITS
+from fathom.facts.units import CURRENCIES, DIMENSIONS, NUMBER_WORDS, SCALES, UNITS
 from fathom.text import terms
 from fathom.text.stopwords import STOP_WORDS
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from fathom.facts import side_of
+from fathom.facts.opposites import side_of
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
