@@ -26,8 +26,8 @@ from fathom.models import (
     Usage,
     Verdict,
 )
-from fathom.quality import report_warnings
 from fathom.run.state import RunState
+from fathom.sources.warnings import report_warnings
 from fathom.text.citations import cited_ids, number_citations, without_citations
 
 __all__ = [

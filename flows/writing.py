@@ -12,7 +12,6 @@ from fathom.evidence.locating import StoredText
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.models import Claim, Report, ReportSection, RunManifest
 from fathom.publishing.html import render_html
-from fathom.quality import usable
 from fathom.report import (
     assemble,
     coverage,
@@ -26,6 +25,7 @@ from fathom.report import (
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
 from fathom.run.state import RunState
+from fathom.sources.rules import usable
 from fathom.telemetry.audit_events import AuditType
 from tasks.evidence import read_texts, verify_claims, weigh_sources
 from tasks.reporting import make_outline, write_answer, write_section

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from fathom.config.models import EXTRACTIVE
+from fathom.contradictions.finding import Said, find_contradictions
 from fathom.evidence.examining import examine
 from fathom.evidence.locating import StoredText, stored_texts
 from fathom.extractive.quotations import quotations
 from fathom.models import Claim, Contradiction, Judgement, Note, Plan, Report, SourceText, ToolResult, Usage
-from fathom.quality import Said, find_contradictions, score_sources
 from fathom.roles import JUDGE, JudgeRequest
 from fathom.roles.judge import Judged, Opinion
 from fathom.run.engine import Engine
+from fathom.sources.scoring import score_sources
 from tasks.asking import ask
 from tasks.durable import durable_task
 from tasks.results import Verified, Weighed

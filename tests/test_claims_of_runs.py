@@ -10,7 +10,7 @@ import pytest
 
 from fathom.config.settings import ReportSettings, Unsupported
 from fathom.models import Ending, Report, RunResult, Verdict
-from fathom.quality import SourceRules
+from fathom.sources.rules import SourceRules
 from tests.conftest import FathomCLI
 from tests.inprocess import research
 from tests.stubs import Stubs

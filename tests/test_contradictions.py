@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fathom.contradictions.finding import Said, find_contradictions
 from fathom.facts.intervals import figures_of
-from fathom.quality import Said, find_contradictions
 
 CONTRADICTIONS = [
     # numbers

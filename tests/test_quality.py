@@ -12,26 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, Source, SourceText
 from fathom.models.claims import Claim, SourceQuality, SourceType, Standing, Verdict
-from fathom.quality import (
-    Said,
-    SourceRules,
-    Topic,
-    admitted,
-    good_enough,
-    parse_date,
-    published_on,
-    rate,
-    reading_bonus,
-    report_warnings,
-    score_sources,
-    topic_of,
-)
-from fathom.quality.hosts import domain_of, host_of, site_of
-from fathom.quality.recency import DECAY, recency
-from fathom.quality.scoring import CREDIBLE
-from fathom.quality.signals import read_signals
+from fathom.sources.domains import rate
+from fathom.sources.hosts import domain_of, host_of, site_of
+from fathom.sources.published import parse_date, published_on
+from fathom.sources.recency import DECAY, Topic, recency, topic_of
+from fathom.sources.rules import SourceRules, admitted, good_enough, reading_bonus
+from fathom.sources.scoring import CREDIBLE, score_sources
+from fathom.sources.signals import read_signals
+from fathom.sources.warnings import report_warnings
 
 TODAY = date(2025, 3, 10)
 FERRY = "The ferry Aurora of the Lindholm line carries 80 cars between Norrholm and Ostra every day."
@@ -88,7 +79,7 @@ def test_a_domain_says_type_and_authority(url: str, type_: str, authority: float
 
 
 def test_the_list_says_of_each_domain_one_thing() -> None:
-    data = tomllib.loads(files("fathom.quality").joinpath("domains.toml").read_text(encoding="utf-8"))
+    data = tomllib.loads(files("fathom.sources").joinpath("domains.toml").read_text(encoding="utf-8"))
     domains = [domain for group in data["group"] for domain in group["domains"].split()]
     assert len(domains) == len(set(domains)) > 500
     assert [domain for domain in domains if domain_of(domain) != domain] == []

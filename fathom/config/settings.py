@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
-from fathom.quality.rules import SourceRules
+from fathom.sources.rules import SourceRules
 
 __all__ = [
     "PROFILES",

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+from fathom.contradictions.finding import Said, find_contradictions
 from fathom.evidence.checking import carrying
 from fathom.evidence.searching import Search, Window
 from fathom.models import Source
 from fathom.models.claims import Standing
-from fathom.quality.contradictions import Said, find_contradictions
-from fathom.quality.hosts import host_of, site_of
-from fathom.quality.scoring import CREDIBLE
 from fathom.retrieval.duplicates import is_near_duplicate
+from fathom.sources.hosts import host_of, site_of
+from fathom.sources.scoring import CREDIBLE
 from fathom.text.sentences import split_sentences
 
 __all__ = ["Place", "place_of"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from fathom.contradictions.finding import Said, find_contradictions
 from fathom.extractive.prompting import standalone
 from fathom.extractive.statements import Relevance, Statement, statements_of
 from fathom.extractive.vocabulary import VERBS
 from fathom.extractive.wording import capitalized, keywords, topic_terms
 from fathom.models import Note, PlanStep, Priority, StepStatus
-from fathom.quality import Said, find_contradictions
 from fathom.roles import ReflectAnswer, ReflectRequest
 from fathom.roles.critic import ContradictionAnswer, GapAnswer, StepVerdict
 from fathom.roles.planner import PlannedStep

@@ -1,7 +1,7 @@
 """Saying the opposite in nearly the same words: a negation on one side only, or a word that turns the direction.
 
 Any doubt counts, as it costs a claim little. Sources are told to contradict each other only where a whole sentence is
-plainly denied, so `fathom.quality.polarity` has its own, shorter list of negations.
+plainly denied, so `fathom.contradictions.polarity` has its own, shorter list of negations.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fathom.errors import ToolError, ToolRejected
 from fathom.models import Source, ToolCall, ToolOutput, ToolResult
-from fathom.quality.rules import SourceRules, admitted, reading_bonus
+from fathom.sources.rules import SourceRules, admitted, reading_bonus
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import canonical_url
 from fathom.tools.vendors import SearchVendor, as_failure, output

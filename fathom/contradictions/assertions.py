@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
+from fathom.contradictions.events import Event, events_of, times_of, without_dates
 from fathom.facts.intervals import Figure, agree, figures_of
-from fathom.quality.events import Event, events_of, times_of, without_dates
 from fathom.text import terms
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms

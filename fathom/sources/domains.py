@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fathom.models import Source
 from fathom.models.claims import SourceType
-from fathom.quality.hosts import host_of, matching
+from fathom.sources.hosts import host_of, matching
 
 __all__ = ["DOCUMENT_AUTHORITY", "UNKNOWN_AUTHORITY", "Rating", "rate"]
 
@@ -77,7 +77,7 @@ def _rating(host: str, in_blog: bool) -> Rating:
 
 @cache
 def _listed() -> Mapping[str, Rating]:
-    data = tomllib.loads(files("fathom.quality").joinpath("domains.toml").read_text(encoding="utf-8"))
+    data = tomllib.loads(files("fathom.sources").joinpath("domains.toml").read_text(encoding="utf-8"))
     return {
         domain: Rating(group["type"], group["authority"], group.get("checks_facts", False))
         for group in data["group"]

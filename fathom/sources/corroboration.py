@@ -10,9 +10,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from fathom.contradictions.finding import Said
 from fathom.models import SourceText
-from fathom.quality.contradictions import Said
-from fathom.quality.hosts import host_of, site_of
+from fathom.sources.hosts import host_of, site_of
 from fathom.text import terms
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms

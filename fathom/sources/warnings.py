@@ -8,9 +8,9 @@ from datetime import date
 
 from fathom.models import Source
 from fathom.models.claims import Claim, SourceFlag, SourceQuality, Standing, Verdict
-from fathom.quality.dates import parse_date
-from fathom.quality.hosts import host_of, site_of
-from fathom.quality.scoring import CREDIBLE
+from fathom.sources.hosts import host_of, site_of
+from fathom.sources.published import parse_date
+from fathom.sources.scoring import CREDIBLE
 
 __all__ = ["MOST_WARNINGS", "report_warnings"]
 

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
+from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, SourceText
 from fathom.models.claims import SourceFlag, SourceQuality
-from fathom.quality.contradictions import Said
-from fathom.quality.corroboration import corroborate, site
-from fathom.quality.dates import published_on
-from fathom.quality.domains import DOCUMENT_AUTHORITY, UNKNOWN_AUTHORITY, Rating, rate
-from fathom.quality.recency import is_outdated, recency, topic_of
-from fathom.quality.rules import SourceRules
-from fathom.quality.signals import Signals, author_authority, content_score, read_signals
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.selection import Reader
+from fathom.sources.corroboration import corroborate, site
+from fathom.sources.domains import DOCUMENT_AUTHORITY, UNKNOWN_AUTHORITY, Rating, rate
+from fathom.sources.published import published_on
+from fathom.sources.recency import is_outdated, recency, topic_of
+from fathom.sources.rules import SourceRules
+from fathom.sources.signals import Signals, author_authority, content_score, read_signals
 from fathom.text.terms import query_terms
 from fathom.text.urls import canonical_url
 

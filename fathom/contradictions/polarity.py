@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from fathom.contradictions.assertions import Assertion
 from fathom.facts.intervals import agree
 from fathom.facts.opposites import side_of
-from fathom.quality.assertions import Assertion
 from fathom.text import terms
 from fathom.text.stopwords import STOP_WORDS
 

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from fathom.models import Note, Source
 from fathom.models.claims import SourceQuality
-from fathom.quality.domains import rate
-from fathom.quality.hosts import domain_of, host_of, matching
+from fathom.sources.domains import rate
+from fathom.sources.hosts import domain_of, host_of, matching
 from fathom.text.citations import cited_ids
 
 __all__ = ["SourceRules", "admitted", "good_enough", "reading_bonus", "usable"]

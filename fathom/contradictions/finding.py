@@ -13,12 +13,12 @@ from heapq import nlargest
 from itertools import islice
 from typing import NamedTuple
 
+from fathom.contradictions.assertions import Assertion, assertion_of
+from fathom.contradictions.events import Event
+from fathom.contradictions.polarity import opposed
 from fathom.facts.intervals import Figure, agree
 from fathom.facts.units import DIMENSIONS
 from fathom.models import Contradiction
-from fathom.quality.assertions import Assertion, assertion_of
-from fathom.quality.events import Event
-from fathom.quality.polarity import opposed
 from fathom.text.sentences import split_sentences
 
 __all__ = ["Said", "find_contradictions"]

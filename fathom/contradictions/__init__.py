@@ -1,0 +1,1 @@
+"""Where sources contradict each other: sentences that cannot both hold."""
