@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from fathom.evidence.checking import check_texts
 from fathom.evidence.claims import claims_of
+from fathom.evidence.corroboration import place_of
 from fathom.evidence.editing import MARK, marked, without
 from fathom.evidence.grounding import PARAPHRASE, ground
 from fathom.evidence.locating import locate, read_quote, stored_texts
 from fathom.evidence.searching import Search
-from fathom.evidence.standing import place_of
 from fathom.facts.dates import find_dates
 from fathom.facts.numbers import facts_of
 from fathom.models import Note, ReportSection, Source, SourceText, ToolCall, ToolResult

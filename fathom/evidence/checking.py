@@ -8,8 +8,8 @@ from typing import NamedTuple
 from fathom.evidence.comparing import Objection, Passage, agreeing, objections
 from fathom.evidence.locating import StoredText
 from fathom.evidence.searching import Search, Window
+from fathom.evidence.support import support
 from fathom.models.claims import Verdict
-from fathom.text.support import support
 
 __all__ = ["Check", "carrying", "check", "check_texts"]
 

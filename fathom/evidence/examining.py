@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from fathom.evidence.checking import Check, check
 from fathom.evidence.claims import Statement, claims_of
+from fathom.evidence.corroboration import place_of
 from fathom.evidence.locating import StoredText
 from fathom.evidence.searching import Search, Window
-from fathom.evidence.standing import place_of
 from fathom.models import Report
 from fathom.models.claims import Claim, Quote, Verdict
 

@@ -12,8 +12,8 @@ from math import fsum
 from typing import NamedTuple
 
 from fathom.evidence.locating import StoredText
+from fathom.evidence.support import claim_weights
 from fathom.text.sentences import Sentence, split_sentences
-from fathom.text.support import claim_weights
 from fathom.text.terms import is_cjk, terms
 
 __all__ = ["Search", "Window"]
