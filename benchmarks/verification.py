@@ -29,7 +29,7 @@ from fathom.models import (
     ToolCall,
     ToolResult,
 )
-from fathom.report import render_markdown
+from fathom.report.markdown import render_markdown
 from fathom.storage.store import json_bytes
 from fathom.text.stopwords import ENGLISH
 from fathom.text.urls import source_ids

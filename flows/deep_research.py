@@ -19,7 +19,7 @@ from fathom.config.settings import Execution, Mode, ResearchSettings
 from fathom.evidence.provenance import RoundRecord
 from fathom.llm.model_checks import check_models
 from fathom.models import Account, Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
-from fathom.report import measure
+from fathom.report.markdown import measure
 from fathom.run.convergence import decide
 from fathom.run.engine import Engine
 from fathom.run.state import RunState

@@ -38,8 +38,8 @@ def export(
 
     Example: fathom export 1a2b3c4d --to docx,pdf,bib
     """
-    from fathom.publishing.exporting import check_formats, files_for
-    from fathom.publishing.exporting import export as render
+    from fathom.report.exporting import check_formats, files_for
+    from fathom.report.exporting import export as render
     from fathom.storage.store import ArtifactStore, RunFolder
     from flows.preflight import artifact_root
     from flows.runs import find, locate

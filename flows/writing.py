@@ -11,8 +11,8 @@ from fathom.config.settings import Mode
 from fathom.evidence.locating import StoredText
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.models import Claim, Report, ReportSection, RunManifest
-from fathom.publishing.html import render_html
-from fathom.report import (
+from fathom.report.html import render_html
+from fathom.report.markdown import (
     assemble,
     coverage,
     limitations,

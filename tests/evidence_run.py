@@ -22,7 +22,7 @@ from fathom.models import (
     ToolResult,
 )
 from fathom.models.claims import SourceQuality
-from fathom.report import render_markdown
+from fathom.report.markdown import render_markdown
 from fathom.storage.store import json_bytes
 from fathom.text.urls import source_ids
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.models import Claim, Quote, Report, ReportSection, Source, Verdict
-from fathom.publishing.html import render_html
+from fathom.report.html import render_html
 from tests.sample_report import PHASES, sample_report
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}

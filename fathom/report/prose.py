@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from fathom.models import Claim
-from fathom.publishing.citing import link_marks, place_marks
-from fathom.publishing.markdown import new_parser
+from fathom.report.citing import link_marks, place_marks
+from fathom.report.parsing import new_parser
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

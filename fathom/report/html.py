@@ -19,11 +19,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from fathom.models import Claim, Phase, Quote, Report, Verdict
-from fathom.publishing.bibliography import cited_sources
-from fathom.publishing.charts import phase_charts, report_charts
-from fathom.publishing.citing import NO_MARKS, doubt
-from fathom.publishing.languages import language_tag
-from fathom.publishing.prose import inline_html, section_html
+from fathom.report.bibliography import cited_sources
+from fathom.report.charts import phase_charts, report_charts
+from fathom.report.citing import NO_MARKS, doubt
+from fathom.report.languages import language_tag
+from fathom.report.prose import inline_html, section_html
 from fathom.text.cleaning import clean_text
 
 __all__ = ["render_html"]

@@ -13,9 +13,10 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from fathom.models import Report, Source
-from fathom.publishing.bibliography import cited_sources, web_address
-from fathom.publishing.markdown import new_parser
-from fathom.publishing.word import (
+from fathom.report.bibliography import cited_sources, web_address
+from fathom.report.markdown import chapters, notices
+from fathom.report.parsing import new_parser
+from fathom.report.word import (
     add_bookmarked,
     add_link,
     new_numbering,
@@ -24,7 +25,6 @@ from fathom.publishing.word import (
     repeat_heading,
     set_mono,
 )
-from fathom.report import chapters, notices
 from fathom.text.citations import cited_ids
 from fathom.text.cleaning import clean_line, clean_text
 

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from fathom.models import Report, Source
 from fathom.models.claims import SourceType
-from fathom.report import chapters
+from fathom.report.markdown import chapters
 from fathom.text.citations import number_citations
 from fathom.text.cleaning import clean_line
 

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from fathom.errors import InvalidInput, StoreError
 from fathom.evidence.provenance import PROVENANCE, read
 from fathom.models import Report
-from fathom.publishing.bibliography import Reference, bibtex, references, ris
-from fathom.publishing.docx import render_docx
-from fathom.publishing.pdf import render_pdf
+from fathom.report.bibliography import Reference, bibtex, references, ris
+from fathom.report.docx import render_docx
+from fathom.report.pdf import render_pdf
 
 __all__ = ["FORMATS", "check_formats", "export", "files_for"]
 
