@@ -18,7 +18,7 @@ from fathom.errors import InvalidInput
 from fathom.llm.model_checks import check_models, load_litellm, settled_budget
 from fathom.run.estimate import PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
-from fathom.tools.documents import check_documents
+from fathom.tools.documents.corpus import check_documents
 from fathom.tools.registry import configured_tools
 from flows.server import find_api
 

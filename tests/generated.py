@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from fathom.errors import FathomError
-from fathom.tools import retry
+from fathom.tools import http
 from fathom.tools.fetch.client import TOTAL_SECONDS
 from tests.conftest import ROOT
 from tests.fault_matrix import DEADLINE, table
@@ -96,11 +96,11 @@ def faults_page() -> str:
         table=table(),
         deadline=DEADLINE,
         tool_table=tool_table(),
-        attempts=retry.ATTEMPTS,
-        pause=retry.FIRST_PAUSE,
-        next_pause=2 * retry.FIRST_PAUSE,
-        longest=retry.LONGEST_PAUSE,
-        seconds=retry.ATTEMPT_SECONDS,
+        attempts=http.ATTEMPTS,
+        pause=http.FIRST_PAUSE,
+        next_pause=2 * http.FIRST_PAUSE,
+        longest=http.LONGEST_PAUSE,
+        seconds=http.ATTEMPT_SECONDS,
         page_seconds=TOTAL_SECONDS,
     )
 

@@ -22,9 +22,12 @@ from fathom.errors import InvalidInput, ToolError, ToolRateLimited, ToolRejected
 from fathom.models import SourceText, ToolOutput
 from fathom.storage.cache import TimedCache
 from fathom.text.urls import source_ids, urls_in
-from fathom.tools import retry
-from fathom.tools.fetch import AllowList, FetchTool, WebReader, client, manners, reading
+from fathom.tools import http
+from fathom.tools.fetch import client, isolation, politeness
+from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.network import GuardedBackend, system_resolve
+from fathom.tools.fetch.tool import FetchTool
+from fathom.tools.fetch.web import WebReader
 from fathom.tools.redact import redact
 from fathom.tools.registry import configured_tools, open_toolbox
 from tests.test_web_tools import NoArtifacts

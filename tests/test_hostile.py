@@ -20,7 +20,7 @@ from fathom.llm.prompts import messages
 from fathom.models import Ending, RunResult, SourceText
 from fathom.roles import COMPRESSOR, CompressRequest
 from fathom.text.citations import without_addresses
-from fathom.tools.fetch import manners
+from fathom.tools.fetch import politeness
 from fathom.tools.fetch.client import Answer
 from fathom.tools.fetch.page import read_page
 from flows.deep_research import deep_research

@@ -12,8 +12,8 @@ import pytest
 from fathom.config.models import ModelCallSettings
 from fathom.config.settings import ResearchSettings
 from fathom.models import Ending, RunResult
-from fathom.tools import retry
-from fathom.tools.fetch import client, manners
+from fathom.tools import http
+from fathom.tools.fetch import client, politeness
 from flows.deep_research import deep_research
 from tests.stubs import Stubs
 from tests.stubs.pages import page

@@ -31,13 +31,13 @@ from fathom.models import Source, ToolCall, ToolOutput, ToolResult
 from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_text
 from fathom.text.urls import source_ids
-from fathom.tools import registry, retry
+from fathom.tools import http, registry
 from fathom.tools.registry import Toolbox, configured_tools, open_toolbox
-from fathom.tools.searxng import SearXNG
-from fathom.tools.tavily import Tavily
-from fathom.tools.vendors import WebPage
-from fathom.tools.web_extract import WebExtractTool
-from fathom.tools.web_search import WebSearchTool
+from fathom.tools.search.searxng import SearXNG
+from fathom.tools.search.tavily import Tavily
+from fathom.tools.search.vendors import WebPage
+from fathom.tools.search.web_extract import WebExtractTool
+from fathom.tools.search.web_search import WebSearchTool
 
 Answer = Callable[[], web.StreamResponse]
 
@@ -312,7 +312,7 @@ async def test_no_server_and_no_answer(vendor: Vendor, monkeypatch: pytest.Monke
         await asyncio.sleep(60)
 
     with pytest.raises(ToolTimeout):
-        await retry.retrying(never)
+        await http.retrying(never)
     assert len(calls) == 3
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fathom.models import Ending
-from fathom.tools.retry import ATTEMPT_SECONDS, ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
+from fathom.tools.http import ATTEMPT_SECONDS, ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
 
 __all__ = ["FAULTS", "PLACES", "ToolCell", "ToolFault", "tool_runs", "tool_table"]
 

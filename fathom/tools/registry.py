@@ -16,14 +16,16 @@ from fathom.storage.cache import TimedCache
 from fathom.text.urls import urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReader, ArtifactReadTool
 from fathom.tools.base import Tool
-from fathom.tools.documents import DocumentsTool
-from fathom.tools.fetch import AllowList, FetchTool, WebReader
+from fathom.tools.documents.tool import DocumentsTool
+from fathom.tools.fetch.allow import AllowList
+from fathom.tools.fetch.tool import FetchTool
+from fathom.tools.fetch.web import WebReader
 from fathom.tools.redact import redact, redacted
-from fathom.tools.searxng import SearXNG
-from fathom.tools.tavily import Tavily
-from fathom.tools.vendors import is_page
-from fathom.tools.web_extract import WebExtractTool
-from fathom.tools.web_search import WebSearchTool
+from fathom.tools.search.searxng import SearXNG
+from fathom.tools.search.tavily import Tavily
+from fathom.tools.search.vendors import is_page
+from fathom.tools.search.web_extract import WebExtractTool
+from fathom.tools.search.web_search import WebSearchTool
 
 __all__ = ["Toolbox", "configured_tools", "open_toolbox"]
 

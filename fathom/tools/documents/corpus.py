@@ -23,9 +23,9 @@ from fathom.telemetry.progress import Event, publish
 from fathom.tools.documents.embedding import check_installed
 from fathom.tools.documents.files import File, digest, find_files
 from fathom.tools.documents.index import Index, StoredFile
+from fathom.tools.documents.pool import Unfinished, read_files
 from fathom.tools.documents.python_reference import python_reference
 from fathom.tools.documents.readers import Unreadable
-from fathom.tools.documents.reading import Unfinished, read_files
 
 __all__ = ["check_documents", "open_corpus"]
 

@@ -10,7 +10,7 @@ from fathom.models import ToolCall, ToolOutput, ToolResult
 from fathom.text.urls import canonical_url, source_ids, urls_in
 from fathom.tools.artifacts import ArtifactReader
 from fathom.tools.fetch.web import WebReader
-from fathom.tools.vendors import is_page, output
+from fathom.tools.search.vendors import is_page, output
 
 __all__ = ["FetchTool"]
 

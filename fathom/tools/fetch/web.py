@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList, check_url
-from fathom.tools.retry import retrying, seconds_to_wait
-from fathom.tools.vendors import WebPage
+from fathom.tools.http import retrying, seconds_to_wait
+from fathom.tools.search.vendors import WebPage
 
 if TYPE_CHECKING:
     import httpcore
 
     from fathom.tools.fetch.client import Answer, Client, TimeAllowance
-    from fathom.tools.fetch.manners import Robots, Turns
     from fathom.tools.fetch.page import Page
+    from fathom.tools.fetch.politeness import Robots, Turns
 
 __all__ = ["WebReader"]
 
@@ -85,19 +85,19 @@ class WebReader:
 
     @cached_property
     def _robots(self) -> Robots:
-        from fathom.tools.fetch.manners import Robots
+        from fathom.tools.fetch.politeness import Robots
 
         return Robots(self._client, self._allowed, self._cache)
 
     @cached_property
     def _turns(self) -> Turns:
-        from fathom.tools.fetch.manners import Turns
+        from fathom.tools.fetch.politeness import Turns
 
         return Turns()
 
     async def _read(self, url: str) -> Page:
         from fathom.tools.fetch.client import TimeAllowance
-        from fathom.tools.fetch.reading import read_apart
+        from fathom.tools.fetch.isolation import read_apart
 
         time = TimeAllowance()
         answer = await retrying(lambda: self._arrive(url, time))

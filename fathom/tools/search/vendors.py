@@ -17,7 +17,7 @@ from fathom.models import SourceText, ToolFailure, ToolOutput
 from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line, clean_text, clean_title
 from fathom.text.urls import canonical_url, source_ids
-from fathom.tools.retry import seconds_to_wait
+from fathom.tools.http import seconds_to_wait
 
 if TYPE_CHECKING:
     import httpx

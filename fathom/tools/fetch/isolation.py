@@ -34,7 +34,7 @@ async def read_apart(answer: Answer) -> Page:
         return await asyncio.to_thread(read_page, answer)
     pipe = asyncio.subprocess.PIPE
     kind = answer.headers.get("content-type", "")[:200]
-    command = (sys.executable, "-m", "fathom.tools.fetch.reading", kind)
+    command = (sys.executable, "-m", "fathom.tools.fetch.isolation", kind)
     process = await asyncio.create_subprocess_exec(
         *command, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, cwd=_ROOT
     )

@@ -13,8 +13,8 @@ from fathom.errors import ToolError, ToolTimeout, ToolUnavailable
 from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import canonical_url
-from fathom.tools.retry import retrying
-from fathom.tools.vendors import Score, WebPage, is_page, raise_status, remembered, tls, vendor_errors
+from fathom.tools.http import retrying
+from fathom.tools.search.vendors import Score, WebPage, is_page, raise_status, remembered, tls, vendor_errors
 
 if TYPE_CHECKING:
     import httpx

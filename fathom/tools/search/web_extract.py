@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fathom.errors import ToolError, ToolRejected
 from fathom.models import ToolCall, ToolFailure, ToolOutput, ToolResult
 from fathom.text.urls import canonical_url
-from fathom.tools.vendors import PageVendor, WebPage, as_failure, is_page, output
+from fathom.tools.search.vendors import PageVendor, WebPage, as_failure, is_page, output
 
 __all__ = ["WebExtractTool"]
 

@@ -9,7 +9,7 @@ from fathom.models import Source, ToolCall, ToolOutput, ToolResult
 from fathom.sources.rules import SourceRules, admitted, reading_bonus
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import canonical_url
-from fathom.tools.vendors import SearchVendor, as_failure, output
+from fathom.tools.search.vendors import SearchVendor, as_failure, output
 
 __all__ = ["WebSearchTool"]
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from fathom.errors import ToolUnavailable
 from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line
-from fathom.tools.retry import ATTEMPT_SECONDS, retrying
-from fathom.tools.vendors import Score, WebPage, raise_status, remembered, tls, vendor_errors
+from fathom.tools.http import ATTEMPT_SECONDS, retrying
+from fathom.tools.search.vendors import Score, WebPage, raise_status, remembered, tls, vendor_errors
 
 __all__ = ["SearXNG"]
 
