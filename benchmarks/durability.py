@@ -70,7 +70,7 @@ def _nothing_stored() -> Iterator[None]:
     """Let every task run without a key and without storing its result."""
     from prefect.cache_policies import NO_CACHE
 
-    from tasks import asking, planning, reading, reflection, reporting, research, running
+    from tasks import model_calls, planning, reflection, reporting, research, start, tool_calls
     from tasks.durable import DurableTask
 
     modules = (asking, planning, reading, reflection, reporting, research, running)
@@ -100,7 +100,7 @@ async def _ms_a_call(root: Path, count: int) -> float:
     from fathom.telemetry.audit_log import AuditLog
     from fathom.tools.registry import Toolbox
     from tasks.durable import durable_run
-    from tasks.reading import call_tool
+    from tasks.tool_calls import call_tool
 
     class Echo:
         name = "echo"

@@ -33,7 +33,7 @@ from tasks.durable import RESULTS, durable_run, run_logger
 from tasks.planning import make_plan
 from tasks.reflection import reflect
 from tasks.research import research_step
-from tasks.running import begin, claim
+from tasks.start import begin, claim
 from tasks.supervision import Supervision
 from tasks.ui import Display
 

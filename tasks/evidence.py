@@ -16,8 +16,8 @@ from fathom.roles import JUDGE, JudgeRequest
 from fathom.roles.judge import Judged, Opinion
 from fathom.run.engine import Engine
 from fathom.sources.scoring import score_sources
-from tasks.asking import ask
 from tasks.durable import durable_task
+from tasks.model_calls import ask
 from tasks.results import Verified, Weighed
 
 __all__ = ["read_texts", "verify_claims", "weigh_sources"]

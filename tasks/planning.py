@@ -7,8 +7,8 @@ from fathom.models import Document
 from fathom.roles import PLANNER, PlanRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
-from tasks.asking import ask
 from tasks.durable import durable_task
+from tasks.model_calls import ask
 from tasks.results import Planned
 
 __all__ = ["make_plan"]

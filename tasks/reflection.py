@@ -9,8 +9,8 @@ from fathom.roles import CRITIC, ReflectRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
-from tasks.asking import ask
 from tasks.durable import durable_task, run_logger
+from tasks.model_calls import ask
 from tasks.results import Reflected
 
 __all__ = ["reflect"]

@@ -22,8 +22,8 @@ from fathom.roles.reporter import UnsupportedSentence
 from fathom.run.engine import Engine
 from fathom.telemetry.progress import Event, publish
 from fathom.text.citations import cited_ids, with_known_ids
-from tasks.asking import ask, ask_nobody
 from tasks.durable import durable_task, run_logger
+from tasks.model_calls import ask, ask_nobody
 from tasks.results import Outlined, Written
 
 __all__ = ["make_outline", "write_answer", "write_section"]

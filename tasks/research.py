@@ -22,10 +22,10 @@ from fathom.roles import COMPRESSOR, RESEARCHER, ResearchRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
-from tasks.asking import ask
 from tasks.durable import durable_task
-from tasks.reading import call_tool, compress
+from tasks.model_calls import ask
 from tasks.results import Checked, Compressed, Decided
+from tasks.tool_calls import call_tool, compress
 
 __all__ = ["research_step"]
 

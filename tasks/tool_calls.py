@@ -20,8 +20,8 @@ from fathom.storage.names import artifact_name
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.text.tokens import count_tokens
-from tasks.asking import ask, ask_nobody
 from tasks.durable import durable_task, run_logger
+from tasks.model_calls import ask, ask_nobody
 from tasks.results import Compressed
 
 __all__ = ["call_tool", "compress"]
