@@ -247,7 +247,7 @@ def fathom_cli(home: Path, tmp_path: Path) -> FathomCLI:
         args: Sequence[str], env: Mapping[str, str] | None = None, *, timeout: float = 120.0
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "flows.cli", *args],
+            [sys.executable, "-m", "flows.cli.main", *args],
             # A server that a developer runs must not be found.
             env={**base_env(), **_home_env(home), "PREFECT_SERVER_API_PORT": str(quiet_port()), **(env or {})},
             cwd=tmp_path,

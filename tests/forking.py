@@ -63,7 +63,8 @@ def _serve() -> None:
     """Import everything a run needs, then fork for each line."""
     from fathom.config.environment import Environment
     from fathom.llm.model_checks import load_litellm
-    from flows import attended, console, local, preflight, resuming
+    from flows import local, preflight, resuming
+    from flows.cli import attended, screen
 
     load_litellm(Environment.read())
     assert attended and console and local and preflight and resuming
@@ -81,7 +82,7 @@ def _serve() -> None:
 
 def _run(order: dict[str, Any]) -> None:
     """Be the command line."""
-    from flows.cli import main
+    from flows.cli.main import main
 
     os.environ.update(order["env"])
     for number, path in ((1, order["output"]), (2, f"{order['output']}.err")):

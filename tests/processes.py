@@ -26,7 +26,7 @@ _started: list[subprocess.Popen[str]] = []
 
 def fathom(env: Mapping[str, str], *arguments: str) -> subprocess.Popen[str]:
     """Start the command line."""
-    command = [sys.executable, "-m", "flows.cli", *arguments]
+    command = [sys.executable, "-m", "flows.cli.main", *arguments]
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
     _started.append(process)
     return process

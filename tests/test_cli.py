@@ -25,7 +25,7 @@ QUERY = "How does Python look up an attribute on an instance?"
 HEAVY = {"prefect", "litellm", "s3fs", "fsspec", "pypdf", "trafilatura", "httpx"}
 HELP = """
 import contextlib, io, json, sys
-from flows.cli import main
+from flows.cli.main import main
 texts = []
 for arguments in json.loads(sys.argv[1]):
     sys.argv = ["fathom", *arguments]
@@ -161,7 +161,7 @@ def test_ctrl_c_leaves_a_run_that_resume_finishes(
     stubs.settings.llm_delay = 0.4
     env = {**os.environ, **prefect_server.env, **stubs.env, "PYTHONPATH": str(ROOT)}
     options = ["--model", "openai/stub", "--profile", "quick"]
-    command = [sys.executable, "-m", "flows.cli", "research", "How do tides form?", *options]
+    command = [sys.executable, "-m", "flows.cli.main", "research", "How do tides form?", *options]
     process = subprocess.Popen(
         command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

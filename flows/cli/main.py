@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.attended import follow
-from flows.checking import commands
-from flows.exits import arguments, exits, show_where
-from flows.exporting import commands as exports
-from flows.options import Json, Quiet, Root
+from flows.cli.attended import follow
+from flows.cli.checking import commands
+from flows.cli.exits import arguments, exits, show_where
+from flows.cli.exporting import commands as exports
+from flows.cli.options import Json, Quiet, Root
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
     from fathom.models import RunResult
-    from flows.console import Watch
+    from flows.cli.screen import Watch
     from flows.runs import StoredRun
 
 __all__ = ["app", "main"]
@@ -43,7 +43,7 @@ app.add_typer(exports)
 
 
 def main() -> None:
-    """Run the command line and exit; `flows.exits` says with which codes."""
+    """Run the command line and exit; `flows.cli.exits` says with which codes."""
     # Thousands of modules live until the end: collecting them over and over takes a third of the time it takes to
     # import them, and a second at exit.
     gc.set_threshold(10_000, 10, 10)
@@ -149,7 +149,7 @@ def research(
     }
     settings = settings_from(options)
     if estimate:
-        from flows.console import show_estimate
+        from flows.cli.screen import show_estimate
         from flows.preflight import estimated
 
         phases = estimated(query, settings)
@@ -211,8 +211,8 @@ def runs(
     Example: fathom runs --limit 5
     """
     from fathom.storage.store import ArtifactStore
-    from flows.console import show_rows
-    from flows.listing import latest
+    from flows.cli.listing import latest
+    from flows.cli.screen import show_rows
     from flows.preflight import artifact_root
 
     rows = asyncio.run(latest(ArtifactStore(artifact_root(artifacts)), limit))
@@ -233,7 +233,7 @@ def show(
     Example: fathom show 1a2b3c4d > report.md
     """
     from fathom.storage.store import ArtifactStore
-    from flows.console import show_run
+    from flows.cli.screen import show_run
     from flows.preflight import artifact_root
     from flows.runs import find, load, locate
 
@@ -258,8 +258,8 @@ def doctor(as_json: Json = False) -> None:
 
     Example: fathom doctor
     """
-    from flows.console import show_findings
-    from flows.doctor import examine
+    from flows.cli.doctor import examine
+    from flows.cli.screen import show_findings
 
     findings = list(examine())
     if as_json:

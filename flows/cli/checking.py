@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from flows.options import Json, Root, Run
+from flows.cli.options import Json, Root, Run
 
 __all__ = ["commands"]
 
@@ -25,7 +25,7 @@ def verify(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
     Example: fathom verify 1a2b3c4d
     """
     from fathom.evidence.verification import verify_run
-    from flows.evidence import files_of, show_verification
+    from flows.cli.claims import files_of, show_verification
 
     found = verify_run(asyncio.run(files_of(run, artifacts)))
     if as_json:
@@ -50,7 +50,7 @@ def trace(
     """
     from fathom.evidence.tracing import trace as follow
     from fathom.evidence.verification import misquotations
-    from flows.evidence import files_of, recorded, show_trace
+    from flows.cli.claims import files_of, recorded, show_trace
 
     files = asyncio.run(files_of(run, artifacts))
     found = follow(recorded(files), files, number)
@@ -77,8 +77,8 @@ def audit(
     Example: fathom audit 1a2b3c4d
     """
     from fathom.storage.store import ArtifactStore
-    from flows.audit import audit as read
-    from flows.audit import show_audit
+    from flows.cli.audit import audit as read
+    from flows.cli.audit import show_audit
     from flows.preflight import artifact_root
     from flows.runs import locate
 
@@ -104,7 +104,7 @@ def replay(
     Example: fathom replay 1a2b3c4d
     """
     from fathom.storage.store import ArtifactStore
-    from flows.console import show_replayed
+    from flows.cli.screen import show_replayed
     from flows.preflight import artifact_root
     from flows.replay import ReplayedFile
     from flows.replay import replay as do_again

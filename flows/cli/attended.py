@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
     from fathom.models import RunResult
-    from flows.console import Watch
+    from flows.cli.screen import Watch
 
 __all__ = ["follow"]
 
@@ -34,7 +34,7 @@ def follow(
     """Bring a run to its end under the user's eyes, say what came of it, and exit with its code."""
     # Not before a command needs them: `--help` is answered without.
     from fathom.telemetry.progress import listen
-    from flows.console import Watch, summary
+    from flows.cli.screen import Watch, summary
     from flows.preflight import artifact_root
     from flows.runs import reference
     from flows.server import ensure_api

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.errors import InvalidInput, StoreError
-from flows.options import Json, Root, Run
+from flows.cli.options import Json, Root, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

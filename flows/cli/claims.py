@@ -15,7 +15,7 @@ from rich.text import Text
 from fathom.errors import StoreError
 from fathom.evidence.provenance import PROVENANCE, read
 from fathom.storage.store import ArtifactStore, RunFolder
-from flows.console import printable
+from flows.cli.screen import printable
 from flows.preflight import artifact_root
 from flows.runs import find, locate
 

@@ -13,7 +13,7 @@ from fathom.models import AuditHead
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
-from flows.console import printable
+from flows.cli.screen import printable
 from flows.runs import find, read_json
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from fathom.telemetry.progress import Event
 if TYPE_CHECKING:
     from fathom.models import Metrics, Plan, RunResult
     from fathom.run.estimate import Bounds, PhaseEstimate
-    from flows.doctor import Finding
-    from flows.listing import RunRow
+    from flows.cli.doctor import Finding
+    from flows.cli.listing import RunRow
     from flows.replay import ReplayedFile
     from flows.runs import StoredRun
 

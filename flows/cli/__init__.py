@@ -1,0 +1,1 @@
+"""The `fathom` command: every command and its screen."""
