@@ -9,8 +9,7 @@ from typing import Any
 
 from benchmarks import tokens
 from benchmarks.metrics import sentences
-from fathom.text import terms
-from fathom.text.terms import query_terms
+from fathom.text.terms import query_terms, terms
 
 __all__ = ["SCORERS", "Statistics", "compressor", "overlap"]
 

@@ -73,7 +73,7 @@ def _nothing_stored() -> Iterator[None]:
     from tasks import model_calls, planning, reflection, reporting, research, start, tool_calls
     from tasks.durable import DurableTask
 
-    modules = (asking, planning, reading, reflection, reporting, research, running)
+    modules = (model_calls, planning, tool_calls, reflection, reporting, research, start)
     durable = [value for module in modules for value in vars(module).values() if isinstance(value, DurableTask)]
     before = {id(task): task.task for task in durable}
     for task in durable:

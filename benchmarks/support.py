@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fathom.evidence import support as covered
 from fathom.evidence.comparing import Passage, objections
+from fathom.evidence.support import support as covered
 
 __all__ = ["support"]
 

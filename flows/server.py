@@ -1,7 +1,7 @@
 """The Prefect API that a command talks to: the configured one, one that already runs here, or one started once.
 
-Called before Prefect is imported, because that is when Prefect reads its settings. Besides `fathom.config.settings` this is
-the only module that touches the environment, and it touches Prefect's part of it only.
+Called before Prefect is imported, because that is when Prefect reads its settings. Besides
+`fathom.config.environment` this is the only module that touches the environment: it sets Prefect's own variables.
 """
 
 from __future__ import annotations

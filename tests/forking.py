@@ -67,7 +67,7 @@ def _serve() -> None:
     from flows.cli import attended, screen
 
     load_litellm(Environment.read())
-    assert attended and console and local and preflight and resuming
+    assert attended and screen and local and preflight and resuming
     assert threading.active_count() == 1, "a thread would not survive the fork"
     child = 0
     for line in sys.stdin:

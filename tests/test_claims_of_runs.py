@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fathom.config.settings import ReportSettings, Unsupported
+from fathom.config.settings import ReportSettings, SourceRules, Unsupported
 from fathom.models import Ending, Report, RunResult, Verdict
-from fathom.sources.rules import SourceRules
 from tests.conftest import FathomCLI
 from tests.inprocess import research
 from tests.stubs import Stubs

@@ -348,8 +348,8 @@ def test_several_processes_read_what_one_reads_and_say_how_far_they_are(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = results(folder, tmp_path / "one", "sea moon", "barnacles")
-    monkeypatch.setattr(reading, "PLAIN_BYTES", 1_000)
-    monkeypatch.setattr(reading, "REPORT_EVERY", 0.0)
+    monkeypatch.setattr(pool, "PLAIN_BYTES", 1_000)
+    monkeypatch.setattr(pool, "REPORT_EVERY", 0.0)
     events: list[Event] = []
     with listen(events.append):
         assert results(folder, tmp_path / "several", "sea moon", "barnacles") == one
@@ -361,7 +361,7 @@ def test_a_file_that_takes_too_long_is_left_out(folder: Path, tmp_path: Path, mo
     results(folder, cache)
     tides = folder / "sub" / "tides.pdf"
     tides.write_bytes(pdf("The sea rises and falls."))
-    monkeypatch.setattr(reading, "SECONDS", 0.001)
+    monkeypatch.setattr(pool, "SECONDS", 0.001)
     [skipped] = results(folder, cache)
     assert isinstance(skipped, dict)
     assert "takes longer" in skipped["docs:notes/sub/tides.pdf"]

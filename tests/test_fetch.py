@@ -110,8 +110,8 @@ class Site:
 
 @pytest.fixture
 async def site(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
-    monkeypatch.setattr(retry, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(manners, "APART_SECONDS", 0.0)
+    monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(politeness, "APART_SECONDS", 0.0)
     scripted = Site()
     app = web.Application()
     app.router.add_get("/{path:.*}", scripted.serve)
@@ -291,7 +291,7 @@ async def test_robots_txt_is_honoured(site: Site) -> None:
 
 
 async def test_hosts_are_asked_politely(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manners, "APART_SECONDS", 0.15)
+    monkeypatch.setattr(politeness, "APART_SECONDS", 0.15)
     running: list[int] = []
 
     async def slow(_request: web.Request) -> web.StreamResponse:
@@ -424,7 +424,7 @@ HOSTILE: dict[str, tuple[Handler, type[ToolError]]] = {
 @pytest.mark.parametrize("kind", HOSTILE)
 async def test_hostile_answers_are_harmless(site: Site, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "TOTAL_SECONDS", 2.0)
-    monkeypatch.setattr(reading, "SECONDS", 2)
+    monkeypatch.setattr(isolation, "SECONDS", 2)
     site.pages["/page"], expected = HOSTILE[kind]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.monotonic()

@@ -65,7 +65,7 @@ async def attacker() -> AsyncIterator[Attacker]:
 
 @pytest.fixture
 def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
-    monkeypatch.setattr(manners, "APART_SECONDS", 0.0)
+    monkeypatch.setattr(politeness, "APART_SECONDS", 0.0)
     for name, value in stubs.env.items():
         monkeypatch.setenv(name, value)
     # The attacker's own address is as good as allowed: what stops the requests is not that it is a private one.

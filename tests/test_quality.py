@@ -12,17 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from fathom.config.settings import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, Source, SourceText
 from fathom.models.claims import Claim, SourceQuality, SourceType, Standing, Verdict
 from fathom.sources.domains import rate
-from fathom.sources.hosts import domain_of, host_of, site_of
+from fathom.sources.hosts import site_of
 from fathom.sources.published import parse_date, published_on
 from fathom.sources.recency import DECAY, Topic, recency, topic_of
-from fathom.sources.rules import SourceRules, admitted, good_enough, reading_bonus
+from fathom.sources.rules import admitted, good_enough, reading_bonus
 from fathom.sources.scoring import CREDIBLE, score_sources
 from fathom.sources.signals import read_signals
 from fathom.sources.warnings import report_warnings
+from fathom.text.urls import domain_of, host_of
 
 TODAY = date(2025, 3, 10)
 FERRY = "The ferry Aurora of the Lindholm line carries 80 cars between Norrholm and Ostra every day."

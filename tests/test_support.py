@@ -7,7 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.evidence import support
+from fathom.evidence.support import support
 
 REFERENCE = "The bridge was opened in 1932. It spans 503 metres across Sydney Harbour, and eight lanes cross it."
 CLAIM = "The bridge spans 503 metres across Sydney Harbour."

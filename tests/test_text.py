@@ -14,9 +14,8 @@ from fathom.retrieval.duplicates import DuplicateFilter, is_near_duplicate
 from fathom.retrieval.narrowing import OMISSION, narrow
 from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.retrieval.selection import Reader
-from fathom.text import terms
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import count_words, query_terms
+from fathom.text.terms import count_words, query_terms, terms
 from fathom.text.tokens import count_tokens
 
 PROSE = (

@@ -31,8 +31,8 @@ def web(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
     for name, value in stubs.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("FATHOM_FETCH_ALLOW", stubs.url.partition("//")[2])
-    monkeypatch.setattr(retry, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(manners, "APART_SECONDS", 0.0)
+    monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(politeness, "APART_SECONDS", 0.0)
     stubs.settings.steps, stubs.settings.breadth, stubs.settings.without_raw = 2, 1, 1.0
     for n in range(2):
         planted = page(f"{stubs.url}/planted/{n}", 600)
@@ -67,7 +67,7 @@ async def test_each_fault_ends_as_declared(
 ) -> None:
     fault, places, endings = cells[0].fault, {cell.place for cell in cells}, {cell.ending for cell in cells}
     if fault.hangs:
-        monkeypatch.setattr(retry, "ATTEMPT_SECONDS", 0.3)
+        monkeypatch.setattr(http, "ATTEMPT_SECONDS", 0.3)
         monkeypatch.setattr(client, "TOTAL_SECONDS", 0.3)
     if "search, with SearXNG" in places:
         monkeypatch.setenv("SEARXNG_URL", web.url)

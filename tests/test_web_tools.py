@@ -81,7 +81,7 @@ class Vendor:
 
 @pytest.fixture
 async def vendor(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vendor]:
-    monkeypatch.setattr(retry, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
     scripted = Vendor()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", scripted.serve)
@@ -304,7 +304,7 @@ async def test_no_server_and_no_answer(vendor: Vendor, monkeypatch: pytest.Monke
         with pytest.raises(ToolUnavailable, match="cannot be reached"):
             await WebSearchTool([unreachable], 5).run("some query")
 
-    monkeypatch.setattr(retry, "ATTEMPT_SECONDS", 0.05)
+    monkeypatch.setattr(http, "ATTEMPT_SECONDS", 0.05)
     calls: list[None] = []
 
     async def never() -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
-from fathom.sources.rules import SourceRules
+from fathom.text.urls import domain_of
 
 __all__ = [
     "PROFILES",
@@ -27,6 +27,7 @@ __all__ = [
     "ReportSettings",
     "ResearchSettings",
     "ResolvedSettings",
+    "SourceRules",
     "Unsupported",
     "resolve",
 ]
@@ -101,6 +102,33 @@ class ReportSettings(BaseModel):
         Unsupported.remove, description="Sentences that no source carries are removed, or marked as such."
     )
     judge: bool = Field(False, description="The critic's model judges each claim too, beside the check of its words.")
+
+
+def _domain(text: str) -> str:
+    if not (domain := domain_of(text)) or " " in domain:
+        raise ValueError(f"{text!r} is not a domain such as example.org or gov")
+    return domain
+
+
+Domain = Annotated[str, AfterValidator(_domain)]
+
+
+class SourceRules(BaseModel):
+    """Which web sources are read and how far they are trusted. `example.org` covers its subdomains too."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    allow: list[Domain] = Field([], description="Read only pages of these domains. Empty: of all.", examples=[["gov"]])
+    prefer: list[Domain] = Field([], description="Read pages of these domains first.", examples=[["who.int"]])
+    block: list[Domain] = Field([], description="Never read pages of these domains, also where `allow` covers them.")
+    scores: dict[Domain, Annotated[float, Field(ge=0, le=1)]] = Field(
+        {},
+        description="Authority of a domain, 0 to 1, in place of the one Fathom knows.",
+        examples=[{"example.org": 0.9}],
+    )
+    min_quality: float = Field(
+        0, ge=0, le=1, description="Sources with a lower overall score are not used; your own documents always are."
+    )
 
 
 class ResearchSettings(BaseModel):

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from fathom.contradictions.events import Event, events_of, times_of, without_dates
 from fathom.facts.intervals import Figure, agree, figures_of
-from fathom.text import terms
 from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import query_terms
+from fathom.text.terms import query_terms, terms
 
 __all__ = ["Assertion", "assertion_of"]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from fathom.facts.dates import Date, find_dates
-from fathom.text import terms
+from fathom.text.terms import terms
 
 __all__ = ["Event", "events_of", "times_of", "without_dates"]
 

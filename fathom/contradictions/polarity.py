@@ -13,8 +13,8 @@ from functools import cache
 from fathom.contradictions.assertions import Assertion
 from fathom.facts.intervals import agree
 from fathom.facts.opposites import side_of
-from fathom.text import terms
 from fathom.text.stopwords import STOP_WORDS
+from fathom.text.terms import terms
 
 __all__ = ["opposed"]
 

@@ -12,9 +12,10 @@ from fathom.evidence.searching import Search, Window
 from fathom.models import Source
 from fathom.models.claims import Standing
 from fathom.retrieval.duplicates import is_near_duplicate
-from fathom.sources.hosts import host_of, site_of
+from fathom.sources.hosts import site_of
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.sentences import split_sentences
+from fathom.text.urls import host_of
 
 __all__ = ["Place", "place_of"]
 

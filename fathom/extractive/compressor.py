@@ -11,9 +11,8 @@ from fathom.retrieval.question import Question, read_question
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.selection import Pick, Reader
 from fathom.roles import CompressAnswer, CompressRequest
-from fathom.text import terms
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import count_words
+from fathom.text.terms import count_words, terms
 from fathom.text.tokens import count_tokens
 
 __all__ = ["compress"]

@@ -11,7 +11,7 @@ from fathom.models import Note, PlanStep, Priority, StepStatus
 from fathom.roles import ReflectAnswer, ReflectRequest
 from fathom.roles.critic import ContradictionAnswer, GapAnswer, StepVerdict
 from fathom.roles.planner import PlannedStep
-from fathom.text import terms
+from fathom.text.terms import terms
 
 __all__ = ["reflect"]
 

@@ -25,7 +25,7 @@ from fathom.extractive.wording import (
 from fathom.models import Document, Priority
 from fathom.roles import PlanAnswer, PlanRequest
 from fathom.roles.planner import PlannedStep
-from fathom.text import terms
+from fathom.text.terms import terms
 
 __all__ = ["plan"]
 

@@ -10,7 +10,7 @@ from fathom.models import PlanStep
 from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
-from fathom.text import terms
+from fathom.text.terms import terms
 
 __all__ = ["outline"]
 

@@ -14,9 +14,8 @@ from fathom.extractive.statements import Relevance, Statement, statements_of
 from fathom.extractive.wording import topic_terms
 from fathom.retrieval.duplicates import DuplicateFilter
 from fathom.roles import SectionRequest, Text
-from fathom.text import terms
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import count_words
+from fathom.text.terms import count_words, terms
 
 __all__ = ["CITED", "NOTHING_NEW", "write_section"]
 

@@ -14,8 +14,7 @@ from fathom.extractive.quotations import quotations
 from fathom.extractive.vocabulary import GENERAL_TERMS, RELATION_TERMS
 from fathom.extractive.wording import topic_terms, with_related
 from fathom.models import Note
-from fathom.text import terms
-from fathom.text.terms import query_terms
+from fathom.text.terms import query_terms, terms
 
 __all__ = ["Relevance", "Statement", "statements_of", "wanted_terms"]
 

@@ -14,8 +14,8 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from fathom.facts.units import CURRENCIES, DIMENSIONS, NUMBER_WORDS, SCALES, UNITS
-from fathom.text import terms
 from fathom.text.stopwords import STOP_WORDS
+from fathom.text.terms import terms
 
 __all__ = ["Figure", "agree", "figures_of"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fathom.models import Note, NoteMessage
 from fathom.retrieval.ranking import Passage, rank_passages
-from fathom.text import terms
+from fathom.text.terms import terms
 from fathom.text.tokens import count_tokens
 
 __all__ = ["message_tokens", "within_budget"]

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fathom.contradictions.finding import Said
 from fathom.models import SourceText
-from fathom.sources.hosts import host_of, site_of
-from fathom.text import terms
+from fathom.sources.hosts import site_of
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import query_terms
+from fathom.text.terms import query_terms, terms
+from fathom.text.urls import host_of
 
 __all__ = ["Agreement", "corroborate", "site"]
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from fathom.models import Source
 from fathom.models.claims import SourceType
-from fathom.sources.hosts import host_of, matching
+from fathom.sources.hosts import matching
+from fathom.text.urls import host_of
 
 __all__ = ["DOCUMENT_AUTHORITY", "UNKNOWN_AUTHORITY", "Rating", "rate"]
 

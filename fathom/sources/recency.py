@@ -9,7 +9,7 @@ from datetime import date
 from enum import StrEnum
 from functools import cache
 
-from fathom.text import terms
+from fathom.text.terms import terms
 
 __all__ = ["DECAY", "Topic", "is_outdated", "recency", "topic_of"]
 

@@ -1,49 +1,21 @@
-"""What a user lays down about sources: which domains to read, to prefer, to leave, and how much to trust them."""
+"""What the user's rules for sources come to: which pages are read, which of them first, and which notes are used."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-
+from fathom.config.settings import SourceRules
 from fathom.models import Note, Source
 from fathom.models.claims import SourceQuality
 from fathom.sources.domains import rate
-from fathom.sources.hosts import domain_of, host_of, matching
+from fathom.sources.hosts import matching
 from fathom.text.citations import cited_ids
+from fathom.text.urls import host_of
 
-__all__ = ["SourceRules", "admitted", "good_enough", "reading_bonus", "usable"]
+__all__ = ["admitted", "good_enough", "reading_bonus", "usable"]
 
 PREFERRED = 0.25  # added to a page's relevance, which is 0 to 1
 AUTHORITY = 0.3  # of the distance between a domain's authority and the middle: never more than preference
-
-
-def _domain(text: str) -> str:
-    if not (domain := domain_of(text)) or " " in domain:
-        raise ValueError(f"{text!r} is not a domain such as example.org or gov")
-    return domain
-
-
-Domain = Annotated[str, AfterValidator(_domain)]
-
-
-class SourceRules(BaseModel):
-    """Which web sources are read and how far they are trusted. `example.org` covers its subdomains too."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    allow: list[Domain] = Field([], description="Read only pages of these domains. Empty: of all.", examples=[["gov"]])
-    prefer: list[Domain] = Field([], description="Read pages of these domains first.", examples=[["who.int"]])
-    block: list[Domain] = Field([], description="Never read pages of these domains, also where `allow` covers them.")
-    scores: dict[Domain, Annotated[float, Field(ge=0, le=1)]] = Field(
-        {},
-        description="Authority of a domain, 0 to 1, in place of the one Fathom knows.",
-        examples=[{"example.org": 0.9}],
-    )
-    min_quality: float = Field(
-        0, ge=0, le=1, description="Sources with a lower overall score are not used; your own documents always are."
-    )
 
 
 def admitted(source: Source, rules: SourceRules) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
+from fathom.config.settings import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, SourceText
 from fathom.models.claims import SourceFlag, SourceQuality
@@ -20,7 +21,6 @@ from fathom.sources.corroboration import corroborate, site
 from fathom.sources.domains import DOCUMENT_AUTHORITY, UNKNOWN_AUTHORITY, Rating, rate
 from fathom.sources.published import published_on
 from fathom.sources.recency import is_outdated, recency, topic_of
-from fathom.sources.rules import SourceRules
 from fathom.sources.signals import Signals, author_authority, content_score, read_signals
 from fathom.text.terms import query_terms
 from fathom.text.urls import canonical_url

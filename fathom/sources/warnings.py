@@ -8,9 +8,10 @@ from datetime import date
 
 from fathom.models import Source
 from fathom.models.claims import Claim, SourceFlag, SourceQuality, Standing, Verdict
-from fathom.sources.hosts import host_of, site_of
+from fathom.sources.hosts import site_of
 from fathom.sources.published import parse_date
 from fathom.sources.scoring import CREDIBLE
+from fathom.text.urls import host_of
 
 __all__ = ["MOST_WARNINGS", "report_warnings"]
 

@@ -1,4 +1,7 @@
-"""Source ids: the same in any order of execution, so that notes written side by side never clash."""
+"""Addresses: their canonical form, their host, and the source ids made of them.
+
+The ids are the same in any order of execution, so that notes written side by side never clash.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-__all__ = ["canonical_url", "source_ids", "urls_in"]
+__all__ = ["canonical_url", "domain_of", "host_of", "source_ids", "urls_in"]
 
 ID_DIGITS = 6
 _URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
@@ -62,3 +65,26 @@ def urls_in(text: str) -> list[str]:
             url = url[:-1].rstrip(".,;:!?*_")
         found.append(url)
     return list(dict.fromkeys(found))
+
+
+def domain_of(text: str) -> str:
+    """Return what a person wrote as a domain in the form hosts have: `*.Example.org`, `.gov` or a whole address."""
+    bare = text.strip()
+    host = host_of(bare if "://" in bare else f"https://{bare}")
+    return host.removeprefix("*.").strip(".")
+
+
+def host_of(url: str) -> str:
+    """Return the host of a web address in lower case and ASCII, without `www.`; empty where there is none."""
+    try:
+        parts = urlsplit(url.strip())
+        host = parts.hostname or ""
+    except ValueError:  # a bracket that is never closed
+        return ""
+    if parts.scheme.lower() not in ("http", "https"):
+        return ""
+    try:
+        host = host.encode("idna").decode("ascii")
+    except UnicodeError:
+        host = host.lower()  # too long, or an empty label: no domain of ours covers it, and it stays as it is
+    return host.rstrip(".").lower().removeprefix("www.")

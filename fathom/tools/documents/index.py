@@ -15,8 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from fathom.text import terms
-from fathom.text.terms import query_terms
+from fathom.text.terms import query_terms, terms
 from fathom.tools.documents.layout import LaidOut, lay_out
 from fathom.tools.documents.ranking import FIELD_GAP, Candidate, second_look
 from fathom.tools.documents.sections import ReadDocument

@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from fathom.text import terms
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import count_words
+from fathom.text.terms import count_words, terms
 from fathom.tools.documents.sections import ReadDocument
 
 __all__ = ["LaidOut", "Span", "lay_out"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fathom.config.settings import SourceRules
 from fathom.errors import ToolError, ToolRejected
 from fathom.models import Source, ToolCall, ToolOutput, ToolResult
-from fathom.sources.rules import SourceRules, admitted, reading_bonus
+from fathom.sources.rules import admitted, reading_bonus
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import canonical_url
 from fathom.tools.search.vendors import SearchVendor, as_failure, output
