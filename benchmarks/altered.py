@@ -16,8 +16,6 @@ from pathlib import Path
 from fathom.models import SourceText
 from fathom.text.sentences import split_sentences
 
-__all__ = ["Altered", "altered"]
-
 Altered = dict[str, list[tuple[SourceText, str]]]
 """Sentences with the article they come from, by what was changed in them."""
 

@@ -11,8 +11,6 @@ from benchmarks import tokens
 from benchmarks.metrics import sentences
 from fathom.text.terms import query_terms, terms
 
-__all__ = ["SCORERS", "Statistics", "compressor", "overlap"]
-
 K1, B = 1.2, 0.75
 
 

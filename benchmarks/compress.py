@@ -9,8 +9,6 @@ from benchmarks.tokens import count as count_tokens
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.selection import Pick, Reader
 
-__all__ = ["compress"]
-
 SUMMARY_SENTENCES = 10
 TITLE_WORDS = (5, 12)
 TITLE_SHARE = 12  # a title may take a twelfth of the note; a note too small for the shortest one has none

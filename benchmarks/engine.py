@@ -10,8 +10,6 @@ import json
 import sys
 from typing import Any
 
-__all__ = ["answer", "main"]
-
 OPERATIONS = ("compress", "search", "support")
 """Each is answered by the function of its name in the module of its name in this package."""
 

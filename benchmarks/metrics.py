@@ -15,8 +15,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 
-__all__ = ["auc", "content_words", "holds", "keeps_sentence", "ndcg", "normalized", "recall", "sentences"]
-
 KEPT = 0.8  # share of a long answer or a sentence that counts as the whole
 LONG_ANSWER = 6  # words
 _FUNCTION_WORDS = """

@@ -15,8 +15,6 @@ from typing import Any
 from fathom.models import SourceText
 from fathom.text.sentences import Sentence, split_sentences
 
-__all__ = ["Pairs", "summarized", "unsaid"]
-
 Pairs = list[tuple[SourceText, str]]
 """Sentences with what they are held against."""
 

@@ -10,8 +10,6 @@ from typing import Any
 from fathom.tools.documents.index import Index
 from fathom.tools.documents.sections import ReadDocument, Section
 
-__all__ = ["index_of", "search"]
-
 
 def search(request: dict[str, Any]) -> dict[str, list[str]]:
     """Return the `k` best document ids of each query; the corpus holds JSON lines with `_id`, `title` and `text`."""

@@ -10,8 +10,6 @@ import tempfile
 import time
 from pathlib import Path
 
-__all__ = ["report"]
-
 MEGABYTES = (0.1, 1, 10, 20)
 DOCUMENTS, WORDS = 10_000, 300
 QUERIES = 200

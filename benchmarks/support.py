@@ -7,8 +7,6 @@ from typing import Any
 from fathom.evidence.comparing import Passage, objections
 from fathom.evidence.support import support as covered
 
-__all__ = ["support"]
-
 GRAVE = 0.07  # what a number, date or name that is nowhere in the references costs
 
 

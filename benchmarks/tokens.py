@@ -8,8 +8,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-__all__ = ["count", "truncated"]
-
 
 def count(text: str) -> int:
     """Return the number of tokens."""

@@ -22,8 +22,6 @@ from fathom.evidence.searching import Search
 from fathom.models import SourceText
 from fathom.models.claims import Verdict
 
-__all__ = ["main"]
-
 PAGES = ("covidqa", "xquad_en")
 LABELS = ("SUPPORT", "NOT_ENOUGH_INFO", "CONTRADICT")
 

@@ -34,8 +34,6 @@ from fathom.storage.store import json_bytes
 from fathom.text.stopwords import ENGLISH
 from fathom.text.urls import source_ids
 
-__all__ = ["generated_run", "main"]
-
 ARTIFACTS, CHARACTERS, CLAIMS = 100, 100_000, 60
 
 

@@ -16,8 +16,6 @@ from flows.preflight import Checked, check_request
 from flows.runs import read_report
 from flows.server import ensure_api
 
-__all__ = ["research", "research_simple"]
-
 Message = dict[str, str]
 
 

@@ -23,21 +23,20 @@ from fathom.report.markdown import measure
 from fathom.run.convergence import decide
 from fathom.run.engine import Engine
 from fathom.run.state import RunState
+from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.progress import Event, publish
 from flows.writing import save_provenance, save_report, write_report
 from tasks.auditing import log_event, session
-from tasks.durable import RESULTS, durable_run, run_logger
+from tasks.durable import durable_run, run_logger
 from tasks.planning import make_plan
 from tasks.reflection import reflect
 from tasks.research import research_step
 from tasks.start import begin, claim
 from tasks.supervision import Supervision
 from tasks.ui import Display
-
-__all__ = ["deep_research", "investigate"]
 
 DEFAULTS = ResearchSettings()
 

@@ -28,8 +28,6 @@ from flows.deep_research import deep_research
 from flows.preflight import artifact_root
 from flows.runs import load
 
-__all__ = ["address", "create", "execute", "place", "recent", "result_of", "run"]
-
 
 async def run(query: str, settings: ResearchSettings, run_key: str | None = None) -> RunResult:
     """Research a question in this process and return the run's result.

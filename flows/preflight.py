@@ -22,8 +22,6 @@ from fathom.tools.documents.corpus import check_documents
 from fathom.tools.registry import configured_tools
 from flows.server import find_api
 
-__all__ = ["Checked", "artifact_root", "check_request", "estimated", "settings_from"]
-
 
 @dataclass(frozen=True)
 class Checked:

@@ -16,13 +16,12 @@ from fathom.errors import RecordMissing, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, digest_of
 from fathom.llm.prompts import prompt_hashes
 from fathom.run.engine import Engine
+from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
 from fathom.telemetry.audit_log import AuditLog
 from flows.deep_research import investigate
-from tasks.durable import RESULTS, recorded_start, replaying
+from tasks.durable import recorded_start, replaying
 from tasks.ui import Display
-
-__all__ = ["ReplayedFile", "replay"]
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,6 @@ from flows.preflight import artifact_root
 from flows.runs import is_prefix, known, locate, matching
 from tasks.supervision import CANCELLED
 
-__all__ = ["find", "finish", "state_of"]
-
 UNDER_WAY = (StateType.RUNNING, StateType.PENDING, StateType.CANCELLING)
 POLL_SECONDS = 2.0
 # A living worker reports a crashed process twice, the second time some two seconds later (Prefect 3.8.8). That report

@@ -13,19 +13,6 @@ from fathom.models import Plan, RunResult
 from fathom.storage.lease import RESULTS, known_keys, read_lease
 from fathom.storage.store import ArtifactStore, RunFolder, runs
 
-__all__ = [
-    "StoredRun",
-    "find",
-    "is_prefix",
-    "known",
-    "load",
-    "locate",
-    "matching",
-    "read_json",
-    "read_report",
-    "reference",
-]
-
 ID_DIGITS = 4  # shorter beginnings of an id are taken for a name
 
 

@@ -22,8 +22,6 @@ from urllib.request import ProxyHandler, build_opener
 
 from fathom.errors import ServerUnreachable
 
-__all__ = ["ServerInfo", "ensure_api", "find_api"]
-
 DEFAULT_PORT = 4200
 START_SECONDS = 120  # the first start makes the database: half a minute on a busy machine
 PROBE_SECONDS = 10

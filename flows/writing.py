@@ -31,8 +31,6 @@ from tasks.evidence import read_texts, verify_claims, weigh_sources
 from tasks.reporting import make_outline, write_answer, write_section
 from tasks.results import Weighed
 
-__all__ = ["save_provenance", "save_report", "write_report"]
-
 
 async def write_report(engine: Engine, run: RunState) -> Report | None:
     """Weigh the sources, write the report or the answer, and check what it claims against the stored bytes.

@@ -12,8 +12,6 @@ from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditEvent, AuditType
 from tasks.durable import run_logger
 
-__all__ = ["log_event", "session"]
-
 # A run page with a line for every source and every attempt would hide the rest.
 _LEVELS = {
     AuditType.llm_called: logging.DEBUG,

@@ -39,18 +39,6 @@ from fathom.storage.lease import RESULTS, result_key
 from fathom.storage.names import slug
 from fathom.storage.store import ArtifactStore
 
-__all__ = [
-    "RESULTS",
-    "DurableTask",
-    "current_run_id",
-    "current_run_key",
-    "durable_run",
-    "durable_task",
-    "recorded_start",
-    "replaying",
-    "run_logger",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -20,8 +20,6 @@ from tasks.durable import durable_task
 from tasks.model_calls import ask
 from tasks.results import Verified, Weighed
 
-__all__ = ["read_texts", "verify_claims", "weigh_sources"]
-
 JUDGED_AT_ONCE = 10  # claims of one request to the judge
 
 

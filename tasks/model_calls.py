@@ -14,8 +14,6 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from tasks.durable import durable_task, run_logger
 
-__all__ = ["ask", "ask_nobody"]
-
 
 @durable_task(name="model call", run_name="{role} · {model.model}", recorded=True)
 async def complete(

@@ -11,8 +11,6 @@ from tasks.durable import durable_task
 from tasks.model_calls import ask
 from tasks.results import Planned
 
-__all__ = ["make_plan"]
-
 
 @durable_task(name="survey", run_name="look through the documents", recorded=True)
 async def survey(query: str, _engine: Engine) -> list[Document]:

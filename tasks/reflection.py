@@ -13,8 +13,6 @@ from tasks.durable import durable_task, run_logger
 from tasks.model_calls import ask
 from tasks.results import Reflected
 
-__all__ = ["reflect"]
-
 
 @durable_task(name="reflect", run_name="reflect on round {round_number}")
 async def reflect(plan: Plan, notes: list[Note], round_number: int, max_follow_ups: int, _engine: Engine) -> Reflected:

@@ -26,8 +26,6 @@ from tasks.durable import durable_task, run_logger
 from tasks.model_calls import ask, ask_nobody
 from tasks.results import Outlined, Written
 
-__all__ = ["make_outline", "write_answer", "write_section"]
-
 
 @durable_task(name="outline", run_name="outline the report")
 async def make_outline(

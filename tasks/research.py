@@ -27,8 +27,6 @@ from tasks.model_calls import ask
 from tasks.results import Checked, Compressed, Decided
 from tasks.tool_calls import call_tool, compress
 
-__all__ = ["research_step"]
-
 
 @durable_task(name="step", run_name="step {step.step_id}: {step.title}")
 async def research_step(plan_title: str, step: PlanStep, notes: list[Note], _engine: Engine) -> StepOutcome:

@@ -17,8 +17,6 @@ from fathom.models import (
 )
 from fathom.roles import OutlineAnswer
 
-__all__ = ["Checked", "Compressed", "Decided", "Outlined", "Planned", "Reflected", "Verified", "Weighed", "Written"]
-
 
 class Planned(Model):
     """A plan."""

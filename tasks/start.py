@@ -15,8 +15,6 @@ from fathom.storage.store import RunFolder
 from fathom.tools.registry import configured_tools
 from tasks.durable import current_run_id, current_run_key, durable_task
 
-__all__ = ["begin", "claim"]
-
 
 @durable_task(name="begin", run_name="begin", recorded=True)
 async def begin(query: str, settings: ResearchSettings, _artifacts: str, _environment: Environment) -> RunStart:

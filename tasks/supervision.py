@@ -30,8 +30,6 @@ from fathom.storage.lease import LEASE_SECONDS, LeaseFile, read_lease
 from fathom.storage.store import ArtifactStore
 from tasks.durable import current_run_key, run_logger
 
-__all__ = ["CANCELLED", "Supervision"]
-
 CANCELLED = "Cancelled; what was gathered is kept."
 """Beginning of a cancelled run's message, until a worker writes one of its own."""
 RENEW_SECONDS = 10.0

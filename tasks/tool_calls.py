@@ -24,8 +24,6 @@ from tasks.durable import durable_task, run_logger
 from tasks.model_calls import ask, ask_nobody
 from tasks.results import Compressed
 
-__all__ = ["call_tool", "compress"]
-
 
 @durable_task(name="tool", run_name="{call.tool}: {call.input}", recorded=True)
 async def call_tool(plan_title: str, step: PlanStep, call: ToolCall, number: int, _engine: Engine) -> ToolResult:

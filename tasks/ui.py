@@ -24,8 +24,6 @@ from fathom.config.settings import ResolvedSettings
 from fathom.models import Plan, Report
 from tasks.durable import current_run_id, run_logger
 
-__all__ = ["Display"]
-
 
 class Display:
     """The run's page. It is drawn while the research goes on, in the order asked for, and is complete at the exit.

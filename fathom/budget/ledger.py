@@ -20,8 +20,6 @@ from fathom.config.caps import Budget
 from fathom.errors import BudgetExceeded, StoreError
 from fathom.storage.store import ArtifactStore
 
-__all__ = ["LEAST_SECONDS", "WARN_FROM", "Allowance", "Attempt", "Cost", "Ledger"]
-
 NARROW_FROM = 0.9  # of what research may spend
 WARN_FROM = 0.8
 LEAST_SECONDS = 0.5  # with less time than this a request would be broken off, and paid for nothing

@@ -12,8 +12,6 @@ from types import ModuleType
 
 from fathom.config.caps import Price
 
-__all__ = ["Pricing", "Rates"]
-
 MILLION = Decimal(1_000_000)
 LOCAL = frozenset({"ollama", "ollama_chat", "llamafile", "lm_studio"})
 """Providers that are a server of the user's own."""

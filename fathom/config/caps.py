@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["DEFAULT_USD", "Budget", "Price"]
-
 DEFAULT_USD = 5.0
 """Cap of a run in US dollars when nobody chose one and the price of every model is known."""
 

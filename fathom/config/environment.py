@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-__all__ = ["Environment"]
-
 SHORTEST_SECRET = 8  # characters; anything shorter would be found in ordinary words
 _SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|AUTH_STRING|CREDENTIALS?)$", re.IGNORECASE)
 # What local servers are given for a key or password, such as `not-needed` or `postgres`, stands in ordinary texts too.

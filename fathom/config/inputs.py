@@ -10,8 +10,6 @@ from fathom.config.caps import Price
 from fathom.config.models import ROLES, Role, RoleModel
 from fathom.errors import InvalidInput
 
-__all__ = ["check_query", "parse_prices", "parse_role_models", "words_asked"]
-
 MAX_QUERY_CHARS = 10_000
 _WORDS = re.compile(r"\b(\d{2,3}(?:,?\d{3})?)[ -](?:words?|Wörtern?|mots|palabras|parole)\b", re.IGNORECASE)
 

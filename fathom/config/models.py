@@ -6,8 +6,6 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["EXTRACTIVE", "ROLES", "ModelCallSettings", "Role", "RoleModel", "StructuredOutput"]
-
 EXTRACTIVE = "extractive"
 """Name of the model-free backend, usable wherever a model name is."""
 

@@ -21,8 +21,6 @@ from pydantic import BaseModel
 
 from fathom.errors import FathomError
 
-__all__ = ["HIDDEN", "Scrubber", "each_text", "guard_logs", "without_credentials"]
-
 HIDDEN = "***"
 BEGINNING = 12  # characters from which on a piece of a secret is one
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/?#\"'<>]+@")

@@ -18,20 +18,6 @@ from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
 from fathom.text.urls import domain_of
 
-__all__ = [
-    "PROFILES",
-    "CompressionSettings",
-    "Execution",
-    "Mode",
-    "Profile",
-    "ReportSettings",
-    "ResearchSettings",
-    "ResolvedSettings",
-    "SourceRules",
-    "Unsupported",
-    "resolve",
-]
-
 
 class Profile(StrEnum):
     """Named sets of values; see `PROFILES`."""

@@ -12,8 +12,6 @@ from fathom.facts.intervals import Figure, agree, figures_of
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms, terms
 
-__all__ = ["Assertion", "assertion_of"]
-
 MOST_WORDS, LEAST_WORDS = 60, 4
 
 _CITED = re.compile(r"\s*\[[^\]]{1,80}\]")

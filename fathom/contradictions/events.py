@@ -12,8 +12,6 @@ from typing import NamedTuple
 from fathom.facts.dates import Date, find_dates
 from fathom.text.terms import terms
 
-__all__ = ["Event", "events_of", "times_of", "without_dates"]
-
 REACH = 45  # characters that may lie between what happened and its date
 SLACK = 2  # years that "around 1900" leaves open
 

@@ -21,8 +21,6 @@ from fathom.facts.units import DIMENSIONS
 from fathom.models import Contradiction
 from fathom.text.sentences import split_sentences
 
-__all__ = ["Said", "find_contradictions"]
-
 SHARED = 0.6  # of the shorter sentence's words, figures aside
 LONGER = 0.4  # of the longer one's
 SAME = 0.8  # of the longer one's, where they share only two

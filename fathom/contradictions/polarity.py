@@ -16,8 +16,6 @@ from fathom.facts.opposites import side_of
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
-__all__ = ["opposed"]
-
 SHARED = 0.8  # of all words of both sentences
 IN_ORDER = 0.8  # of the longer one's words: "A increases B" says nothing against "B decreases A"
 LEAST_SHARED = 3  # words beside the one denied; with a name among them, two

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-__all__ = ["FathomError"]
-
 
 class FathomError(Exception):
     """A failure with a code, one line on what happened and one on what to do next.

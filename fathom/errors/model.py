@@ -6,20 +6,6 @@ from typing import ClassVar
 
 from fathom.errors.base import FathomError
 
-__all__ = [
-    "AnswerInvalid",
-    "BudgetExceeded",
-    "CircuitOpen",
-    "ContextOverflow",
-    "ModelError",
-    "ModelRejected",
-    "ModelTimeout",
-    "ModelUnavailable",
-    "ProviderFailed",
-    "RateLimited",
-    "Refused",
-]
-
 
 class ModelError(FathomError):
     """A model call failed. `unbilled`: the provider turned the request down before it cost anything."""

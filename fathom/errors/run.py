@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fathom.errors.base import FathomError
 
-__all__ = ["PlanInvalid", "RecordMissing", "RunCancelled", "RunTerminated", "ServerLost", "StoreError"]
-
 
 class RunCancelled(FathomError):
     """The run was cancelled, in the UI or with `prefect flow-run cancel`."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fathom.errors.base import FathomError
 
-__all__ = ["ToolError", "ToolNotFound", "ToolRateLimited", "ToolRejected", "ToolTimeout", "ToolUnavailable"]
-
 
 class ToolError(FathomError):
     """A tool call failed."""

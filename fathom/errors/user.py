@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fathom.errors.base import FathomError
 
-__all__ = ["InvalidInput", "MissingCredential", "RunBusy", "RunNotFound", "ServerUnreachable", "UserError"]
-
 
 class UserError(FathomError):
     """Something only the user can mend; nothing has been written."""

@@ -11,8 +11,6 @@ from fathom.evidence.searching import Search, Window
 from fathom.evidence.support import support
 from fathom.models.claims import Verdict
 
-__all__ = ["Check", "carrying", "check", "check_texts"]
-
 SUPPORTED, WEAK = 0.6, 0.4  # least scores; see docs/evidence.md for what they cost and buy
 SCATTERED = 0.45  # of a longer stretch, where words meet by chance more often
 GRAVE, SLIGHT = 0.3, 0.1  # what an objection costs a passage beside others

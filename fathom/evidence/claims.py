@@ -17,8 +17,6 @@ from fathom.text.citations import cited_ids, without_citations
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import query_terms
 
-__all__ = ["Statement", "claims_of", "comparable", "row_of"]
-
 FEW_TERMS = 2  # a sentence with no more words of topic, without a number, name or citation, only connects others
 _OF_THE_REPORT = re.compile(
     r"(?:this|the (?:following|next|previous)|these|below|above|in (?:this|the following))\b"

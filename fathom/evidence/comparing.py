@@ -16,8 +16,6 @@ from fathom.facts.negation import denied_first, denied_terms, opposed
 from fathom.facts.numbers import Dated, Facts, Name, Number, facts_of
 from fathom.text.terms import language_of, query_terms, terms
 
-__all__ = ["Objection", "Passage", "agreeing", "objections"]
-
 STEM = 5  # letters of a name that Germany and German, Austria and Austrian share at least
 ENDING = 3
 

@@ -17,8 +17,6 @@ from fathom.sources.scoring import CREDIBLE
 from fathom.text.sentences import split_sentences
 from fathom.text.urls import host_of
 
-__all__ = ["Place", "place_of"]
-
 NEAR = 0.5  # share of a claim's weight that a sentence about the same thing holds
 MOST = 12  # passages looked at closely for one claim
 AROUND = 600  # characters on each side of a passage by which a copied text is told

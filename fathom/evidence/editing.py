@@ -9,8 +9,6 @@ from fathom.evidence.claims import row_of
 from fathom.text.citations import without_citations
 from fathom.text.sentences import Sentence, split_sentences
 
-__all__ = ["MARK", "marked", "without"]
-
 MARK = "*(not supported by the sources)*"
 
 

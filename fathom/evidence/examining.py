@@ -15,8 +15,6 @@ from fathom.evidence.searching import Search, Window
 from fathom.models import Report
 from fathom.models.claims import Claim, Quote, Verdict
 
-__all__ = ["examine"]
-
 UNCITED = Check(Verdict.unsupported, 0.0, [], ["no source is cited"])
 
 

@@ -17,8 +17,6 @@ from fathom.models import Note, SourceText
 from fathom.models.claims import Verdict
 from fathom.text.citations import cited_ids, without_citations
 
-__all__ = ["PARAPHRASE", "Grounded", "ground"]
-
 PARAPHRASE = "(paraphrase)"
 _WORD = re.compile(r"\w+(?:[.,]\d+)*|[%$€£]|(?<![\w])-(?=\d)")
 _ELLIPSIS = re.compile(r"\s*[\[(]?(?:…|\.\.\.)[\])]?\s*")

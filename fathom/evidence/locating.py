@@ -10,8 +10,6 @@ from fathom.errors import StoreError
 from fathom.models import Source, SourceText, ToolOutput, ToolResult
 from fathom.models.claims import Quote
 
-__all__ = ["StoredText", "locate", "read_quote", "stored_texts", "texts_of"]
-
 _KEY = b'\n   "text": '  # no JSON string holds a line break, so this can only be the key of a result's text
 
 

@@ -19,21 +19,6 @@ from fathom.models import Call, Model, Plan, Report, RunManifest, Source, ToolCa
 from fathom.models.claims import Claim, SourceQuality
 from fathom.storage.store import json_bytes
 
-__all__ = [
-    "PROVENANCE",
-    "CallRecord",
-    "Provenance",
-    "RoundRecord",
-    "SourceRecord",
-    "TextRecord",
-    "build",
-    "digest_of",
-    "read",
-    "results_of",
-    "sources_of",
-    "to_bytes",
-]
-
 PROVENANCE = "provenance.json"
 VERSION = 1
 _KEPT = {"source_id", "url", "title", "kind", "published"}

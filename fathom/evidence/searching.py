@@ -16,8 +16,6 @@ from fathom.evidence.support import claim_weights
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import is_cjk, terms
 
-__all__ = ["Search", "Window"]
-
 LEAST = 0.25  # share of a claim that a passage must hold to be on the same thing at all
 NEIGHBOURS = 2  # sentences that a passage may take in beside its best one
 WORTH = 0.08  # share of the claim that a neighbour must add

@@ -14,8 +14,6 @@ from fathom.text.sentences import split_sentences
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms, terms
 
-__all__ = ["claim_weights", "support"]
-
 PASSAGE_TERMS = 150  # in a longer stretch of text any claim finds its words by chance
 NUMBER, NAME = 1.5, 1.3  # weights of a claim's numbers and names, which nothing else can say; other words have 1
 PAIRS = 0.05  # weight of neighbours in the claim that are neighbours in a reference

@@ -13,8 +13,6 @@ from fathom.evidence.provenance import CallRecord, Provenance, SourceRecord, res
 from fathom.models import Model, Note, Report
 from fathom.models.claims import Claim, Quote
 
-__all__ = ["Link", "Trace", "trace"]
-
 CONTEXT = 300  # characters of a quote's line on each side of it
 _NOTES = TypeAdapter(list[Note])
 Part = Literal["cited", "corroborating", "contradicting"]

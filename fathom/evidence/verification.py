@@ -15,8 +15,6 @@ from fathom.models import Model, Report
 from fathom.models.claims import Claim, Quote, SourceQuality
 from fathom.text.citations import cited_ids
 
-__all__ = ["Problem", "Verification", "misquotations", "verify_run"]
-
 _RAW = "__step"  # in the name of every raw tool output
 _COMPARED = (
     *("section", "sentence", "source_ids", "verdict", "score", "quotes", "complaints"),

@@ -18,8 +18,6 @@ from fathom.roles import Text
 from fathom.roles.reporter import ANSWER_CHARS, AnswerRequest
 from fathom.text.sentences import split_sentences
 
-__all__ = ["write_answer"]
-
 OF_KIND = 1.6  # factor for a sentence that holds the kind of thing that is asked for
 AROUND = 0.3  # weight of the statement that a sentence is part of
 CUT = 0.9  # factor for a clause: it says less than its sentence

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from fathom.extractive.wording import is_english, keywords
 
-__all__ = ["Part", "part_of"]
-
 QUERY_WORDS = 8
 DEFINED_WORDS = 2  # "What is X" asks for a definition when X has no more key words than this
 

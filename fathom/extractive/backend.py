@@ -17,8 +17,6 @@ from fathom.llm.base import Completion, ModelCall
 from fathom.models import Usage
 from fathom.roles import Answer, JudgeAnswer, Text
 
-__all__ = ["ExtractiveBackend"]
-
 _ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
     "planner": plan,
     "researcher": decide,

@@ -15,8 +15,6 @@ from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, terms
 from fathom.text.tokens import count_tokens
 
-__all__ = ["compress"]
-
 NOT_USEFUL = CompressAnswer(summary_title="", summary="", extraction=[], is_useful=False)
 
 MESSAGE_TOKENS = 50  # of the note's JSON: field names, the title, the artifact's file

@@ -13,8 +13,6 @@ from fathom.roles.critic import ContradictionAnswer, GapAnswer, StepVerdict
 from fathom.roles.planner import PlannedStep
 from fathom.text.terms import terms
 
-__all__ = ["reflect"]
-
 HELD = 0.5  # share of a step's terms that one statement must hold for the step to count as answered
 ON_QUESTION = 0.3  # share of a question's terms, by worth, from which a contradiction matters to it
 QUERY_WORDS = 10

@@ -7,8 +7,6 @@ import re
 from fathom.extractive.vocabulary import FINITE, MORE_VERBS, NOMINAL, PREPOSITIONS, PRONOUNS, VERBS
 from fathom.extractive.wording import capitalized, is_english, key_terms, strip_lead
 
-__all__ = ["agent_terms", "is_verb", "nominal", "statement", "third_person"]
-
 _AUXILIARY = re.compile(
     r"(?P<asks>how|why|when|where)\s+(?P<aux>do|does|did|can|could|should|would|will|is|are|was|were)\s+", re.I
 )

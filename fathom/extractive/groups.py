@@ -8,8 +8,6 @@ from fathom.extractive.grammar import is_verb
 from fathom.extractive.vocabulary import VERBS
 from fathom.extractive.wording import clip, key_terms
 
-__all__ = ["group_in", "members_of", "split_list"]
-
 FEW_MEMBERS = range(3, 7)  # two are a comparison or a pair; more than six make no readable plan
 
 _COUNT = r"(?:\d{1,3}|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty)"

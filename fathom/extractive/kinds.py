@@ -7,8 +7,6 @@ from enum import Enum
 
 from fathom.extractive.wording import strip_lead
 
-__all__ = ["Kind", "has_kind", "kind_of"]
-
 
 class Kind(Enum):
     """What an answer must hold."""

@@ -27,8 +27,6 @@ from fathom.roles import PlanAnswer, PlanRequest
 from fathom.roles.planner import PlannedStep
 from fathom.text.terms import terms
 
-__all__ = ["plan"]
-
 TITLE_WORDS = 8
 LEAST_TITLE_WORDS = 3
 STEP_WORDS = 12

@@ -10,8 +10,6 @@ from fathom.extractive.vocabulary import FORM_TERMS, PREPOSITIONS
 from fathom.extractive.wording import key_terms, keywords, shorten, strip_lead
 from fathom.text.sentences import split_sentences
 
-__all__ = ["Asked", "asked_in", "resolved", "standalone", "subject_of"]
-
 SUBJECT_WORDS = 9
 FORM_SHARE = 0.6  # of a sentence's terms: it is about the answer's form, not about the matter
 

@@ -10,8 +10,6 @@ from fathom.extractive.groups import group_in, members_of, split_list
 from fathom.extractive.prompting import Asked, asked_in, resolved, subject_of
 from fathom.extractive.wording import capitalized, clip, key_terms, keywords, shorten, strip_lead
 
-__all__ = ["parts_of"]
-
 TITLE_WORDS = 14
 ITEM_WORDS = 8
 SUBJECT_WORDS = 6  # of the question's key words, beside those of an aspect

@@ -16,8 +16,6 @@ from fathom.text.citations import cited_ids
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import count_words
 
-__all__ = ["quotations", "reads_alone", "units"]
-
 MAX_WORDS = 60
 MIN_WORDS = 5
 ITEM_WORDS = 8

@@ -12,8 +12,6 @@ from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
 from fathom.text.terms import terms
 
-__all__ = ["outline"]
-
 MAX_SECTIONS = 7
 ANSWERED = 0.6  # share of a question's terms, by worth, from which a statement may pass for its answer
 LEAST_NEW = 3  # sentences a section must have of its own

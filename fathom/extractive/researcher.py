@@ -7,8 +7,6 @@ from fathom.roles import ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import ToolCallAnswer
 from fathom.text.urls import urls_in
 
-__all__ = ["decide"]
-
 SEARCH_TOOLS = ("documents", "web_search")
 """Tools that take a query. The artifact tools read what was read before, which brings no new evidence."""
 

@@ -17,8 +17,6 @@ from fathom.roles import SectionRequest, Text
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, terms
 
-__all__ = ["CITED", "NOTHING_NEW", "write_section"]
-
 ANSWER_SENTENCES = (3, 5)
 SECTION_SENTENCES = 8
 PARAGRAPH_SENTENCES = 5

@@ -16,8 +16,6 @@ from fathom.extractive.wording import topic_terms, with_related
 from fathom.models import Note
 from fathom.text.terms import query_terms, terms
 
-__all__ = ["Relevance", "Statement", "statements_of", "wanted_terms"]
-
 LESSER = 0.4  # weight of a term that only says where to look or how things are related
 
 PAIR = 0.35  # worth of two wanted terms side by side, as a share of what the two are worth

@@ -4,24 +4,6 @@ from __future__ import annotations
 
 from fathom.text.terms import query_terms
 
-__all__ = [
-    "FINITE",
-    "FORM_TERMS",
-    "FRAME_TERMS",
-    "GENERAL_TERMS",
-    "LOOSE",
-    "MANNER",
-    "META_TERMS",
-    "MORE_VERBS",
-    "NOMINAL",
-    "ORDERING",
-    "PREPOSITIONS",
-    "PRONOUNS",
-    "RELATED",
-    "RELATION_TERMS",
-    "VERBS",
-]
-
 _VERBS = """
 absorb achieve act adapt add affect allocate allow apply approach arise assign avoid balance become begin behave
 bind break build cache calculate call capture cause change choose clean close collect combine come communicate

@@ -10,19 +10,6 @@ from fathom.retrieval.related import related_terms
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms
 
-__all__ = [
-    "capitalized",
-    "clip",
-    "is_acronym",
-    "is_english",
-    "key_terms",
-    "keywords",
-    "shorten",
-    "strip_lead",
-    "topic_terms",
-    "with_related",
-]
-
 RELATED_WEIGHT = 0.5  # of a term that stands for another
 
 _WORD = re.compile(

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from fathom.facts.units import SCALES, UNITS
 
-__all__ = ["MONTHS", "WEEKDAYS", "Date", "DateFound", "find_dates"]
-
 _MONTHS = """
 january jan januar jänner
 february feb februar

@@ -17,8 +17,6 @@ from fathom.facts.units import CURRENCIES, DIMENSIONS, NUMBER_WORDS, SCALES, UNI
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
-__all__ = ["Figure", "agree", "figures_of"]
-
 ROUNDED = 0.05  # the most that rounding may hide, as a share of the figure
 CLOSE = 0.02  # figures nearer than this are one figure, measured twice
 ABOUT = 0.1  # what "about" leaves open

@@ -13,8 +13,6 @@ from fathom.facts.opposites import side_of
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
-__all__ = ["denied_first", "denied_terms", "is_denial", "opposed"]
-
 SCOPE = 3  # words of topic behind a negation that it may deny
 _CUE = re.compile(
     r"\b(?:not(?!\s+only\b)|no(?!\.)|never|none|neither|nor|without|cannot|unable|fail(?:s|ed|ing)?|lack(?:s|ed|ing)?"

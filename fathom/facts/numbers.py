@@ -17,8 +17,6 @@ from fathom.facts.units import NUMBER_WORDS, SCALES, UNITS
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
-__all__ = ["Dated", "Facts", "Name", "Number", "facts_of", "plain"]
-
 _DIGITS = r"\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\.?\d)|\d+(?:[.,’']\d+)*"
 _NUMBER = re.compile(
     r"(?P<sign>(?:(?<=\s)|(?<=\()|^)[-−](?=\d))?(?P<currency>US\$|[$€£¥])?\s?"

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from fathom.text.terms import terms
 
-__all__ = ["Side", "side_of"]
-
 # `!`: of one thing not both can be said, whoever says it. The others may tell two things apart: imports, exports.
 _COMPARISONS = """
 ! rise rose risen increase grow grew grown growth gain climb surge higher raise elevate more greater larger exceed \

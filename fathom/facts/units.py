@@ -5,8 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import NamedTuple
 
-__all__ = ["CURRENCIES", "DIMENSIONS", "NUMBER_WORDS", "SCALES", "UNITS", "Unit"]
-
 # A dimension, then units: sign, how many of the dimension's own unit it is, other names.
 _UNITS = """
 percent: % 1 percent prozent pct

@@ -11,8 +11,6 @@ from fathom.config.models import RoleModel
 from fathom.models import Usage
 from fathom.roles import Request, RoleSpec
 
-__all__ = ["Backend", "Completion", "Failure", "ModelCall", "Rejected"]
-
 
 class Rejected(BaseModel):
     """An answer that broke the rules, and which."""

@@ -51,8 +51,6 @@ from fathom.telemetry.progress import Event, publish
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["LiteLLMBackend"]
-
 log = logging.getLogger(__name__)
 
 RETRIES = 4

@@ -20,8 +20,6 @@ from fathom.errors import (
 )
 from fathom.llm.base import ModelCall
 
-__all__ = ["classify", "retry_after"]
-
 MAX_SAID = 500  # characters of a provider's message that are kept
 
 

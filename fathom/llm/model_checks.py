@@ -15,8 +15,6 @@ from fathom.errors import InvalidInput, MissingCredential
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["check_models", "load_litellm", "settled_budget"]
-
 # Providers that work without a variable: a server of this machine, or credentials from a profile or an instance's role.
 KEYLESS = frozenset({"ollama", "ollama_chat", "bedrock", "sagemaker", "sagemaker_chat", "vertex_ai", "vertex_ai_beta"})
 

@@ -17,8 +17,6 @@ from fathom.llm.base import Completion, ModelCall, Rejected
 from fathom.roles import Answer, Text
 from fathom.text.citations import without_addresses
 
-__all__ = ["accept", "strict_schema"]
-
 _THINK = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*```[\w-]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)

@@ -19,8 +19,6 @@ from fathom.llm.base import ModelCall
 from fathom.models import Note
 from fathom.roles import SPECS
 
-__all__ = ["Message", "messages", "prompt_hashes"]
-
 FOLDER = Path(__file__).parent.parent / "prompts"
 
 

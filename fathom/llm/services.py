@@ -14,8 +14,6 @@ from weakref import WeakKeyDictionary
 
 from fathom.errors import CircuitOpen, ModelUnavailable, RateLimited
 
-__all__ = ["FAILURES", "MAX_RETRY_AFTER", "REST_SECONDS", "Circuit", "Pace", "circuit_of", "pace_of", "slots"]
-
 FAILURES = 5  # in a row, after which a service rests
 REST_SECONDS = 30.0
 MAX_RETRY_AFTER = 60.0  # seconds that a call waits when a service asks for it; beyond them the service is not there

@@ -19,8 +19,6 @@ from fathom.roles import (
 )
 from fathom.text.tokens import count_tokens
 
-__all__ = ["shrunk"]
-
 RequestT = TypeVar("RequestT", bound=Request)
 
 

@@ -9,8 +9,6 @@ from pydantic import Field
 
 from fathom.models.base import Model
 
-__all__ = ["Claim", "Judgement", "Quote", "SourceFlag", "SourceQuality", "SourceType", "Standing", "Verdict"]
-
 Share = Annotated[float, Field(ge=0, le=1)]
 
 

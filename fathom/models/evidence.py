@@ -7,21 +7,6 @@ from typing import Literal
 
 from fathom.models.base import Model
 
-__all__ = [
-    "Call",
-    "Document",
-    "Note",
-    "NoteMessage",
-    "Source",
-    "SourceText",
-    "StepOutcome",
-    "ToolCall",
-    "ToolFailure",
-    "ToolOutput",
-    "ToolResult",
-    "Usage",
-]
-
 
 class Source(Model):
     """Where a text comes from. `source_id` is `S` and at least six hex digits of the canonical URL's SHA-256."""

@@ -9,8 +9,6 @@ from pydantic import Field
 
 from fathom.models.base import Model
 
-__all__ = ["Contradiction", "Gap", "Plan", "PlanStep", "Priority", "Reflection", "StepStatus"]
-
 
 class StepStatus(StrEnum):
     """Where a step of the plan stands; the plan is its own checklist."""

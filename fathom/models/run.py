@@ -9,19 +9,6 @@ from fathom.models.claims import Claim, SourceQuality
 from fathom.models.evidence import Source, ToolFailure
 from fathom.models.plan import Contradiction, StepStatus
 
-__all__ = [
-    "Account",
-    "AuditHead",
-    "Ending",
-    "Metrics",
-    "Phase",
-    "Report",
-    "ReportSection",
-    "RunManifest",
-    "RunResult",
-    "StepCoverage",
-]
-
 
 class ReportSection(Model):
     """A finished section; `markdown` cites sources by id, `[S1a2b3c]`."""

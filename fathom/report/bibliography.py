@@ -17,8 +17,6 @@ from fathom.report.markdown import chapters
 from fathom.text.citations import number_citations
 from fathom.text.cleaning import clean_line
 
-__all__ = ["Reference", "bibtex", "cited_sources", "references", "ris", "web_address"]
-
 _ENTRIES: dict[SourceType, str] = {"academic": "article", "code": "software", "documentation": "manual"}
 _RIS_TYPES: dict[SourceType, str] = {
     "academic": "JOUR",

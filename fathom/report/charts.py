@@ -19,8 +19,6 @@ from fathom.models import Phase, Report
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["Chart", "phase_charts", "report_charts"]
-
 WIDTH, BAR, FRAME = 460, 26, 60  # of a drawing, in its own units
 FONT = 13  # as the style sheet has it: room for labels is reckoned with it
 LABEL = 24  # characters of a label; the table has it whole

@@ -17,8 +17,6 @@ from fathom.models import Claim, Standing, Verdict
 from fathom.text.citations import with_known_ids, without_citations
 from fathom.text.sentences import Sentence, split_sentences
 
-__all__ = ["NO_MARKS", "doubt", "link_marks", "place_marks"]
-
 # Brackets of Unicode's class of punctuation, so that emphasis ends before them; no prose is written with them.
 _OPEN, _CLOSE = "⸨", "⸩"
 NO_MARKS = str.maketrans({_OPEN: "(", _CLOSE: ")"})

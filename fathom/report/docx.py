@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from docx.text.run import Run
     from markdown_it.token import Token
 
-__all__ = ["render_docx"]
-
 _CITATION = re.compile(r"(\s*\[S[0-9a-f]{6,64}\])")
 _DEEPEST = 3  # levels of lists that have a style
 

@@ -13,8 +13,6 @@ from fathom.report.bibliography import Reference, bibtex, references, ris
 from fathom.report.docx import render_docx
 from fathom.report.pdf import render_pdf
 
-__all__ = ["FORMATS", "check_formats", "export", "files_for"]
-
 _MARKDOWN, _PAGE, _DATA = "report.md", "report.html", "report.json"
 
 Files = Mapping[str, bytes]

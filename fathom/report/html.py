@@ -26,8 +26,6 @@ from fathom.report.languages import language_tag
 from fathom.report.prose import inline_html, section_html
 from fathom.text.cleaning import clean_text
 
-__all__ = ["render_html"]
-
 FOLDER = Path(__file__).parent / "templates"
 STANDINGS = {
     "verified": "carried by two independent sources",

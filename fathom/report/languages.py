@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-__all__ = ["language_tag"]
-
 _LEAST = 0.08  # share of function words below which a text's language is not guessed
 _SCRIPTS = {  # those that one language has to itself, or nearly; kana first, since Japanese has Han characters too
     "ja": r"[\u3040-\u30ff]",

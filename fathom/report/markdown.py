@@ -30,20 +30,6 @@ from fathom.run.state import RunState
 from fathom.sources.warnings import report_warnings
 from fathom.text.citations import cited_ids, number_citations, without_citations
 
-__all__ = [
-    "assemble",
-    "chapters",
-    "coverage",
-    "limitations",
-    "measure",
-    "next_steps",
-    "notices",
-    "open_questions",
-    "phases_of",
-    "render_markdown",
-    "warnings",
-]
-
 
 def coverage(plan: Plan, calls: Mapping[str, Sequence[Call]], notes: Sequence[Note]) -> list[StepCoverage]:
     """Return what became of each step; `calls` are by step id."""

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_inline import StateInline
 
-__all__ = ["new_parser"]
-
 
 def new_parser() -> MarkdownIt:
     """Return a parser of CommonMark with tables and strikethrough, in which only asterisks are emphasis."""

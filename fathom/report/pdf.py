@@ -8,8 +8,6 @@ from io import StringIO
 
 from fathom.errors import InvalidInput
 
-__all__ = ["render_pdf"]
-
 # What weasyprint does not take from the page: sizes that follow a window, and its style inside of drawings.
 _STYLE = "h1 { font-size: 24pt !important }"
 _DRAWINGS = (

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_core import StateCore
 
-__all__ = ["inline_html", "section_html"]
-
 _LEVEL = 2  # sections have headings of this level; those in their Markdown come below it
 _BLOCKS = {"p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "hr", "br"}
 _TABLES = {"table", "thead", "tbody", "tr", "th", "td"}

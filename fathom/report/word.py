@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from docx.text.paragraph import Paragraph
     from docx.text.run import Run
 
-__all__ = ["add_bookmarked", "add_link", "new_numbering", "number_paragraph", "plain", "repeat_heading", "set_mono"]
-
 _LINK_BLUE = "1F4E9E"
 _NOT_IN_XML = {0xFFFE: None, 0xFFFF: None}
 

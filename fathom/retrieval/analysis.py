@@ -15,8 +15,6 @@ from fathom.retrieval.weights import Weights, weights_for
 from fathom.text.sentences import Sentence
 from fathom.text.terms import Language, is_cjk, language_of, terms
 
-__all__ = ["Analysis", "analyse"]
-
 COMPOUND = 5  # letters a German word must have to be looked for inside others
 LANGUAGE_TEXTS = 10  # that are asked for their language
 NOTHING: Mapping[str, int] = {}

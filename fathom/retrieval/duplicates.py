@@ -7,8 +7,6 @@ import re
 
 from fathom.text.terms import query_terms
 
-__all__ = ["DuplicateFilter", "is_near_duplicate"]
-
 SHARED = 0.8  # of the shorter sentence's terms
 LENGTHS = 0.75  # the shorter one's share of the longer one's
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

@@ -10,8 +10,6 @@ from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.tokens import count_tokens
 
-__all__ = ["OMISSION", "Narrowed", "narrow"]
-
 OMISSION = "[...]"
 PASSAGE_BYTES = 600  # about 150 tokens of English
 MAX_INDENT = 40

@@ -19,8 +19,6 @@ from fathom.text.sentences import Sentence
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import Language, terms
 
-__all__ = ["Links", "Phrase", "Read", "Span", "Spans", "rank_spans", "spans_of"]
-
 SPAN_TERMS = 100  # a passage of a long text ends at the next paragraph after so many terms, at the latest after twice
 SEEDS = 5  # best passages from which a bridge may lead
 PART_OF_NAME = 2.0  # factor for a title that stands in the question with its parenthesis, or is a single word

@@ -10,8 +10,6 @@ from fathom.retrieval.ranking import Query
 from fathom.retrieval.related import related_terms
 from fathom.text.terms import Language, is_cjk, is_particle, query_terms, terms
 
-__all__ = ["RELATED", "Question", "read_question"]
-
 RELATED = 0.5  # weight of a term that stands for one of the question's
 CHARACTER = 0.3  # weight of a character of CJK writing: words that share one are often related
 QUOTED = 2.0  # weight of a term that the question puts in quotation marks

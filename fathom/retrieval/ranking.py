@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from fathom.text.terms import query_terms, terms
 
-__all__ = ["K1", "TITLE_WEIGHT", "B", "Passage", "Query", "rank_passages", "term_weights"]
-
 K1 = 1.2
 B = 0.5
 TITLE_WEIGHT = 2

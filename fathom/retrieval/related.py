@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from fathom.text.terms import terms
 
-__all__ = ["related_terms"]
-
 _RELATED = """
 birth: born
 born: birth

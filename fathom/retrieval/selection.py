@@ -20,8 +20,6 @@ from fathom.retrieval.worth import SHORT, Candidate, candidates
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.tokens import count_tokens
 
-__all__ = ["Pick", "Reader", "quotable"]
-
 POOL = 200  # sentences considered beyond those that could fit: keeps the choice linear in the input
 MOST_MISSES = 300  # sentences running that do not fit or repeat others: there is no room left to fill
 LEAST_ROOM = 4  # tokens: no sentence is shorter

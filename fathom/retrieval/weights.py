@@ -11,8 +11,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["PAGES", "PASSAGES", "TALK", "Weights", "weights_for"]
-
 SHORT_CHARS = 2_500  # texts shorter than this on average are read as passages
 FEW = 3  # so many texts at least
 TURNS = 0.6  # share of lines that open with a speaker's name

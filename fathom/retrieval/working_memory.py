@@ -9,8 +9,6 @@ from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.text.terms import terms
 from fathom.text.tokens import count_tokens
 
-__all__ = ["message_tokens", "within_budget"]
-
 UNKNOWN_AUTHORITY = 0.5
 REPEATED = 0.5  # of a note's worth that is left when earlier ones say all of it
 

@@ -11,8 +11,6 @@ from fathom.retrieval.ranking import K1, B
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
-__all__ = ["SHORT", "Candidate", "candidates"]
-
 EARLY = 10  # sentences after which the beginning of a page counts half
 DENSE = 30  # words of substance beyond which a sentence is not denser
 LITTLE = 0.1  # of a sentence's density counts in any passage

@@ -14,8 +14,6 @@ from pydantic import BaseModel, ConfigDict
 
 from fathom.config.models import Role
 
-__all__ = ["Answer", "AnswerT", "Complaint", "Request", "RequestT", "RoleSpec", "Text"]
-
 
 class Request(BaseModel):
     """What a role is asked. Its fields are the variables of the role's prompt."""

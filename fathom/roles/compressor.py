@@ -13,8 +13,6 @@ from fathom.text.citations import cited_ids, with_known_ids
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words
 
-__all__ = ["COMPRESSOR", "CompressAnswer", "CompressRequest"]
-
 TITLE_WORDS = (5, 12)
 SUMMARY_SENTENCES = (3, 10)
 

@@ -12,8 +12,6 @@ from fathom.roles.base import Answer, AnswerT, Complaint, Request, RoleSpec
 from fathom.roles.planner import PlannedStep, plan_complaints
 from fathom.text.citations import without_citations
 
-__all__ = ["CRITIC", "ContradictionAnswer", "GapAnswer", "ReflectAnswer", "ReflectRequest", "StepVerdict"]
-
 
 class ReflectRequest(Request):
     """The question, the plan and the working memory after a round."""

@@ -10,8 +10,6 @@ from fathom.config.models import Role
 from fathom.models import Verdict
 from fathom.roles.base import Answer, Request, RoleSpec
 
-__all__ = ["JUDGE", "JudgeAnswer", "JudgeRequest", "Judged", "Opinion"]
-
 
 class Judged(Request):
     """A claim of the report with the quotations found for it."""

@@ -13,8 +13,6 @@ from fathom.models import Document, Plan, PlanStep, Priority
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec
 from fathom.storage.names import slug
 
-__all__ = ["PLANNER", "PlanAnswer", "PlanRequest", "PlannedStep", "plan_complaints"]
-
 
 class PlanRequest(Request):
     """A query, and what there is to research it with."""

@@ -11,20 +11,6 @@ from fathom.models import Contradiction, Note, Plan, SourceText
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
 from fathom.text.citations import cited_ids, with_known_ids, without_citations
 
-__all__ = [
-    "ANSWER",
-    "ANSWER_CHARS",
-    "MAX_SECTIONS",
-    "OUTLINE",
-    "SECTION",
-    "AnswerRequest",
-    "OutlineAnswer",
-    "OutlineRequest",
-    "OutlinedSection",
-    "SectionRequest",
-    "UnsupportedSentence",
-]
-
 MAX_SECTIONS = 10
 ANSWER_CHARS = 140  # of an answer without its citations
 

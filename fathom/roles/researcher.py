@@ -10,8 +10,6 @@ from fathom.config.models import Role
 from fathom.models import Note, PlanStep, ToolCall
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec
 
-__all__ = ["RESEARCHER", "ResearchAnswer", "ResearchRequest", "ToolCallAnswer"]
-
 
 class ResearchRequest(Request):
     """A step, the working memory, and what was already tried."""

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from fathom.models import Reflection
 
-__all__ = ["Decision", "Reason", "decide"]
-
 
 class Reason(StrEnum):
     """Why the research goes on or stops."""

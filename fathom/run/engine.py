@@ -23,8 +23,6 @@ from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
 from fathom.tools.registry import Toolbox, open_toolbox
 
-__all__ = ["Engine", "RunStart"]
-
 
 class RunStart(BaseModel):
     """What is fixed at a run's start. `started` is an ISO 8601 time in UTC; its date is the prompts' today."""

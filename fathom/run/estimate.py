@@ -10,8 +10,6 @@ from fathom.config.models import EXTRACTIVE, Role
 from fathom.config.settings import Mode, ResolvedSettings
 from fathom.roles.reporter import MAX_SECTIONS
 
-__all__ = ["Bounds", "PhaseEstimate", "estimate"]
-
 # Tokens sent and received by a usual call: medians of `make bench` with pages of 20 kB, rounded up.
 _USUAL = {
     Role.planner: (1_200, 500),

@@ -12,8 +12,6 @@ from fathom.errors import BudgetExceeded
 from fathom.evidence.provenance import RoundRecord
 from fathom.models import Call, Ending, Note, Plan, PlanStep, Reflection, Source, StepOutcome, StepStatus, Usage
 
-__all__ = ["RunState", "Spent"]
-
 
 class Spent(NamedTuple):
     """What some of a role's calls took; `step_id` is empty for those of no step."""

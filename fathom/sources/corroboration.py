@@ -17,8 +17,6 @@ from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms, terms
 from fathom.text.urls import host_of
 
-__all__ = ["Agreement", "corroborate", "site"]
-
 HELD = 0.75  # of a fact's words
 LEAST_TERMS = 4  # a fact of fewer words is shared by chance
 COPIED = 0.5  # share of the shorter text's sentences from which two texts are one

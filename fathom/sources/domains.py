@@ -17,8 +17,6 @@ from fathom.models.claims import SourceType
 from fathom.sources.hosts import matching
 from fathom.text.urls import host_of
 
-__all__ = ["DOCUMENT_AUTHORITY", "UNKNOWN_AUTHORITY", "Rating", "rate"]
-
 UNKNOWN_AUTHORITY = 0.3  # "personal blogs, unknown sources"
 DOCUMENT_AUTHORITY = 0.75  # the user chose the document, and nobody has checked it
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-__all__ = ["matching", "site_of"]
-
 _GENERAL_LABELS = "ac co com edu go gob gouv gov gv ltd me mil ne net nom or org plc sch"
 _GENERAL = frozenset(_GENERAL_LABELS.split())
 _PLATFORM_DOMAINS = """

@@ -13,8 +13,6 @@ from email.utils import parsedate_to_datetime
 from fathom.facts.dates import Date, find_dates
 from fathom.models import Source
 
-__all__ = ["parse_date", "published_on"]
-
 _YEAR_MONTH = re.compile(r"(?<!\d)(?P<year>\d{4})[-/](?P<month>\d{1,2})(?!\d)")
 _AGO = re.compile(r"(?<!\d)(?P<count>\d{1,5}|\ban?) (?P<unit>minute|hour|day|week|month|year)s? ago", re.IGNORECASE)
 _DAYS = {"minute": 0.0, "hour": 0.0, "day": 1.0, "week": 7.0, "month": 30.4, "year": 365.25}

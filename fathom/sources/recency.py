@@ -11,8 +11,6 @@ from functools import cache
 
 from fathom.text.terms import terms
 
-__all__ = ["DECAY", "Topic", "is_outdated", "recency", "topic_of"]
-
 UNKNOWN = 0.5  # the score of a source without a date
 OUTDATED_DAYS = 730  # of a topic that changes quickly
 QUICK = 0.008  # decay from which a topic does

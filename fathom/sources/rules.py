@@ -12,8 +12,6 @@ from fathom.sources.hosts import matching
 from fathom.text.citations import cited_ids
 from fathom.text.urls import host_of
 
-__all__ = ["admitted", "good_enough", "reading_bonus", "usable"]
-
 PREFERRED = 0.25  # added to a page's relevance, which is 0 to 1
 AUTHORITY = 0.3  # of the distance between a domain's authority and the middle: never more than preference
 

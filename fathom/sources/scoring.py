@@ -25,8 +25,6 @@ from fathom.sources.signals import Signals, author_authority, content_score, rea
 from fathom.text.terms import query_terms
 from fathom.text.urls import canonical_url
 
-__all__ = ["CREDIBLE", "OVERALL", "score_sources"]
-
 DOMAIN, AUTHOR, CONTENT, VALIDATION = 0.4, 0.2, 0.2, 0.2  # parts of credibility
 OVERALL: Mapping[str, float] = {"credibility": 0.4, "relevance": 0.3, "recency": 0.15, "corroboration": 0.15}
 VALIDATION_START = 0.5  # 001 gives steps without a start: from here all steps up together make 1

@@ -12,8 +12,6 @@ from fathom.models import SourceText
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words
 
-__all__ = ["Signals", "author_authority", "content_score", "read_signals"]
-
 HEAD = 2_000  # characters in which a text says who wrote it
 EXAMINED = 60_000  # characters of a text that are looked at
 AUTHOR_START = 0.4  # 001 gives steps without a start: from here all steps up together make 1

@@ -13,8 +13,6 @@ from fathom.sources.published import parse_date
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.urls import host_of
 
-__all__ = ["MOST_WARNINGS", "report_warnings"]
-
 MOST_WARNINGS = 8
 EACH = 2  # sources named for one reason
 NAMED = 6  # claims named by number

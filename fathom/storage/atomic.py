@@ -16,8 +16,6 @@ from uuid import uuid4
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
-__all__ = ["AtomicFiles"]
-
 # botocore tries three times, s3fs five times on top where it was throttled or cut off. However that multiplies, no call
 # takes longer than the limit, and a server that is silent is asked again before it.
 _S3_OPTIONS = {"config_kwargs": {"connect_timeout": 3, "read_timeout": 6, "retries": {"max_attempts": 2}}}

@@ -17,8 +17,6 @@ from pydantic import BaseModel, ValidationError
 
 from fathom.storage.atomic import AtomicFiles
 
-__all__ = ["TimedCache"]
-
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 

@@ -21,8 +21,6 @@ from fathom.errors import RunBusy, StoreError
 from fathom.storage.names import slug
 from fathom.storage.store import ArtifactStore
 
-__all__ = ["LEASE_SECONDS", "RESULTS", "Lease", "LeaseFile", "is_gone", "known_keys", "read_lease", "result_key"]
-
 RESULTS = ".results"
 LEASE_SECONDS = 45.0
 """How long a lease is good for after it was renewed; clocks of the machines that share a store must agree better."""

@@ -11,8 +11,6 @@ import re
 import unicodedata
 from typing import Literal
 
-__all__ = ["artifact_name", "folder_name", "slug"]
-
 # Longest parts, in bytes. With the separators a name stays below 200 bytes, under every file system's 255.
 PLAN_BYTES = 60
 STEP_ID_BYTES = 16

@@ -22,8 +22,6 @@ from fathom.storage.atomic import AtomicFiles
 from fathom.storage.names import folder_name
 from fathom.text.urls import source_ids
 
-__all__ = ["ArtifactStore", "RunFolder", "json_bytes", "runs"]
-
 RUNS = "research_artifacts"
 MANIFEST = "run.json"
 

@@ -18,19 +18,6 @@ from pydantic import JsonValue, ValidationError
 from fathom.config.models import Role
 from fathom.models import AuditHead, Model
 
-__all__ = [
-    "BEGINNING",
-    "Actor",
-    "AuditEvent",
-    "AuditType",
-    "Break",
-    "ChainedEvent",
-    "chained",
-    "check",
-    "events_in",
-    "written",
-]
-
 Actor = Literal["user", "system"] | Role
 BEGINNING = AuditHead(events=0, hash="0" * 64)
 

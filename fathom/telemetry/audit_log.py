@@ -25,8 +25,6 @@ from fathom.telemetry.audit_events import (
     written,
 )
 
-__all__ = ["AUDIT_FILE", "AuditLog"]
-
 AUDIT_FILE = "audit.jsonl"
 
 _parent: ContextVar[str | None] = ContextVar("fathom_audit_parent", default=None)

@@ -8,8 +8,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Event", "listen", "publish"]
-
 Kind = Literal["run", "plan", "round", "step", "tool", "note", "model", "reflection", "section", "warning", "end"]
 
 

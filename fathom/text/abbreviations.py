@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ABBREVIATIONS", "BEFORE_NUMBER", "ORDINAL_NOUNS", "STARTERS"]
-
 _ABBREVIATIONS = """
 mr mrs ms mx dr prof st ste gen col sgt capt lt gov sen rep rev hon messrs mme mlle jr sr vs v cf viz approx ca e.g
 i.e eg ie fig figs eq eqs sec ch chap vol vols pp nos ed eds trans repr op cit ibid resp incl excl ref refs z.b d.h

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-__all__ = ["Block", "Kind", "split_blocks"]
-
 Kind = Literal["prose", "item", "heading", "table", "code", "rule"]
 
 WRAP_WIDTH = 160  # lines longer than this are paragraphs of their own, not the lines of a wrapped one

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-__all__ = ["cited_ids", "number_citations", "with_known_ids", "without_addresses", "without_citations"]
-
 _ID = r"S[0-9a-f]{6,64}"
 _TARGET = r"\s*<?\s*(?:[a-z][a-z0-9+.-]*:|//|www\.)"
 _LEFT_OUT = "(address left out)"

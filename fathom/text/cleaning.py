@@ -6,8 +6,6 @@ import re
 
 from fathom.text.citations import without_addresses
 
-__all__ = ["clean_line", "clean_text", "clean_title"]
-
 # An embedded image is hundreds of thousands of characters that say nothing. Its payload may be wrapped over lines.
 _DATA_URI = re.compile(
     r"\bdata:(?:[\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+(?:=[\w.+-]+)?)*,[^\s\"'<>()\[\]]*(?:\s+[A-Za-z0-9+/=]{60,})*", re.I

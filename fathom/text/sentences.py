@@ -12,8 +12,6 @@ from typing import NamedTuple
 from fathom.text.abbreviations import ABBREVIATIONS, BEFORE_NUMBER, ORDINAL_NOUNS, STARTERS
 from fathom.text.blocks import Block, Kind, split_blocks
 
-__all__ = ["Sentence", "split_sentences"]
-
 MAX_CHARS = 2_000  # a run without any sentence end (transcripts, dumps) is broken at a space before this
 
 _CITATIONS = r"(?:\s{0,2}\[(?:S[0-9a-f]{6,64}|\d{1,3})(?:[,;]\s?(?:S[0-9a-f]{6,64}|\d{1,3}))*\])*"

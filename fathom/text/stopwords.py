@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ENGLISH", "GERMAN", "STOP_WORDS"]
-
 _ENGLISH = """
 a about above after again against all also am an and any are aren't as at be because been before being below between
 both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each either else etc

@@ -11,8 +11,6 @@ from typing import Literal
 
 from fathom.text.stopwords import ENGLISH, GERMAN, STOP_WORDS
 
-__all__ = ["Language", "count_words", "is_cjk", "is_particle", "language_of", "query_terms", "terms", "word_terms"]
-
 Language = Literal["english", "german"]
 """Whose endings are taken off. Writing without endings, such as Chinese, is the same in both."""
 

@@ -6,8 +6,6 @@ and cost nothing beside the work it measures.
 
 from __future__ import annotations
 
-__all__ = ["count_tokens"]
-
 
 def _class(byte: int) -> str:  # noqa: PLR0911 - a table, written as a ladder
     """Return the class of a UTF-8 byte: its kind in ASCII, the script that a lead byte begins elsewhere."""

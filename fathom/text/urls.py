@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-__all__ = ["canonical_url", "domain_of", "host_of", "source_ids", "urls_in"]
-
 ID_DIGITS = 6
 _URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _TRACKING = ("utm_", "fbclid", "gclid", "mc_cid", "mc_eid", "ref_src")

@@ -17,8 +17,6 @@ from fathom.retrieval.narrowing import OMISSION
 if TYPE_CHECKING:
     import regex
 
-__all__ = ["ArtifactGrepTool", "ArtifactReadTool", "ArtifactReader"]
-
 MAX_PATTERN_CHARS = 500
 MAX_REPEATS = 10_000  # a{99}{99}{99} is compiled to a million nodes
 MAX_PASSAGES = 20

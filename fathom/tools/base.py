@@ -7,8 +7,6 @@ from typing import Protocol
 
 from fathom.models import ToolCall, ToolOutput, ToolResult
 
-__all__ = ["Tool"]
-
 
 class Tool(Protocol):
     """A tool the researcher can call. A new one is one file in this folder and one line in the registry.

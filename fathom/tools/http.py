@@ -10,8 +10,6 @@ from typing import TypeVar
 
 from fathom.errors import ToolError, ToolTimeout
 
-__all__ = ["ATTEMPT_SECONDS", "retrying", "seconds_to_wait"]
-
 ATTEMPTS = 3
 ATTEMPT_SECONDS = 30.0
 FIRST_PAUSE = 1.0

@@ -6,8 +6,6 @@ import re
 
 from fathom.models import ToolOutput
 
-__all__ = ["redact", "redacted"]
-
 _EMAIL = re.compile(r"[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}\b")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?\b")
 _CARD = re.compile(

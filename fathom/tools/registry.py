@@ -27,8 +27,6 @@ from fathom.tools.search.vendors import is_page
 from fathom.tools.search.web_extract import WebExtractTool
 from fathom.tools.search.web_search import WebSearchTool
 
-__all__ = ["Toolbox", "configured_tools", "open_toolbox"]
-
 SEARCHES_SECONDS, PAGES_SECONDS = 15 * 60, 60 * 60
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fathom.models import RunResult
     from flows.cli.screen import Watch
 
-__all__ = ["follow"]
-
 
 def follow(
     start: Callable[[], Awaitable[FlowRun]],

@@ -19,8 +19,6 @@ from flows.runs import find, read_json
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Audit", "audit", "show_audit"]
-
 
 class Audit(BaseModel):
     """A run's audit log with the verdict on it. `head` is what the run's result says of its end, if it says it."""

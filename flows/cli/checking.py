@@ -11,8 +11,6 @@ import typer
 
 from flows.cli.options import Json, Root, Run
 
-__all__ = ["commands"]
-
 commands = typer.Typer()
 
 

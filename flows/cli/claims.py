@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from fathom.evidence.verification import Verification
     from fathom.models.claims import Claim
 
-__all__ = ["files_of", "recorded", "show_trace", "show_verification"]
-
 _STYLES = {"supported": "green", "weak": "yellow", "unsupported": "red", "verified": "green", "contradicted": "red"}
 _PARTS = {"cited": "quote", "corroborating": "also said by", "contradicting": "but another source says"}
 READERS = 16  # files that are read at once

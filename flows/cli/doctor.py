@@ -22,8 +22,6 @@ from fathom.tools.registry import configured_tools
 from flows.preflight import artifact_root
 from flows.server import find_api
 
-__all__ = ["Finding", "examine"]
-
 
 @dataclass(frozen=True)
 class Finding:

@@ -16,8 +16,6 @@ import typer
 
 from fathom.errors import FathomError, InvalidInput, ServerLost
 
-__all__ = ["arguments", "exits", "show_where"]
-
 
 @contextmanager
 def exits() -> Iterator[None]:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from fathom.storage.store import ArtifactStore, RunFolder
 
-__all__ = ["commands"]
-
 commands = typer.Typer()
 
 

@@ -12,8 +12,6 @@ from fathom.storage.store import ArtifactStore, RunFolder
 from flows.runs import known, read_json
 from flows.server import find_api
 
-__all__ = ["RunRow", "latest"]
-
 
 @dataclass(frozen=True)
 class RunRow:

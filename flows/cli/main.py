@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from flows.cli.screen import Watch
     from flows.runs import StoredRun
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(
     help="Turn a question into a cited, checkable report.\n\n"
     'Start with: fathom research "How does Python look up an attribute on an instance?"',

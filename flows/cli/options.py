@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Json", "Quiet", "Root", "Run"]
-
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notices.")]
 Root = Annotated[

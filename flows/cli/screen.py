@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from flows.replay import ReplayedFile
     from flows.runs import StoredRun
 
-__all__ = ["Watch", "printable", "show_estimate", "show_findings", "show_replayed", "show_rows", "show_run", "summary"]
-
 _SHOWN = ("plan", "round", "step", "tool", "reflection", "section", "warning")
 _KEPT = ("plan", "warning")  # on a terminal; the rest passes by in the live line
 _MARKS = {"todo": "○", "in_progress": "◐", "done": "●", "blocked": "✗"}

@@ -27,8 +27,6 @@ from fathom.tools.documents.pool import Unfinished, read_files
 from fathom.tools.documents.python_reference import python_reference
 from fathom.tools.documents.readers import Unreadable
 
-__all__ = ["check_documents", "open_corpus"]
-
 KEPT_INDEXES = 8
 FORMAT = "2"  # changes when readers, layout or index would make something else of the same files
 _FORMATS = "txt, md, rst, html, pdf, docx"

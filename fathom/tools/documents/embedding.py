@@ -23,8 +23,6 @@ from typing import Protocol
 from fathom.errors import InvalidInput
 from fathom.tools.documents.index import Hit, Index, Match
 
-__all__ = ["check_installed", "hybrid_search", "load_encoder"]
-
 FUSION = 60  # the paper's constant: how little the very first ranks stand out
 DEPTH = 100  # documents of each ranking that are joined
 BATCH = 256  # passages encoded and kept at a time, so that an interrupted run loses little

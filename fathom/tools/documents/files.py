@@ -13,8 +13,6 @@ from fathom.errors import InvalidInput
 from fathom.text.cleaning import clean_line
 from fathom.tools.documents.readers import ENDINGS
 
-__all__ = ["File", "digest", "find_files", "portable"]
-
 
 class File(NamedTuple):
     """A file of the corpus. `url` is the same on every machine that has the same folder."""

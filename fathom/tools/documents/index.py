@@ -20,8 +20,6 @@ from fathom.tools.documents.layout import LaidOut, lay_out
 from fathom.tools.documents.ranking import FIELD_GAP, Candidate, second_look
 from fathom.tools.documents.sections import ReadDocument
 
-__all__ = ["Hit", "Index", "Match", "Passage", "StoredDocument", "StoredFile"]
-
 HITS = 300  # passages looked at for one query
 SECOND_LOOK = 30  # of them, those looked at twice
 POSTINGS = 2_000  # so many passages are scored for rare terms; common ones wait for the second look

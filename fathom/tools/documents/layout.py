@@ -13,8 +13,6 @@ from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, terms
 from fathom.tools.documents.sections import ReadDocument
 
-__all__ = ["LaidOut", "Span", "lay_out"]
-
 PASSAGE_WORDS = 400  # an abstract, a short page: what says one thing is one passage
 PASSAGE_CHARS = 4_000  # where nothing in a text looks like a word
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")

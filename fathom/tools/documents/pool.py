@@ -20,8 +20,6 @@ from fathom.tools.documents.layout import LaidOut
 from fathom.tools.documents.readers import Unreadable, is_plain
 from fathom.tools.documents.worker import decoded, read_file
 
-__all__ = ["Unfinished", "read_files"]
-
 SECONDS = 60.0  # for one file, and one more a megabyte
 PLAIN_BYTES = 2_000_000  # plain text that is read before a process has started
 FOREIGN = 10  # times slower than plain text: what has to be parsed

@@ -7,8 +7,6 @@ import re
 from fathom.text.cleaning import clean_text
 from fathom.tools.documents.sections import ReadDocument, Section, underlined_sections
 
-__all__ = ["python_reference"]
-
 REPEATED = 0.8  # share of a section's words that other topics already hold
 
 

@@ -14,8 +14,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-__all__ = ["FIELD_GAP", "Candidate", "second_look"]
-
 WINDOW = 8  # terms within which two words are near
 NEARNESS = 0.3  # weight of a pair of near words beside a single word
 FEEDBACK = 0.1  # weight of the best feedback term beside a word of the query

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from docx.document import Document as DocxDocument
     from docx.table import Table
 
-__all__ = ["ENDINGS", "Unreadable", "is_plain", "read_document"]
-
 ENDINGS = frozenset({".txt", ".text", ".md", ".markdown", ".rst", ".html", ".htm", ".xhtml", ".pdf", ".docx"})
 _HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["ReadDocument", "Section", "markdown_sections", "underlined_sections"]
-
 MAX_HEADING_CHARS = 160
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t#]*\Z")
 _FENCE = re.compile(r" {0,3}(```|~~~)")

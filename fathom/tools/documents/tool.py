@@ -13,8 +13,6 @@ from fathom.tools.documents.corpus import open_corpus
 from fathom.tools.documents.embedding import hybrid_search
 from fathom.tools.documents.index import Index, Match, Passage, StoredDocument
 
-__all__ = ["DocumentsTool"]
-
 WHOLE_WORDS = 2_500  # a document of at most so many words is returned whole, of a longer one as much
 RELEVANT = 0.5  # share of the best passage's score from which another one is worth reading
 HEADINGS = 3

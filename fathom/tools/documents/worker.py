@@ -15,8 +15,6 @@ from fathom.tools.documents.layout import LaidOut, Span, lay_out
 from fathom.tools.documents.readers import Unreadable, read_document
 from fathom.tools.documents.sections import ReadDocument
 
-__all__ = ["decoded", "main", "read_file"]
-
 MAX_BYTES = 100_000_000
 MAX_MEMORY = 4 << 30
 

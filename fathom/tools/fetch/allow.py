@@ -16,8 +16,6 @@ from fathom.errors import InvalidInput, ToolRejected
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["AllowList", "check_url", "is_public"]
-
 PORTS = frozenset({80, 443, 8000, 8008, 8080, 8081, 8443, 8888})
 """Ports that web servers use; on others live mail, databases and shells."""
 

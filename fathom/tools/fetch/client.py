@@ -20,8 +20,6 @@ import httpx
 
 from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
 
-__all__ = ["Answer", "Client", "TimeAllowance", "user_agent"]
-
 TOTAL_SECONDS = 20.0
 MAX_BYTES = 10 * 2**20
 PIECE = 2**16  # bytes unpacked at once

@@ -16,8 +16,6 @@ from fathom.errors import ToolRejected
 from fathom.tools.fetch.client import Answer
 from fathom.tools.fetch.page import Page, read_page
 
-__all__ = ["read_apart"]
-
 SECONDS = 20
 MEMORY = 2 * 2**30  # of address space
 SMALL = 256 * 1024  # bytes of HTML that any parser can do with

@@ -15,8 +15,6 @@ import httpcore
 from fathom.errors import ToolRejected, ToolUnavailable
 from fathom.tools.fetch.allow import AllowList
 
-__all__ = ["GuardedBackend", "Resolve", "system_resolve"]
-
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 """Returns the addresses of a host; raises OSError when it has none."""
 

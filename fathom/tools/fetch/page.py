@@ -13,8 +13,6 @@ from fathom.tools.documents.readers import Unreadable, read_document
 from fathom.tools.documents.sections import ReadDocument
 from fathom.tools.fetch.client import Answer
 
-__all__ = ["Page", "read_page"]
-
 _NO_TEXT = ("image/", "audio/", "video/", "font/")
 _DATE = rb"(\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?)"
 _PUBLISHED = [

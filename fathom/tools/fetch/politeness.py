@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import httpx
     from protego import Protego
 
-__all__ = ["Robots", "Turns"]
-
 MAX_REDIRECTS = 5
 MAX_ROBOTS_BYTES = 500 * 1024  # as much as RFC 9309 asks crawlers to read
 AT_ONCE = 2

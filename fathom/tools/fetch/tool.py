@@ -12,8 +12,6 @@ from fathom.tools.artifacts import ArtifactReader
 from fathom.tools.fetch.web import WebReader
 from fathom.tools.search.vendors import is_page, output
 
-__all__ = ["FetchTool"]
-
 _SOURCE_ID = re.compile(r"\[?(S[0-9a-f]{6,64})\]?")
 _SEARCH = re.compile(r"__web_search(__\d+)?\.json\Z")
 

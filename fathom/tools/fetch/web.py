@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fathom.tools.fetch.page import Page
     from fathom.tools.fetch.politeness import Robots, Turns
 
-__all__ = ["WebReader"]
-
 MAX_REDIRECTS = 5
 AT_ONCE = 4  # pages of one call; a large one takes a process and its memory
 

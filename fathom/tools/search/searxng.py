@@ -14,8 +14,6 @@ from fathom.text.cleaning import clean_line
 from fathom.tools.http import ATTEMPT_SECONDS, retrying
 from fathom.tools.search.vendors import Score, WebPage, raise_status, remembered, tls, vendor_errors
 
-__all__ = ["SearXNG"]
-
 _REFUSED = {403: "add json to search.formats in the settings.yml of the instance that SEARXNG_URL names"}
 
 

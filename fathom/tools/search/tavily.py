@@ -19,8 +19,6 @@ from fathom.tools.search.vendors import Score, WebPage, is_page, raise_status, r
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Tavily"]
-
 API = "https://api.tavily.com"
 MAX_QUERY_CHARS = 400  # it refuses more
 _MEND = "check TAVILY_API_KEY and the limits of its plan"

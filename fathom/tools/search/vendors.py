@@ -22,20 +22,6 @@ from fathom.tools.http import seconds_to_wait
 if TYPE_CHECKING:
     import httpx
 
-__all__ = [
-    "PageVendor",
-    "Score",
-    "SearchVendor",
-    "WebPage",
-    "as_failure",
-    "is_page",
-    "output",
-    "raise_status",
-    "remembered",
-    "tls",
-    "vendor_errors",
-]
-
 
 def _finite(score: object) -> float:
     return float(score) if isinstance(score, int | float) and math.isfinite(score) else 0.0

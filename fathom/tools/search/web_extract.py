@@ -9,8 +9,6 @@ from fathom.models import ToolCall, ToolFailure, ToolOutput, ToolResult
 from fathom.text.urls import canonical_url
 from fathom.tools.search.vendors import PageVendor, WebPage, as_failure, is_page, output
 
-__all__ = ["WebExtractTool"]
-
 MAX_PAGES = 20  # Tavily takes no more in one request
 
 

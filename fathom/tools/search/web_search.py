@@ -12,8 +12,6 @@ from fathom.text.cleaning import clean_line
 from fathom.text.urls import canonical_url
 from fathom.tools.search.vendors import SearchVendor, as_failure, output
 
-__all__ = ["WebSearchTool"]
-
 
 class WebSearchTool:
     """Searches the web and reads the pages found, as far as the vendor delivers them.
