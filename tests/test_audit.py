@@ -27,7 +27,8 @@ PENDING = ".results/key/audit-pending.jsonl"
 PATH = f"{FOLDER}/{AUDIT_FILE}"
 RECORDER = f"""
 import asyncio, sys
-from fathom.audit import AuditLog, AuditType
+from fathom.telemetry.audit_events import AuditType
+from fathom.telemetry.audit_log import AuditLog
 from fathom.storage.store import ArtifactStore
 
 async def work(log):
