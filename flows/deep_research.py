@@ -34,7 +34,7 @@ from tasks.durable import durable_run, run_logger
 from tasks.planning import make_plan
 from tasks.reflection import reflect
 from tasks.research import research_step
-from tasks.start import begin, claim
+from tasks.start import begin, claim_folder
 from tasks.supervision import Supervision
 from tasks.ui import Display
 
@@ -102,7 +102,7 @@ async def _research(engine: Engine, display: Display) -> RunState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
     planned = await make_plan(engine.start.query, _engine=engine)
     run = RunState(planned.plan, planned.usage)
-    await engine.enter(await claim(run.plan.plan_title, engine.start.run_id, _engine=engine))
+    await engine.enter(await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine))
     publish(Event("plan", f"{run.plan.plan_title}: {len(run.plan.steps)} steps", total=len(run.plan.steps)))
     display.folder(engine.run_folder.url)
     await _keep(engine, run)

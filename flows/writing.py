@@ -27,9 +27,9 @@ from fathom.run.engine import Engine
 from fathom.run.state import RunState
 from fathom.sources.rules import usable
 from fathom.telemetry.audit_events import AuditType
-from tasks.evidence import read_texts, verify_claims, weigh_sources
+from tasks.evidence import read_texts, score_retrieved, verify_claims
 from tasks.reporting import make_outline, write_answer, write_section
-from tasks.results import Weighed
+from tasks.results import Scored
 
 
 async def write_report(engine: Engine, run: RunState) -> Report | None:
@@ -39,12 +39,12 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     """
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     found = run.reflection.contradictions if run.reflection else []
-    weighed = await weigh_sources(run.plan, run.notes, found, texts, _engine=engine)
-    run.notes = usable(run.notes, weighed.qualities, engine.settings.sources)
+    scored = await score_retrieved(run.plan, run.notes, found, texts, _engine=engine)
+    run.notes = usable(run.notes, scored.qualities, engine.settings.sources)
     if not run.notes:
         return None
     write = _answer if engine.settings.mode is Mode.answer else _sections
-    report, left_out = await write(engine, run, weighed, texts)
+    report, left_out = await write(engine, run, scored, texts)
     verified = await verify_claims(report, texts, _engine=engine)
     if engine.settings.report.judge:
         run.spend(JUDGE.name, verified.usage)
@@ -90,12 +90,12 @@ async def save_provenance(engine: Engine, run: RunState, report: Report) -> None
 
 
 async def _sections(
-    engine: Engine, run: RunState, weighed: Weighed, texts: Sequence[StoredText]
+    engine: Engine, run: RunState, scored: Scored, texts: Sequence[StoredText]
 ) -> tuple[Report, list[str]]:
     """Write the sections one by one, and last, where a model writes, the first, which sums them up."""
     questions = open_questions(run.plan, run.reflection, run.notes)
-    authority = {quality.source_id: quality.overall for quality in weighed.qualities}
-    outlined = await make_outline(run.plan, run.notes, questions, weighed.contradictions, authority, _engine=engine)
+    authority = {quality.source_id: quality.overall for quality in scored.qualities}
+    outlined = await make_outline(run.plan, run.notes, questions, scored.contradictions, authority, _engine=engine)
     run.spend(OUTLINE.name, outlined.usage)
     outline, left_out = outlined.outline, list[str]()
     order = list(range(len(outline.sections)))
@@ -116,17 +116,17 @@ async def _sections(
         sources=run.sources,
         steps=coverage(run.plan, run.calls, run.notes),
         questions=questions,
-        contradictions=weighed.contradictions,
-        qualities=weighed.qualities,
+        contradictions=scored.contradictions,
+        qualities=scored.qualities,
     )
     return report, left_out
 
 
 async def _answer(
-    engine: Engine, run: RunState, weighed: Weighed, texts: Sequence[StoredText]
+    engine: Engine, run: RunState, scored: Scored, texts: Sequence[StoredText]
 ) -> tuple[Report, list[str]]:
     """Write a report of one short answer; how it was researched is in the plan and the notes."""
-    authority = {quality.source_id: quality.overall for quality in weighed.qualities}
+    authority = {quality.source_id: quality.overall for quality in scored.qualities}
     written = await write_answer(run.notes, authority, texts, _engine=engine)
     run.spend(ANSWER.name, written.usage)
     report = assemble(
@@ -137,8 +137,8 @@ async def _answer(
         sources=run.sources,
         steps=[],
         questions=[],
-        contradictions=weighed.contradictions,
-        qualities=weighed.qualities,
+        contradictions=scored.contradictions,
+        qualities=scored.qualities,
     )
     return report, written.unsupported
 

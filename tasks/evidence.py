@@ -18,7 +18,7 @@ from fathom.run.engine import Engine
 from fathom.sources.scoring import score_sources
 from tasks.durable import durable_task
 from tasks.model_calls import ask
-from tasks.results import Verified, Weighed
+from tasks.results import Scored, Verified
 
 JUDGED_AT_ONCE = 10  # claims of one request to the judge
 
@@ -31,10 +31,10 @@ async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[Stor
     return await asyncio.to_thread(stored_texts, dict(zip(names, files, strict=True)), found)
 
 
-@durable_task(name="weigh", run_name="weigh the sources")
-async def weigh_sources(
+@durable_task(name="score sources", run_name="score the sources")
+async def score_retrieved(
     plan: Plan, notes: list[Note], found: list[Contradiction], _texts: Sequence[StoredText], _engine: Engine
-) -> Weighed:
+) -> Scored:
     """Score every source, and add to the contradictions that the critic found those that the words show."""
     titles = {text.source.source_id: text.source.title for text in _texts}
     said = [
@@ -53,7 +53,7 @@ async def weigh_sources(
         today=date.fromisoformat(_engine.start.today),
         rules=_engine.settings.sources,
     )
-    return Weighed(qualities=qualities, contradictions=contradictions)
+    return Scored(qualities=qualities, contradictions=contradictions)
 
 
 @durable_task(name="verify", run_name="check every claim")

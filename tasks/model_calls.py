@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.errors import AnswerInvalid, ModelError, ModelRejected
-from fathom.llm.base import Completion, Failure, ModelCall, Rejected
+from fathom.llm.base import Completion, Failure, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept
 from fathom.models import Usage
 from fathom.roles import SPECS, Request, RoleSpec
@@ -17,7 +17,7 @@ from tasks.durable import durable_task, run_logger
 
 @durable_task(name="model call", run_name="{role} · {model.model}", recorded=True)
 async def complete(
-    role: str, request: Request, model: RoleModel, rejected: Rejected | None, _engine: Engine
+    role: str, request: Request, model: RoleModel, invalid: InvalidAnswer | None, _engine: Engine
 ) -> Completion | Failure:
     """Send one request to the backend of a model.
 
@@ -27,7 +27,7 @@ async def complete(
         ModelRejected: the user must mend something; the call is made again when the run is resumed.
     """
     spec = SPECS[role]
-    call = ModelCall(spec=spec, request=request, model=model, rejected=rejected)
+    call = ModelCall(spec=spec, request=request, model=model, invalid=invalid)
 
     async def record(model: str, **details: object) -> None:
         await _engine.audit.record(AuditType.llm_called, spec.role, f"{role}: {model}", model=model, **details)
@@ -66,12 +66,12 @@ async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engi
     taken: list[Usage] = []
     answer = await _answer(spec, request, model, taken, engine)
     if isinstance(answer, Failure):
-        answer, usage = await ask_nobody(spec, request, answer, engine)
+        answer, usage = await answer_without_model(spec, request, answer, engine)
         taken.append(usage)
     return answer, sum(taken, Usage())
 
 
-async def ask_nobody(
+async def answer_without_model(
     spec: RoleSpec[RequestT, AnswerT], request: RequestT, failure: Failure, engine: Engine
 ) -> tuple[AnswerT, Usage]:
     """Let the extractive backend answer for a role whose model failed; the usage says so, and why.
@@ -93,18 +93,18 @@ async def _answer(
     spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, taken: list[Usage], engine: Engine
 ) -> AnswerT | Failure:
     """Return the model's answer to the first or second time of asking; what each took is appended to `taken`."""
-    rejected: Rejected | None = None
+    invalid: InvalidAnswer | None = None
     while True:
-        completion = await complete(spec.name, request, model, rejected, _engine=engine)
+        completion = await complete(spec.name, request, model, invalid, _engine=engine)
         if isinstance(completion, Failure):
             return completion
         taken.append(completion.usage)
         try:
-            outcome = accept(ModelCall(spec=spec, request=request, model=model, rejected=rejected), completion)
+            outcome = accept(ModelCall(spec=spec, request=request, model=model, invalid=invalid), completion)
         except AnswerInvalid as error:
             return Failure(code=error.code, message=error.message)
-        if not isinstance(outcome, Rejected):
+        if not isinstance(outcome, InvalidAnswer):
             assert isinstance(outcome, spec.answer)
             return outcome
         run_logger().info("%s asked again: %s", spec.name, " ".join(outcome.complaints))
-        rejected = outcome
+        invalid = outcome

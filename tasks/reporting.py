@@ -23,7 +23,7 @@ from fathom.run.engine import Engine
 from fathom.telemetry.progress import Event, publish
 from fathom.text.citations import cited_ids, with_known_ids
 from tasks.durable import durable_task, run_logger
-from tasks.model_calls import ask, ask_nobody
+from tasks.model_calls import answer_without_model, ask
 from tasks.results import Outlined, Written
 
 
@@ -108,7 +108,7 @@ async def write_section(
         markdown = edit(markdown, {claim.sentence for claim in failing})
     if not claims_of([ReportSection(heading="", markdown=markdown)]):
         failure = Failure(code=AnswerInvalid.code, message="Nothing that the section says is in its sources.")
-        answer, more = await ask_nobody(SECTION, request, failure, _engine)
+        answer, more = await answer_without_model(SECTION, request, failure, _engine)
         usage, markdown = usage + more, with_known_ids(answer.text.strip(), known)
     return Written(
         section=ReportSection(heading=section.heading, markdown=markdown),
@@ -165,7 +165,7 @@ async def write_answer(
     if failing:
         why = "; ".join(complaint for claim in failing for complaint in claim.complaints) or "its words are not there"
         failure = Failure(code=AnswerInvalid.code, message=f"The sources do not carry the answer: {why}.")
-        answer, more = await ask_nobody(ANSWER, request, failure, _engine)
+        answer, more = await answer_without_model(ANSWER, request, failure, _engine)
         usage += more
     return Written(
         section=ReportSection(heading="Answer", markdown=answer.text),

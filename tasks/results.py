@@ -68,7 +68,7 @@ class Written(Model):
     unsupported: list[str] = []
 
 
-class Weighed(Model):
+class Scored(Model):
     """How good the sources are, and where they contradict each other."""
 
     qualities: list[SourceQuality]

@@ -36,7 +36,7 @@ async def begin(query: str, settings: ResearchSettings, _artifacts: str, _enviro
 
 
 @durable_task(name="claim folder", run_name="claim folder", recorded=True)
-async def claim(plan_title: str, run_id: str, _engine: Engine) -> str:
+async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
     """Claim the folder of a plan title, writing the run's manifest, and return the folder's name.
 
     A run that goes on under the key of an earlier one takes over its folder, without what that one made of it.

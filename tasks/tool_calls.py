@@ -21,7 +21,7 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.text.tokens import count_tokens
 from tasks.durable import durable_task, run_logger
-from tasks.model_calls import ask, ask_nobody
+from tasks.model_calls import answer_without_model, ask
 from tasks.results import Compressed
 
 
@@ -106,7 +106,7 @@ async def compress(
     grounded = _grounded(step, result, answer, texts)
     if grounded.dropped and not grounded.note.extraction:
         failure = Failure(code=AnswerInvalid.code, message="Nothing that the note quotes is in its sources.")
-        answer, more = await ask_nobody(COMPRESSOR, request, failure, _engine)
+        answer, more = await answer_without_model(COMPRESSOR, request, failure, _engine)
         usage, grounded = usage + more, _grounded(step, result, answer, texts)
     if not answer.is_useful:
         return Compressed(note=None, usage=usage, narrowed_tokens=narrowed.left_out_tokens)

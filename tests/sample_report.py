@@ -6,7 +6,7 @@ import hashlib
 
 from fathom.evidence.claims import claims_of
 from fathom.models import Contradiction, Phase, Report, ReportSection, Source, StepCoverage, ToolFailure
-from fathom.models.claims import Claim, Judgement, Quote, SourceQuality, Standing, Verdict
+from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceQuality, Verdict
 from fathom.models.plan import StepStatus
 
 __all__ = ["PHASES", "sample_report"]
@@ -87,13 +87,13 @@ Port Merrin had 18,300 inhabitants when the lagoon opened [{7}]. Forty-two peopl
 ]
 
 _VERDICTS = {  # of the claims that are not simply supported, by how they begin
-    "Over nine years": (Verdict.weak, Standing.single_source, [], 0.48),
-    "The operator states": (Verdict.supported, Standing.contradicted, [], 0.83),
-    "The loan runs": (Verdict.weak, Standing.single_source, [], 0.55),
-    "Dredging": (Verdict.unsupported, Standing.unverified, ["the number 0.8 is in no quote"], 0.42),
-    "The repair of 2022": (Verdict.supported, Standing.contradicted, [], 0.9),
-    "The fault was foreseen": (Verdict.unsupported, Standing.unverified, ["the date 2019 is in no quote"], 0.21),
-    "The basin will": (Verdict.unsupported, Standing.unverified, ["no cited source has a passage on this"], 0.0),
+    "Over nine years": (Verdict.weak, Corroboration.single_source, [], 0.48),
+    "The operator states": (Verdict.supported, Corroboration.contradicted, [], 0.83),
+    "The loan runs": (Verdict.weak, Corroboration.single_source, [], 0.55),
+    "Dredging": (Verdict.unsupported, Corroboration.unverified, ["the number 0.8 is in no quote"], 0.42),
+    "The repair of 2022": (Verdict.supported, Corroboration.contradicted, [], 0.9),
+    "The fault was foreseen": (Verdict.unsupported, Corroboration.unverified, ["the date 2019 is in no quote"], 0.21),
+    "The basin will": (Verdict.unsupported, Corroboration.unverified, ["no cited source has a passage on this"], 0.0),
 }
 _AGAINST = {
     "The operator states": (
@@ -151,8 +151,8 @@ def _claims(sections: list[ReportSection]) -> list[Claim]:
     claims: list[Claim] = []
     for number, (section, sentence, ids) in enumerate(claims_of(sections), 1):
         start = next((start for start in _VERDICTS if sentence.startswith(start)), "")
-        standing = Standing.verified if len(ids) > 1 else Standing.single_source
-        verdict, standing, complaints, score = _VERDICTS.get(start, (Verdict.supported, standing, [], 0.86))
+        corroboration = Corroboration.verified if len(ids) > 1 else Corroboration.single_source
+        verdict, corroboration, complaints, score = _VERDICTS.get(start, (Verdict.supported, corroboration, [], 0.86))
         judged = Judgement(verdict=verdict, model="example/judge-1", reason="It is a mean of eight years, not of nine.")
         claims.append(
             Claim(
@@ -164,7 +164,7 @@ def _claims(sections: list[ReportSection]) -> list[Claim]:
                 score=score,
                 quotes=[_quote(i, f"According to the statement, {sentence}") for i in ids],
                 complaints=complaints,
-                standing=standing,
+                corroboration=corroboration,
                 contradicting=[_quote(_IDS[_AGAINST[start][0]], _AGAINST[start][1])] if start in _AGAINST else [],
                 judgement=judged if start == "Over nine years" else None,
             )

@@ -43,7 +43,7 @@ def answer(query: str, *quotations: str) -> str:
     """Return the extractive answer, which keeps the role's rules as it stands."""
     request = AnswerRequest(query=query, today="2026-11-22", notes=[note(*quotations)])
     given = write_answer(request)
-    assert ANSWER.mend(request, given) == given
+    assert ANSWER.normalize(request, given) == given
     assert ANSWER.check(request, given) == []
     return without_citations(given.text).strip()
 
@@ -128,4 +128,4 @@ def test_a_model_is_told_the_rules_and_held_to_them() -> None:
     assert str(ANSWER_CHARS) in messages(call)[0]["content"]
     assert ANSWER.check(request, Text(text=f"{'x' * 140} [S000001]")) == []
     assert ANSWER.check(request, Text(text=f"{'x' * 141} [S000001]"))
-    assert ANSWER.check(request, ANSWER.mend(request, Text(text="Ida Berg [S0000ff]")))
+    assert ANSWER.check(request, ANSWER.normalize(request, Text(text="Ida Berg [S0000ff]")))

@@ -1,4 +1,4 @@
-"""Claims, their verdicts and their standing: what a report says against the invented pages it was written from."""
+"""Claims, their verdicts and their corroboration: what a report says against the invented pages it was written from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fathom.evidence.checking import check_texts
 from fathom.evidence.claims import claims_of
-from fathom.evidence.corroboration import place_of
+from fathom.evidence.corroboration import corroborate
 from fathom.evidence.editing import MARK, marked, without
 from fathom.evidence.grounding import PARAPHRASE, ground
 from fathom.evidence.locating import locate, read_quote, stored_texts
@@ -21,7 +21,7 @@ from fathom.evidence.searching import Search
 from fathom.facts.dates import find_dates
 from fathom.facts.numbers import facts_of
 from fathom.models import Note, ReportSection, Source, SourceText, ToolCall, ToolResult
-from fathom.models.claims import Standing, Verdict
+from fathom.models.claims import Corroboration, Verdict
 from fathom.storage.store import json_bytes
 from tests.evidence_run import BRIDGE, GUIDE, PAGES, in_memory, source_text
 
@@ -233,31 +233,31 @@ OTHER = "The Lyndhaven Bridge was opened on 14 March 1932."
 
 
 @pytest.mark.parametrize(
-    ("others", "credibility", "standing"),
+    ("others", "credibility", "corroboration"),
     [
-        ({}, {}, Standing.single_source),
-        ({"https://guide.example.com/a": GUIDE}, {}, Standing.verified),
-        ({"https://www.example.org/b": GUIDE}, {}, Standing.single_source),  # the same site
-        ({"https://copy.example.com/a": COPY}, {}, Standing.single_source),
-        ({"https://guide.example.com/a": GUIDE}, {"https://guide.example.com/a": 0.1}, Standing.single_source),
-        ({"https://guide.example.com/a": OTHER}, {}, Standing.contradicted),
-        ({"https://guide.example.com/a": OTHER}, {"https://guide.example.com/a": 0.1}, Standing.single_source),
+        ({}, {}, Corroboration.single_source),
+        ({"https://guide.example.com/a": GUIDE}, {}, Corroboration.verified),
+        ({"https://www.example.org/b": GUIDE}, {}, Corroboration.single_source),  # the same site
+        ({"https://copy.example.com/a": COPY}, {}, Corroboration.single_source),
+        ({"https://guide.example.com/a": GUIDE}, {"https://guide.example.com/a": 0.1}, Corroboration.single_source),
+        ({"https://guide.example.com/a": OTHER}, {}, Corroboration.contradicted),
+        ({"https://guide.example.com/a": OTHER}, {"https://guide.example.com/a": 0.1}, Corroboration.single_source),
     ],
 )
 def test_two_independent_credible_sources_verify(
-    others: dict[str, str], credibility: dict[str, float], standing: Standing
+    others: dict[str, str], credibility: dict[str, float], corroboration: Corroboration
 ) -> None:
     own = in_memory(BRIDGE, url="https://a.example.org/bridge")
     read = [own, *(in_memory(text, url=url) for url, text in others.items())]
     ids = {text.source.url: text.source.source_id for text in read}
-    place = place_of(CLAIM, Search(read, [CLAIM]), {ids[url]: value for url, value in credibility.items()})
-    assert place.standing is standing
+    place = corroborate(CLAIM, Search(read, [CLAIM]), {ids[url]: value for url, value in credibility.items()})
+    assert place.corroboration is corroboration
     assert own.source in [window.text.source for window in place.corroborating]
 
 
 def test_a_claim_that_no_source_carries_is_unverified() -> None:
     claim = "The harbour of Lyndhaven freezes in most winters."
-    assert place_of(claim, Search([in_memory(BRIDGE)], [claim]), {}).standing is Standing.unverified
+    assert corroborate(claim, Search([in_memory(BRIDGE)], [claim]), {}).corroboration is Corroboration.unverified
 
 
 def test_a_note_keeps_to_the_words_of_its_sources() -> None:

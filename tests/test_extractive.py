@@ -58,7 +58,7 @@ async def ask(spec: RoleSpec[Any, Any], request: Request) -> Any:
     assert completion.usage.llm_calls == 0
     prose = spec.answer is Text
     answer = Text(text=completion.text) if prose else spec.answer.model_validate_json(completion.text)
-    mended = spec.mend(request, answer)
+    mended = spec.normalize(request, answer)
     assert mended == answer, "nothing needed mending"
     assert spec.check(request, mended) == []
     return mended

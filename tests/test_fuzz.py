@@ -24,7 +24,7 @@ from fathom.config.inputs import check_query, parse_prices, parse_role_models
 from fathom.config.models import RoleModel
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import AnswerInvalid, FathomError, InvalidInput, StoreError, ToolRejected
-from fathom.llm.base import ModelCall, Rejected
+from fathom.llm.base import InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept
 from fathom.models import (
     Ending,
@@ -174,14 +174,17 @@ def test_any_answer_is_taken_rejected_or_a_typed_failure(name: str, data: st.Dat
     broken = dumped.flatmap(lambda text: damaged(text.encode())).map(lambda raw: raw.decode(errors="surrogateescape"))
     text = data.draw(st.sampled_from(WRAPPINGS)).replace("{}", data.draw(dumped | broken | TEXT))
     call = ModelCall(
-        SPECS[name], request, RoleModel(model="m"), data.draw(st.sampled_from([None, Rejected(text="", complaints=[])]))
+        SPECS[name],
+        request,
+        RoleModel(model="m"),
+        data.draw(st.sampled_from([None, InvalidAnswer(text="", complaints=[])])),
     )
     try:
         outcome = accept(call, answered(text, truncated=data.draw(st.booleans())))
     except AnswerInvalid:
-        assert call.rejected
+        assert call.invalid
     else:
-        assert isinstance(outcome, (Rejected, SPECS[name].answer))
+        assert isinstance(outcome, (InvalidAnswer, SPECS[name].answer))
 
 
 @pytest.mark.parametrize("text", [NESTED, '{"a":' * 50_000, "<think>" * 20_000, "</think>" + "<think>" * 20_000])
@@ -189,7 +192,7 @@ def test_no_answer_exhausts_the_ladder(text: str) -> None:
     request, _ = CALLS[PLANNER.name]
     began = time.perf_counter()
     outcome = accept(ModelCall(PLANNER, request, RoleModel(model="m")), answered(text))
-    assert isinstance(outcome, Rejected)
+    assert isinstance(outcome, InvalidAnswer)
     assert time.perf_counter() - began < 3
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fathom.config.models import RoleModel
 from fathom.errors import AnswerInvalid
-from fathom.llm.base import Completion, ModelCall, Rejected
+from fathom.llm.base import Completion, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept, strict_schema
 from fathom.models import SourceText, Usage
 from fathom.roles import (
@@ -33,9 +33,9 @@ PLAN = {
 }
 
 
-def plan_call(rejected: Rejected | None = None) -> ModelCall:
+def plan_call(invalid: InvalidAnswer | None = None) -> ModelCall:
     request = PlanRequest(query="Are there tides on Mars?", today="2026-01-01", max_steps=3, tools={})
-    return ModelCall(PLANNER, request, RoleModel(model="m"), rejected)
+    return ModelCall(PLANNER, request, RoleModel(model="m"), invalid)
 
 
 def answered(text: str, truncated: bool = False) -> Completion:
@@ -62,12 +62,12 @@ def test_an_answer_is_found_in_what_models_put_around_it(wrapped: str) -> None:
 def test_broken_json_is_repaired_but_a_truncated_answer_is_not() -> None:
     broken = json.dumps(PLAN)[:-2] + ",]"
     assert isinstance(accept(plan_call(), answered(broken)), PlanAnswer)
-    assert isinstance(accept(plan_call(), answered(broken, truncated=True)), Rejected)
+    assert isinstance(accept(plan_call(), answered(broken, truncated=True)), InvalidAnswer)
 
 
 def test_a_second_bad_answer_is_a_typed_failure() -> None:
     first = accept(plan_call(), answered("no plan today"))
-    assert isinstance(first, Rejected)
+    assert isinstance(first, InvalidAnswer)
     with pytest.raises(AnswerInvalid):
         accept(plan_call(first), answered("still none"))
 
@@ -91,17 +91,17 @@ def test_a_second_bad_answer_is_a_typed_failure() -> None:
 )
 def test_a_plan_that_breaks_a_rule_is_asked_for_again(change: dict[str, Any], complaint: str) -> None:
     outcome = accept(plan_call(), answered(json.dumps(PLAN | change)))
-    assert isinstance(outcome, Rejected)
+    assert isinstance(outcome, InvalidAnswer)
     assert complaint in " ".join(outcome.complaints)
 
 
 @given(st.text(max_size=300))
 def test_no_text_breaks_the_ladder(text: str) -> None:
     outcome = accept(plan_call(), answered(text))
-    assert isinstance(outcome, (PlanAnswer, Rejected))
+    assert isinstance(outcome, (PlanAnswer, InvalidAnswer))
 
 
-def compress_call(rejected: Rejected | None = None) -> ModelCall:
+def compress_call(invalid: InvalidAnswer | None = None) -> ModelCall:
     text = SourceText(source_id="S0a0a0a", url="https://a.example", title="A", kind="web", text="Mars has no seas.")
     request = CompressRequest(
         plan_title="p",
@@ -111,7 +111,7 @@ def compress_call(rejected: Rejected | None = None) -> ModelCall:
         texts=[text, text.model_copy(update={"source_id": "S0b0b0b"})],
         max_note_tokens=300,
     )
-    return ModelCall(COMPRESSOR, request, RoleModel(model="m"), rejected)
+    return ModelCall(COMPRESSOR, request, RoleModel(model="m"), invalid)
 
 
 def test_a_note_is_cut_to_its_limits_and_loses_ids_that_were_never_given() -> None:
@@ -122,7 +122,7 @@ def test_a_note_is_cut_to_its_limits_and_loses_ids_that_were_never_given() -> No
         "is_useful": True,
     }
     first = accept(compress_call(), answered(json.dumps(note)))
-    assert isinstance(first, Rejected)  # the second bullet has no source
+    assert isinstance(first, InvalidAnswer)  # the second bullet has no source
     settled = accept(compress_call(first), answered(json.dumps(note))).model_dump()
     assert len(settled["summary_title"].split()) == 12
     assert settled["summary"].count(".") == 10
@@ -139,7 +139,7 @@ def test_the_researcher_can_name_enabled_tools_only() -> None:
     assert schema["$defs"]["ToolCallAnswer"]["properties"]["tool"]["enum"] == ["web_search"]
     call = ModelCall(RESEARCHER, request, RoleModel(model="m"))
     for bad in ({"done": True, "calls": []}, {"calls": [{"tool": "shell", "input": "rm"}]}):
-        assert isinstance(accept(call, answered(json.dumps(bad))), Rejected)
+        assert isinstance(accept(call, answered(json.dumps(bad))), InvalidAnswer)
 
 
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if name != "section"])

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from fathom.config.settings import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, Source, SourceText
-from fathom.models.claims import Claim, SourceQuality, SourceType, Standing, Verdict
+from fathom.models.claims import Claim, Corroboration, SourceQuality, SourceType, Verdict
 from fathom.sources.domains import rate
 from fathom.sources.hosts import site_of
 from fathom.sources.published import parse_date, published_on
@@ -401,7 +401,10 @@ def test_parts_of_one_source_are_scored_as_one() -> None:
 
 
 def claim(
-    number: int, *source_ids: str, verdict: Verdict = Verdict.supported, standing: Standing = Standing.verified
+    number: int,
+    *source_ids: str,
+    verdict: Verdict = Verdict.supported,
+    corroboration: Corroboration = Corroboration.verified,
 ) -> Claim:
     return Claim(
         number=number,
@@ -410,7 +413,7 @@ def claim(
         source_ids=list(source_ids),
         verdict=verdict,
         score=1,
-        standing=standing,
+        corroboration=corroboration,
     )
 
 
@@ -433,10 +436,10 @@ def test_warnings_name_what_a_report_rests_on_the_gravest_first() -> None:
         quality(4, 0.1),
     ]
     claims = [
-        claim(1, "S000001", standing=Standing.contradicted),
-        claim(2, "S000001", "S000002", standing=Standing.single_source),
-        claim(3, "S000001", standing=Standing.single_source),
-        claim(4, "S000003", verdict=Verdict.unsupported, standing=Standing.unverified),
+        claim(1, "S000001", corroboration=Corroboration.contradicted),
+        claim(2, "S000001", "S000002", corroboration=Corroboration.single_source),
+        claim(3, "S000001", corroboration=Corroboration.single_source),
+        claim(4, "S000003", verdict=Verdict.unsupported, corroboration=Corroboration.unverified),
         claim(5, "S000002", verdict=Verdict.weak),
     ]
     assert report_warnings(claims, qualities, sources, TODAY) == [
@@ -453,9 +456,9 @@ def test_warnings_name_what_a_report_rests_on_the_gravest_first() -> None:
 
 def test_of_the_user_s_own_documents_nobody_is_told_that_only_one_says_it() -> None:
     documents = [source(n, f"Report {n}").model_copy(update={"kind": "document"}) for n in (1, 2)]
-    claims = [claim(n, f"S{n:06x}", standing=Standing.single_source) for n in (1, 2)]
+    claims = [claim(n, f"S{n:06x}", corroboration=Corroboration.single_source) for n in (1, 2)]
     assert report_warnings(claims, [], documents, TODAY) == []
-    mixed = [*claims, claim(3, "S000003", standing=Standing.single_source)]
+    mixed = [*claims, claim(3, "S000003", corroboration=Corroboration.single_source)]
     assert report_warnings(mixed, [], [*documents, source(3, "A page")], TODAY) == [
         "3 claims rest on a single source and could not be verified independently (1, 2, 3)."
     ]
@@ -465,7 +468,7 @@ def test_warnings_stay_few_and_a_sound_report_has_none() -> None:
     sources = [
         source(n, "A title that is far too long to be repeated in a warning, so it is cut " * 2) for n in range(1, 9)
     ]
-    many = [claim(n, f"S{n:06x}", standing=Standing.single_source) for n in range(1, 9)]
+    many = [claim(n, f"S{n:06x}", corroboration=Corroboration.single_source) for n in range(1, 9)]
     warnings = report_warnings(many, [quality(n, 0.2) for n in range(1, 9)], sources, TODAY)
     assert warnings[0].endswith("(1, 2, 3, 4, 5, 6, …).")
     assert warnings[-1] == "6 more sources have a credibility below 0.45."

@@ -67,7 +67,7 @@ async def ask(stubs: Stubs, spec: RoleSpec[Any, Any], request: Request) -> tuple
         schema = {"type": "json_schema", "json_schema": {"name": spec.name, "schema": wanted, "strict": True}}
     text = await complete(stubs, messages(ModelCall(spec, request, RoleModel(model="openai/stub"))), schema)
     answer = Text(text=text) if spec.answer is Text else spec.answer.model_validate_json(text)
-    answer = spec.mend(request, answer)
+    answer = spec.normalize(request, answer)
     return answer, spec.check(request, answer)
 
 

@@ -14,7 +14,7 @@ from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, 
 from fathom.evidence.tracing import trace
 from fathom.evidence.verification import verify_run
 from fathom.models import Report, ReportSection
-from fathom.models.claims import Standing, Verdict
+from fathom.models.claims import Corroboration, Verdict
 from fathom.storage.store import json_bytes
 from fathom.text.citations import with_known_ids
 from tests.evidence_run import BRIDGE, IDS, finished_run
@@ -59,10 +59,10 @@ def test_an_untouched_run_is_as_it_was_recorded(files: dict[str, bytes]) -> None
         Verdict.unsupported,
         Verdict.supported,
     ]
-    assert [found.claims[n].standing for n in (0, 1, 2)] == [
-        Standing.verified,
-        Standing.single_source,
-        Standing.contradicted,
+    assert [found.claims[n].corroboration for n in (0, 1, 2)] == [
+        Corroboration.verified,
+        Corroboration.single_source,
+        Corroboration.contradicted,
     ]
     assert found.claims[4].complaints == ["no source is cited"]
 

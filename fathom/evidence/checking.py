@@ -84,7 +84,7 @@ def check_texts(claim: str, texts: Sequence[StoredText]) -> Check:
     return check(claim, Search(texts, [claim]))
 
 
-def carrying(claim: str, windows: Iterable[Window]) -> list[Window]:
+def supporting(claim: str, windows: Iterable[Window]) -> list[Window]:
     """Return of each source the best of some passages, if it carries the claim alone."""
     rated = sorted((_rate(claim, [window]) for window in windows), key=lambda found: -found.worth)
     return [found.windows[0] for found in _best_of_each_source(rated) if found.verdict is Verdict.supported]

@@ -7,10 +7,10 @@ from itertools import combinations
 from typing import NamedTuple
 
 from fathom.contradictions.finding import Said, find_contradictions
-from fathom.evidence.checking import carrying
+from fathom.evidence.checking import supporting
 from fathom.evidence.searching import Search, Window
 from fathom.models import Source
-from fathom.models.claims import Standing
+from fathom.models.claims import Corroboration
 from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.sources.hosts import site_of
 from fathom.sources.scoring import CREDIBLE
@@ -24,15 +24,15 @@ COPIED = 0.6  # share of sentences that two copies have in common
 LEAST_CHARS = 40  # of a sentence that is not said alike by chance
 
 
-class Place(NamedTuple):
+class Corroborated(NamedTuple):
     """Where a claim stands, with the passages of each side, one for each source."""
 
-    standing: Standing
+    corroboration: Corroboration
     corroborating: list[Window]
     contradicting: list[Window]
 
 
-def place_of(claim: str, search: Search, credibility: Mapping[str, float]) -> Place:
+def corroborate(claim: str, search: Search, credibility: Mapping[str, float]) -> Corroborated:
     """Return how a claim stands among all texts that are searched.
 
     Args:
@@ -41,7 +41,7 @@ def place_of(claim: str, search: Search, credibility: Mapping[str, float]) -> Pl
         credibility: of sources, from 0 to 1; one that is not in it was not judged and counts as credible.
     """
     near = search.windows(claim, least=NEAR, most=2)[:MOST]
-    carried = carrying(claim, near)
+    carried = supporting(claim, near)
     sources = {window.text.source.source_id for window in carried}
     against: dict[str, Window] = {}
     for window in near:
@@ -53,12 +53,12 @@ def place_of(claim: str, search: Search, credibility: Mapping[str, float]) -> Pl
         return credibility.get(window.text.source.source_id, CREDIBLE) >= CREDIBLE
 
     if any(map(credible, against.values())):
-        standing = Standing.contradicted
+        corroboration = Corroboration.contradicted
     elif _verified(list(filter(credible, carried))):
-        standing = Standing.verified
+        corroboration = Corroboration.verified
     else:
-        standing = Standing.single_source if carried else Standing.unverified
-    return Place(standing, carried, list(against.values()))
+        corroboration = Corroboration.single_source if carried else Corroboration.unverified
+    return Corroborated(corroboration, carried, list(against.values()))
 
 
 def _contradicts(sentence: str, claim: str) -> bool:

@@ -1,4 +1,4 @@
-"""A whole report against everything that was read: its sentences become claims with quotes, verdict and standing.
+"""A whole report against everything that was read: its sentences become claims with quotes, verdict and corroboration.
 
 The pipeline and `fathom verify` call the same function, so a check is repeated by doing it again.
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from fathom.evidence.checking import Check, check
 from fathom.evidence.claims import Statement, claims_of
-from fathom.evidence.corroboration import place_of
+from fathom.evidence.corroboration import corroborate
 from fathom.evidence.locating import StoredText
 from fathom.evidence.searching import Search, Window
 from fathom.models import Report
@@ -24,7 +24,7 @@ def examine(report: Report, texts: Sequence[StoredText], credibility: Mapping[st
     Args:
         report: its sections, which cite sources by id.
         texts: all that was read, with its place in the artifacts.
-        credibility: of sources, from 0 to 1; see `place_of`.
+        credibility: of sources, from 0 to 1; see `corroborate`.
     """
     statements = claims_of(report.sections)
     search = Search(texts, [statement.sentence for statement in statements])
@@ -34,7 +34,7 @@ def examine(report: Report, texts: Sequence[StoredText], credibility: Mapping[st
 def _claim(number: int, statement: Statement, search: Search, credibility: Mapping[str, float]) -> Claim:
     sentence, source_ids = statement.sentence, statement.source_ids
     checked = check(sentence, search, source_ids) if source_ids else UNCITED
-    place = place_of(sentence, search, credibility)
+    place = corroborate(sentence, search, credibility)
     return Claim(
         number=number,
         section=statement.section,
@@ -44,7 +44,7 @@ def _claim(number: int, statement: Statement, search: Search, credibility: Mappi
         score=checked.score,
         quotes=_quotes(checked.passages),
         complaints=checked.complaints,
-        standing=place.standing,
+        corroboration=place.corroboration,
         corroborating=_quotes(place.corroborating),
         contradicting=_quotes(place.contradicting),
     )

@@ -18,7 +18,7 @@ from fathom.text.citations import cited_ids
 _RAW = "__step"  # in the name of every raw tool output
 _COMPARED = (
     *("section", "sentence", "source_ids", "verdict", "score", "quotes", "complaints"),
-    *("standing", "corroborating", "contradicting"),
+    *("corroboration", "corroborating", "contradicting"),
 )
 
 

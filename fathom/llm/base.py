@@ -12,7 +12,7 @@ from fathom.models import Usage
 from fathom.roles import Request, RoleSpec
 
 
-class Rejected(BaseModel):
+class InvalidAnswer(BaseModel):
     """An answer that broke the rules, and which."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -29,13 +29,13 @@ class ModelCall:
         spec: the role's contract.
         request: what it is asked.
         model: which model answers, and how.
-        rejected: the answer this call repeats, with what was wrong with it; the one re-ask.
+        invalid: the answer this call repeats, with what was wrong with it; the one re-ask.
     """
 
     spec: RoleSpec[Any, Any]
     request: Request
     model: RoleModel
-    rejected: Rejected | None = None
+    invalid: InvalidAnswer | None = None
 
 
 class Completion(BaseModel):

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from fathom.config.models import EXTRACTIVE
 from fathom.errors import AnswerInvalid
-from fathom.llm.base import Completion, ModelCall, Rejected
+from fathom.llm.base import Completion, InvalidAnswer, ModelCall
 from fathom.roles import Answer, Text
 from fathom.text.citations import without_addresses
 
@@ -23,7 +23,7 @@ _FENCE = re.compile(r"^\s*```[\w-]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 _MAX_QUOTED = 4_000  # characters of a rejected answer that are shown to the model again
 
 
-def accept(call: ModelCall, completion: Completion) -> Answer | Rejected:
+def accept(call: ModelCall, completion: Completion) -> Answer | InvalidAnswer:
     """Turn a completion into the role's answer, or into what to ask again.
 
     Raises:
@@ -46,14 +46,14 @@ def accept(call: ModelCall, completion: Completion) -> Answer | Rejected:
         except ValueError as error:
             complaints, fatal = _describe(error), True
     if answer is not None:
-        answer = call.spec.mend(call.request, answer)
+        answer = call.spec.normalize(call.request, answer)
         found = call.spec.check(call.request, answer)
         complaints, fatal = [c.text for c in found], any(c.fatal for c in found)
-    if answer is not None and (not complaints or (call.rejected and not fatal)):
+    if answer is not None and (not complaints or (call.invalid and not fatal)):
         return answer
-    if call.rejected:
+    if call.invalid:
         raise AnswerInvalid(f"The {call.spec.name} answered twice against the rules: {' '.join(complaints)}")
-    return Rejected(text=text[:_MAX_QUOTED], complaints=complaints)
+    return InvalidAnswer(text=text[:_MAX_QUOTED], complaints=complaints)
 
 
 def _strip(text: str) -> str:

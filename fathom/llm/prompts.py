@@ -69,8 +69,8 @@ def messages(call: ModelCall) -> list[Message]:
     ]
     if "after" in template.blocks:
         rendered.append({"role": "user", "content": block("after")})
-    if call.rejected:
-        problems = "\n".join(f"- {complaint}" for complaint in call.rejected.complaints)
-        rendered.append({"role": "assistant", "content": call.rejected.text or "(nothing)"})
+    if call.invalid:
+        problems = "\n".join(f"- {complaint}" for complaint in call.invalid.complaints)
+        rendered.append({"role": "assistant", "content": call.invalid.text or "(nothing)"})
         rendered.append({"role": "user", "content": f"That answer cannot be used:\n{problems}\nAnswer again, whole."})
     return rendered

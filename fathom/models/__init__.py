@@ -5,7 +5,7 @@ Plain data, no behaviour beyond what a noun can say of itself. What a model (LLM
 """
 
 from fathom.models.base import Model
-from fathom.models.claims import Claim, Judgement, Quote, SourceFlag, SourceQuality, SourceType, Standing, Verdict
+from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceFlag, SourceQuality, SourceType, Verdict
 from fathom.models.evidence import (
     Call,
     Document,
@@ -40,6 +40,7 @@ __all__ = [
     "Call",
     "Claim",
     "Contradiction",
+    "Corroboration",
     "Document",
     "Ending",
     "Gap",
@@ -63,7 +64,6 @@ __all__ = [
     "SourceQuality",
     "SourceText",
     "SourceType",
-    "Standing",
     "StepCoverage",
     "StepOutcome",
     "StepStatus",

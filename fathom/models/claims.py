@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from fathom.models.base import Model
 
@@ -20,8 +20,8 @@ class Verdict(StrEnum):
     unsupported = "unsupported"
 
 
-class Standing(StrEnum):
-    """How a claim stands among all sources."""
+class Corroboration(StrEnum):
+    """How many independent sources carry a claim, over all that was read."""
 
     verified = "verified"  # two independent, credible sources carry it
     single_source = "single_source"
@@ -64,7 +64,9 @@ class Claim(Model):
     score: Share  # lexical support of the best quote
     quotes: list[Quote] = []
     complaints: list[str] = []
-    standing: Standing = Standing.unverified
+    corroboration: Corroboration = Field(
+        Corroboration.unverified, validation_alias=AliasChoices("corroboration", "standing")
+    )  # `standing` in runs stored before 0.2
     corroborating: list[Quote] = []  # of sources that carry it by themselves, one each
     contradicting: list[Quote] = []  # of sources that say the same with another number or date, or deny it
     judgement: Judgement | None = None

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from fathom.evidence.claims import row_of
-from fathom.models import Claim, Standing, Verdict
+from fathom.models import Claim, Corroboration, Verdict
 from fathom.text.citations import with_known_ids, without_citations
 from fathom.text.sentences import Sentence, split_sentences
 
@@ -66,7 +66,7 @@ def doubt(claim: Claim) -> str:
     """Return in a word why a reader should doubt a claim, or nothing."""
     if claim.verdict is Verdict.unsupported:
         return "not_supported"
-    if claim.standing is Standing.contradicted:
+    if claim.corroboration is Corroboration.contradicted:
         return "disputed"
     return "weak" if claim.verdict is Verdict.weak else ""
 

@@ -27,7 +27,7 @@ from fathom.report.prose import inline_html, section_html
 from fathom.text.cleaning import clean_text
 
 FOLDER = Path(__file__).parent / "templates"
-STANDINGS = {
+CORROBORATIONS = {
     "verified": "carried by two independent sources",
     "single_source": "rests on a single source",
     "contradicted": "sources contradict each other",
@@ -67,7 +67,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         uses=Counter(source_id for claim in report.claims for source_id in claim.source_ids),
         verdicts=_counts(claim.verdict.value for claim in report.claims),
         doubts=_counts(doubt(claim) for claim in report.claims),
-        standings=STANDINGS,
+        corroborations=CORROBORATIONS,
         facts=_facts(report, len(cited)),
         phases=phases,
         charts=report_charts(report) + phase_charts(phases),

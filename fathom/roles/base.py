@@ -55,7 +55,7 @@ class RoleSpec(Generic[RequestT, AnswerT]):
         role: which model answers.
         request: type of the request.
         answer: type of the answer. Prose is `Text`: it goes to and fro without JSON around it.
-        mend: repairs what needs no model: cuts what is too long, drops ids that were never given.
+        normalize: repairs what needs no model: cuts what is too long, drops ids that were never given.
         check: the rules, on the mended answer.
         addresses: whether an answer may hold web addresses: only where no reader sees it, as the input of a tool.
         schema: the answer's JSON schema for this request; tighter than the type where the request knows more.
@@ -65,7 +65,7 @@ class RoleSpec(Generic[RequestT, AnswerT]):
     role: Role
     request: type[RequestT]
     answer: type[AnswerT]
-    mend: Callable[[RequestT, AnswerT], AnswerT] = _unchanged
+    normalize: Callable[[RequestT, AnswerT], AnswerT] = _unchanged
     check: Callable[[RequestT, AnswerT], list[Complaint]] = _no_complaints
     addresses: bool = False
     schema: Callable[[RequestT], dict[str, Any]] | None = None

@@ -48,7 +48,7 @@ class CompressAnswer(Answer):
     ]
 
 
-def _mend(request: CompressRequest, answer: CompressAnswer) -> CompressAnswer:
+def _normalize(request: CompressRequest, answer: CompressAnswer) -> CompressAnswer:
     """Cut what is too long and drop ids that were never given; a sole source is credited for every bullet."""
     known = [text.source_id for text in request.texts]
     bullets = [with_known_ids(bullet, known) for bullet in answer.extraction]
@@ -85,6 +85,6 @@ COMPRESSOR = RoleSpec(
     role=Role.compressor,
     request=CompressRequest,
     answer=CompressAnswer,
-    mend=_mend,
+    normalize=_normalize,
     check=_check,
 )

@@ -81,7 +81,7 @@ class ReflectAnswer(Answer):
         )
 
 
-def _mend(request: ReflectRequest, answer: ReflectAnswer) -> ReflectAnswer:
+def _normalize(request: ReflectRequest, answer: ReflectAnswer) -> ReflectAnswer:
     """Drop steps and sources that were never given; what is no statement about sources cites none."""
     steps = {str(step.step_id) for step in request.plan.steps}
     known = {source_id for note in request.notes for source_id in note.source_ids}
@@ -114,5 +114,5 @@ def _check(_request: ReflectRequest, answer: ReflectAnswer) -> list[Complaint]:
 
 
 CRITIC = RoleSpec(
-    name="critic", role=Role.critic, request=ReflectRequest, answer=ReflectAnswer, mend=_mend, check=_check
+    name="critic", role=Role.critic, request=ReflectRequest, answer=ReflectAnswer, normalize=_normalize, check=_check
 )

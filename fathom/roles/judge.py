@@ -42,10 +42,10 @@ class JudgeAnswer(Answer):
     opinions: list[Opinion]
 
 
-def _mend(request: JudgeRequest, answer: JudgeAnswer) -> JudgeAnswer:
+def _normalize(request: JudgeRequest, answer: JudgeAnswer) -> JudgeAnswer:
     """Drop opinions on claims that were not asked about."""
     asked = {claim.number for claim in request.claims}
     return JudgeAnswer(opinions=[opinion for opinion in answer.opinions if opinion.number in asked])
 
 
-JUDGE = RoleSpec(name="judge", role=Role.critic, request=JudgeRequest, answer=JudgeAnswer, mend=_mend)
+JUDGE = RoleSpec(name="judge", role=Role.critic, request=JudgeRequest, answer=JudgeAnswer, normalize=_normalize)

@@ -54,7 +54,7 @@ class PlanAnswer(Answer):
         return Plan(plan_title=self.plan_title, steps=[PlanStep(**step.model_dump()) for step in self.steps])
 
 
-def _mend(request: PlanRequest, answer: PlanAnswer) -> PlanAnswer:
+def _normalize(request: PlanRequest, answer: PlanAnswer) -> PlanAnswer:
     """Cut to the allowed number of steps; dependencies on steps that were cut or never existed go too."""
     steps = answer.steps[: request.max_steps]
     known = {str(step.step_id) for step in steps}
@@ -105,7 +105,7 @@ PLANNER = RoleSpec(
     role=Role.planner,
     request=PlanRequest,
     answer=PlanAnswer,
-    mend=_mend,
+    normalize=_normalize,
     check=lambda _request, answer: plan_complaints(answer.steps),
     addresses=True,
 )

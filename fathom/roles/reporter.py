@@ -81,7 +81,7 @@ class AnswerRequest(Request):
     notes: list[Note]
 
 
-def _mend_outline(request: OutlineRequest, answer: OutlineAnswer) -> OutlineAnswer:
+def _normalize_outline(request: OutlineRequest, answer: OutlineAnswer) -> OutlineAnswer:
     known = {str(step.step_id) for step in request.plan.steps}
     seen: set[str] = set()
     sections: list[OutlinedSection] = []
@@ -103,7 +103,7 @@ def _check_section(_request: SectionRequest, answer: Text) -> list[Complaint]:
     return [] if answer.text.strip() else [Complaint("The section is empty.")]
 
 
-def _mend_answer(request: AnswerRequest, answer: Text) -> Text:
+def _normalize_answer(request: AnswerRequest, answer: Text) -> Text:
     """Put the answer on one line and drop ids that were never given."""
     known = {source_id for note in request.notes for source_id in note.source_ids}
     return Text(text=with_known_ids(" ".join(answer.text.split()), known))
@@ -123,7 +123,7 @@ OUTLINE = RoleSpec(
     role=Role.reporter,
     request=OutlineRequest,
     answer=OutlineAnswer,
-    mend=_mend_outline,
+    normalize=_normalize_outline,
     check=_check_outline,
 )
 
@@ -134,6 +134,6 @@ ANSWER = RoleSpec(
     role=Role.reporter,
     request=AnswerRequest,
     answer=Text,
-    mend=_mend_answer,
+    normalize=_normalize_answer,
     check=_check_answer,
 )

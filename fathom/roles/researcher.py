@@ -45,7 +45,7 @@ def _key(call: ToolCall | ToolCallAnswer) -> tuple[str, str]:
     return call.tool, " ".join(call.input.lower().split())
 
 
-def _mend(request: ResearchRequest, answer: ResearchAnswer) -> ResearchAnswer:
+def _normalize(request: ResearchRequest, answer: ResearchAnswer) -> ResearchAnswer:
     """Drop calls that were made before or are doubled, and those beyond the breadth."""
     seen = {_key(call) for call in request.tried}
     calls: list[ToolCallAnswer] = []
@@ -80,7 +80,7 @@ RESEARCHER = RoleSpec(
     role=Role.researcher,
     request=ResearchRequest,
     answer=ResearchAnswer,
-    mend=_mend,
+    normalize=_normalize,
     check=_check,
     addresses=True,
     schema=_schema,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from fathom.models import Source
-from fathom.models.claims import Claim, SourceFlag, SourceQuality, Standing, Verdict
+from fathom.models.claims import Claim, Corroboration, SourceFlag, SourceQuality, Verdict
 from fathom.sources.hosts import site_of
 from fathom.sources.published import parse_date
 from fathom.sources.scoring import CREDIBLE
@@ -26,7 +26,7 @@ def report_warnings(
     """Return at most eight sentences in plain text on what a report's claims rest on.
 
     Args:
-        claims: the report's, with verdict and standing.
+        claims: the report's, with verdict and corroboration.
         qualities: of the sources, as far as they were scored.
         sources: those that the report cites.
         today: the day of the run.
@@ -49,11 +49,20 @@ def _on_claims(claims: Sequence[Claim], used: Mapping[str, Source]) -> Iterator[
     # Of the user's own documents nobody expects that others repeat them.
     checked = claims if any(source.kind != "document" for source in used.values()) else []
     reasons = [
-        ([c for c in claims if c.standing is Standing.contradicted], "is", "are", "contradicted by another source"),
+        (
+            [c for c in claims if c.corroboration is Corroboration.contradicted],
+            "is",
+            "are",
+            "contradicted by another source",
+        ),
         ([c for c in claims if c.verdict is Verdict.unsupported], "is", "are", "not supported by the sources cited"),
         ([c for c in claims if c.verdict is Verdict.weak], "has", "have", "only weak support in the sources cited"),
         (
-            [c for c in checked if c.standing is Standing.single_source and c.verdict is not Verdict.unsupported],
+            [
+                c
+                for c in checked
+                if c.corroboration is Corroboration.single_source and c.verdict is not Verdict.unsupported
+            ],
             "rests",
             "rest",
             "on a single source and could not be verified independently",

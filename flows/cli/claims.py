@@ -77,7 +77,7 @@ def show_verification(found: Verification) -> None:
     console = Console(highlight=False)
     if found.claims:
         table = Table(box=None, header_style="bold", pad_edge=False)
-        for heading, width in (("#", None), ("verdict", 11), ("score", None), ("standing", 13)):
+        for heading, width in (("#", None), ("verdict", 11), ("score", None), ("corroboration", 13)):
             table.add_column(heading, no_wrap=True, min_width=width)
         table.add_column("claim", ratio=1)
         for claim in found.claims:
@@ -103,7 +103,7 @@ def _cells(claim: Claim) -> Iterator[Text]:
     yield Text(str(claim.number))
     yield Text(claim.verdict.value, style=_STYLES.get(claim.verdict.value, ""))
     yield Text(f"{claim.score:.2f}")
-    yield Text(claim.standing.value.replace("_", " "), style=_STYLES.get(claim.standing.value, "dim"))
+    yield Text(claim.corroboration.value.replace("_", " "), style=_STYLES.get(claim.corroboration.value, "dim"))
     text = Text(_one_line(claim.sentence))
     for complaint in claim.complaints:
         text.append(f"\n  {_one_line(complaint)}", style="yellow")
@@ -120,7 +120,7 @@ def show_trace(found: Trace) -> None:
     rows = [
         ("cites", ", ".join(claim.source_ids) or "nothing", ""),
         ("verdict", f"{verdict}, score {claim.score:.2f}", _STYLES.get(verdict, "")),
-        ("standing", claim.standing.value.replace("_", " "), _STYLES.get(claim.standing.value, "")),
+        ("corroboration", claim.corroboration.value.replace("_", " "), _STYLES.get(claim.corroboration.value, "")),
         *(("complaint", complaint, "yellow") for complaint in claim.complaints),
     ]
     if claim.judgement:
