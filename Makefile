@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV     := .venv-lock/bin/uv
 UV_PIN := uv==0.13.9
 
@@ -61,15 +61,30 @@ bench: $(VENV)/.dev
 bench-text: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.text $(if $(EVAL_DATA),"$(EVAL_DATA)") $(ARGS)
 
-# A finished installation is brought up to date in place, an interrupted one is made anew.
-# --compile because PYTHONDONTWRITEBYTECODE may be set: without bytecode every start takes twice as long.
+# A finished installation is updated in place, an interrupted one is made anew.
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@test -e $@ || { $(NEW_VENV); }
-	@echo 'Installing Fathom into $(VENV) (a minute or two the first time) ...' >&2
+	@echo 'Installing Fathom into $(VENV), about a minute the first time ...' >&2
 	@rm -f $@
-	@$(PIP) install --compile --require-hashes --no-deps -r requirements.lock
-	@$(PIP) install --no-build-isolation --no-deps --editable .
+	@$(call INSTALL,requirements.lock)
+	@$(PIP) install -qq --no-build-isolation --no-deps --editable .
 	@touch $@
+
+# Installs what a lock file names, with uv where there is one. Bytecode is compiled here, on all cores, because
+# PYTHONDONTWRITEBYTECODE may be set: without bytecode every start takes twice as long. Some packages ship templates
+# that are not Python, so the compiler's exit code says nothing.
+define INSTALL
+if ! { command -v uv && uv pip install --python $(BIN)/python --compile-bytecode --require-hashes --no-deps -r $(1); } >/dev/null; then \
+	{ $(PIP) install --no-compile --require-hashes --no-deps -r $(1) 2>&1 || echo failed; } | $(PROGRESS) && \
+	{ $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib >/dev/null 2>&1 || :; }; \
+fi
+endef
+
+# Counts the packages that pip has found, and shows its errors.
+PROGRESS = awk 'BEGIN { tty = !system("test -t 2") } \
+	/^(Collecting|Processing) / && tty { printf "\r  %d packages found", ++n > "/dev/stderr" } \
+	/^Installing collected/ { printf "%s  installing ...\n", tty ? "\r\033[K" : "" > "/dev/stderr" } \
+	/^ERROR/ { print > "/dev/stderr" } /^failed$$/ { failed = 1 } END { exit failed }'
 
 define NEW_VENV
 $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -81,7 +96,7 @@ endef
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
 	@echo 'Installing what the tests and checks need ...' >&2
-	@$(PIP) install --compile --require-hashes --no-deps -r requirements-dev.lock
+	@$(call INSTALL,requirements-dev.lock)
 	@touch $@
 
 # The versions already locked are kept where they still fit. No index address goes into the files.
