@@ -11,6 +11,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,9 @@ ENVIRONMENT = {
     "flows/server.py",  # sets Prefect's own variables before Prefect is imported
 }
 """The modules that may touch the process environment."""
+
+PINNED = {"fastapi", "sqlalchemy"}
+"""Declared for their bounds only: Prefect imports them."""
 
 MAX_LINES = 300
 
@@ -157,6 +161,19 @@ def test_modules_take_from_each_other_what_is_exported() -> None:
     packages = {name for name, path in modules.items() if path.name == "__init__.py" and name.startswith("fathom")}
     hidden = {f"{who} hides {name}" for who, _, name in taken if who in packages and name not in exports[who]}
     assert hidden == set()
+
+
+def test_what_is_imported_is_declared_and_the_other_way_round() -> None:
+    """Nothing comes in through another package's dependencies, which may drop it, and nothing is installed in vain."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [requirement for extra in project["optional-dependencies"].values() for requirement in extra]
+    declared = {canonicalize_name(Requirement(line).name) for line in [*project["dependencies"], *extras]}
+    modules = {name.split(".")[0] for path in MODULES for name in imports(path)}
+    foreign = modules - sys.stdlib_module_names - {"fathom", "tasks", "flows"}
+    providers = packages_distributions()  # an extra that is not installed has the name of its module
+    imported = {canonicalize_name(provider) for name in foreign for provider in providers.get(name, [name])}
+    assert imported - declared == set()
+    assert declared - imported == PINNED
 
 
 def pins(lock: str) -> dict[str, set[str]]:
