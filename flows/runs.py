@@ -62,9 +62,8 @@ async def known(store: ArtifactStore) -> list[dict[str, Any]]:
     for key in await known_keys(store):
         if key not in keys and (lease := await read_lease(store, key)):
             query = str(lease.parameters.get("query", ""))
-            found.append(
-                {"run_id": lease.run_id, "run_key": key, "query": query, "started": lease.started, "folder": ""}
-            )
+            of_lease = lease.model_dump(include={"run_id", "layout", "started"})
+            found.append({**of_lease, "run_key": key, "query": query, "folder": ""})
     return found
 
 

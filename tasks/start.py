@@ -10,6 +10,7 @@ from fathom.config.settings import ResearchSettings, resolve
 from fathom.llm.model_checks import settled_budget
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import RunManifest
+from fathom.models.run import LAYOUT
 from fathom.run.engine import Engine, RunStart
 from fathom.storage.store import RunFolder
 from fathom.tools.registry import configured_tools
@@ -43,6 +44,7 @@ async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
     """
     start = _engine.start
     manifest = RunManifest(
+        layout=LAYOUT,
         run_id=start.run_id,
         run_key=start.run_key,
         query=start.query,

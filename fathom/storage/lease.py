@@ -17,7 +17,8 @@ from uuid import uuid4
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from fathom.errors import RunBusy, StoreError
+from fathom.errors import OtherLayout, RunBusy, StoreError
+from fathom.models.run import LAYOUT
 from fathom.storage.names import slug
 from fathom.storage.store import ArtifactStore
 
@@ -38,6 +39,7 @@ class Lease(BaseModel):
     Attributes:
         run_id: of the flow run.
         run_key: what the results are filed under.
+        layout: of those results; not written before layout 2.
         parameters: of the flow, as they were given.
         token: tells it from every other attempt.
         released: whether the attempt has ended, well or not.
@@ -47,6 +49,7 @@ class Lease(BaseModel):
 
     run_id: str
     run_key: str
+    layout: int = 1
     parameters: dict[str, Any]
     host: str
     pid: int
@@ -65,11 +68,22 @@ class Lease(BaseModel):
         """Whether its process still works on the run, as far as can be told from here."""
         return not self.released and self.age < LEASE_SECONDS and not is_gone(self.host, self.pid)
 
+    def check_free(self) -> None:
+        """Check that this process may continue the run.
+
+        Raises:
+            RunBusy: another process works on it.
+            OtherLayout: its results were stored in another layout.
+        """
+        if self.alive:
+            raise self.busy()
+        check_layout(self.run_id, self.layout)
+
     def busy(self) -> RunBusy:
-        """Return what to say to somebody else who wants the run."""
+        """Return the error for a process that wants the run while another one has it."""
         return RunBusy(
             f"The run {self.run_id[:8]} is still running, in process {self.pid} on {self.host}, "
-            f"heard of {max(0, round(self.age))} s ago.",
+            f"last heard from {max(0, round(self.age))} s ago.",
             next_step="wait for it, cancel it, or stop that process",
         )
 
@@ -87,16 +101,18 @@ class LeaseFile:
         """Take a run that nobody works on.
 
         Raises:
-            RunBusy: somebody does, perhaps a process that was quicker.
+            RunBusy: another process does, perhaps one that was quicker.
+            OtherLayout: what is stored under the run key has another layout.
         """
         number = await _last(store, run_key)
         last = await _read(store, run_key, number)
-        if last and last.alive:
-            raise last.busy()
+        if last:
+            last.check_free()
         now = _now()
         lease = Lease(
             run_id=run_id,
             run_key=run_key,
+            layout=LAYOUT,
             parameters=parameters,
             host=socket.gethostname(),
             token=uuid4().hex,
@@ -140,6 +156,20 @@ def result_key(run_id: str, run_key: str | None) -> str:
     if not run_key or re.fullmatch(r"[a-z0-9_-]{1,80}", run_key):
         return run_key or run_id
     return f"{slug(run_key)[:80]}_{hashlib.sha256(run_key.encode()).hexdigest()[:8]}"
+
+
+def check_layout(run_id: str, layout: int) -> None:
+    """Check that this version can read a run's stored results.
+
+    Raises:
+        OtherLayout: they were stored by a version with another layout.
+    """
+    if layout != LAYOUT:
+        raise OtherLayout(
+            f"The run {run_id[:8]} was stored in layout {layout}; this version of Fathom replays and resumes layout "
+            f"{LAYOUT} only.",
+            next_step="`fathom verify` and `fathom export` still work; run the question again, without that --run-key",
+        )
 
 
 def is_gone(host: str, pid: int) -> bool:
