@@ -50,8 +50,8 @@ async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
         query=start.query,
         plan_title=plan_title,
         started=start.started,
-        settings=start.settings.model_dump(mode="json", exclude={"models"}),
-        models={role.value: model.model for role, model in start.settings.models.items()},
+        settings=start.settings.model_dump(mode="json", exclude={"role_models"}),
+        models={role.value: model.model for role, model in start.settings.role_models.items()},
         prompts=prompt_hashes(),
         versions={name: version(name) for name in ("fathom-research", "prefect", "litellm", "pydantic")},
     )

@@ -81,7 +81,7 @@ def settled_budget(settings: ResolvedSettings, environment: Environment) -> Budg
 
 
 def _models(settings: ResolvedSettings) -> list[str]:
-    names = {name for chosen in settings.models.values() for name in (chosen.model, *chosen.fallbacks)}
+    names = {name for chosen in settings.role_models.values() for name in (chosen.model, *chosen.fallbacks)}
     return sorted(names - {EXTRACTIVE})
 
 
