@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from fathom.models import Model
 
 DEFAULT_USD = 5.0
 """Default cap of a run in US dollars, used when the price of every model is known."""
 
 
-class Budget(BaseModel):
+class Budget(Model):
     """The caps of a run, over all of its attempts; none is ever exceeded. They change no answer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_usd: float | None = Field(
         None, ge=0, description=f"US dollars. Empty: {DEFAULT_USD:g} if the price of every model is known, else no cap."
@@ -26,10 +26,8 @@ class Budget(BaseModel):
     )
 
 
-class Price(BaseModel):
+class Price(Model):
     """What a model costs, in US dollars per million tokens."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: float = Field(ge=0, description="US dollars per million tokens sent.")
     output: float = Field(ge=0, description="US dollars per million tokens received.")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from fathom.models import Model
 
 EXTRACTIVE = "extractive"
 """Name of the model-free backend, usable wherever a model name is."""
@@ -31,10 +33,8 @@ class StructuredOutput(StrEnum):
     prompt = "prompt"  # only the prompt asks for it
 
 
-class ModelCallSettings(BaseModel):
+class ModelCallSettings(Model):
     """Limits and waits of model calls. They change no answer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     at_once: int = Field(4, ge=1, le=64, description="Calls in progress at once, over all roles and steps.")
     seconds: float = Field(120, gt=0, le=3_600, description="Seconds after which an attempt is given up.")
@@ -44,10 +44,8 @@ class ModelCallSettings(BaseModel):
     per_minute: int | None = Field(None, ge=1, description="Requests per minute to one service, evenly spaced.")
 
 
-class RoleModel(BaseModel):
+class RoleModel(Model):
     """The model of one role and how it is called."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str = Field(description="A litellm model name, such as `openai/gpt-5-mini`, or `extractive`.", min_length=1)
     fallbacks: list[str] = Field(

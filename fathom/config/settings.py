@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
+from fathom.models import Model
 from fathom.text.urls import domain_of
 
 
@@ -52,10 +53,8 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = {
 the sources again for each section: elsewhere only the compressor sees them."""
 
 
-class CompressionSettings(BaseModel):
+class CompressionSettings(Model):
     """How a raw tool output becomes a note."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_input_tokens: int = Field(
         10_000,
@@ -76,10 +75,8 @@ class Unsupported(StrEnum):
     mark = "mark"
 
 
-class ReportSettings(BaseModel):
+class ReportSettings(Model):
     """Length and checks of the report."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     words: int | None = Field(
         None, ge=100, le=20_000, description="Approximate length in words. Empty: what the question asks for, or needs."
@@ -101,10 +98,8 @@ def _domain(text: str) -> str:
 Domain = Annotated[str, AfterValidator(_domain)]
 
 
-class SourceRules(BaseModel):
+class SourceRules(Model):
     """Which web sources are read and how far they are trusted. `example.org` covers its subdomains too."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     allow: list[Domain] = Field(
         [], description="Read only pages of these domains. Empty: all domains.", examples=[["gov"]]
@@ -121,10 +116,8 @@ class SourceRules(BaseModel):
     )
 
 
-class ResearchSettings(BaseModel):
+class ResearchSettings(Model):
     """All settings of a run. An empty field takes the value of the profile or of the environment."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     profile: Profile = Field(
         Profile.standard, description="quick: one round, no reflection. standard: two rounds. deep: parallel and wider."

@@ -1,4 +1,4 @@
-"""From what litellm raises to who must react, and what they can do."""
+"""What litellm raises, as the error that says who must react and how."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_SAID = 500  # characters of a provider's message that are kept
 
 
 def classify(litellm: ModuleType, error: Any, call: ModelCall, scrubber: Scrubber) -> ModelError:
-    """Name a provider's failure. Order matters: the special cases are bad requests too."""
+    """Return a provider's failure as one of ours. Order matters: the special cases are bad requests too."""
     said = scrubber.message(f"{call.model.model}: {getattr(error, 'message', error)}")[:MAX_SAID]
     exceptions = litellm.exceptions
     if isinstance(error, exceptions.ContextWindowExceededError):
@@ -50,12 +50,12 @@ def classify(litellm: ModuleType, error: Any, call: ModelCall, scrubber: Scrubbe
 
 
 def _remedy(litellm: ModuleType, error: Any, call: ModelCall) -> str:
-    """Name the setting that the user must mend."""
+    """Return which setting the user must correct."""
     exceptions = litellm.exceptions
     another = f"choose another model: --model, --role-model {call.spec.role.value}=MODEL or FATHOM_MODEL"
     if isinstance(error, exceptions.AuthenticationError | exceptions.PermissionDeniedError):
         provider = litellm.get_llm_provider(call.model.model)[1]
-        return f"check {provider.upper()}_API_KEY, or how else {provider} knows you"
+        return f"check {provider.upper()}_API_KEY, or the other credentials of {provider}"
     if isinstance(error, exceptions.NotFoundError):
         return another
     if isinstance(error, exceptions.RateLimitError):

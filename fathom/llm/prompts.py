@@ -1,8 +1,8 @@
 """Prompt files and how a request becomes messages.
 
 A prompt is `fathom/prompts/{role}.md` with Jinja2 blocks: `system`, `user`, and `after` for roles with working memory.
-Each useful note stands between `user` and `after` as one assistant message of exactly four fields. Text that tools
-read stands in the user message only, delimited, and cannot close its own delimiter.
+Each useful note comes between `user` and `after` as one assistant message of exactly four fields. Text that tools
+read is in the user message only, delimited, and cannot close its own delimiter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Message(TypedDict):
 
 
 def _data(text: str) -> str:
-    """Keep a text from closing the element it stands in."""
+    """Keep a text from closing the element around it."""
     return re.sub(r"<(?=/?\s*source\b)", "&lt;", text, flags=re.IGNORECASE)
 
 
@@ -54,7 +54,7 @@ def prompt_hashes() -> dict[str, str]:
 
 
 def messages(call: ModelCall) -> list[Message]:
-    """Render a call."""
+    """Return the messages of a call."""
     template = _environment().get_template(f"{call.spec.name}.md")
     fields = dict(call.request)
     notes: list[Note] = fields.get("notes", [])

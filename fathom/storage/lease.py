@@ -15,9 +15,10 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import uuid4
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, ValidationError
 
 from fathom.errors import OtherLayout, RunBusy, StoreError
+from fathom.models import Model
 from fathom.models.run import LAYOUT
 from fathom.storage.names import slug
 from fathom.storage.store import ArtifactStore
@@ -33,7 +34,7 @@ def _in_utc(text: str) -> str:
     return text
 
 
-class Lease(BaseModel):
+class Lease(Model):
     """One attempt at a run: by whom, and when it was last heard of. Times are ISO 8601 in UTC.
 
     Attributes:
@@ -44,8 +45,6 @@ class Lease(BaseModel):
         token: tells it from every other attempt.
         released: whether the attempt has ended, well or not.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     run_id: str
     run_key: str
