@@ -58,6 +58,6 @@ async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
     folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))
     if (await folder.load_json("run.json")).get("run_id") != run_id:
         for name in ("report.md", "report.html", "report.json", "provenance.json", "result.json"):
-            await folder.remove(name)
+            await _engine.store.remove(f"{folder.folder}/{name}")
         await folder.save_json("run.json", manifest)
     return folder.folder

@@ -36,31 +36,22 @@ def classify(litellm: ModuleType, error: Any, call: ModelCall, scrubber: Scrubbe
     wait = retry_after(_headers(error), datetime.now(UTC))
     if isinstance(error, exceptions.RateLimitError) and "insufficient_quota" not in said:
         return RateLimited(said, retry_after=wait)
-    terminal = (
-        exceptions.AuthenticationError,
-        exceptions.PermissionDeniedError,
-        exceptions.NotFoundError,
-        exceptions.RateLimitError,
-        exceptions.BadRequestError,
-        exceptions.UnprocessableEntityError,
-    )
-    if isinstance(error, terminal) or "Missing credentials" in said:  # which litellm takes for a server's error
-        return ModelRejected(said, next_step=_remedy(litellm, error, call))
-    return ProviderFailed(said, retry_after=wait)
-
-
-def _remedy(litellm: ModuleType, error: Any, call: ModelCall) -> str:
-    """Return which setting the user must correct."""
-    exceptions = litellm.exceptions
+    provider = litellm.get_llm_provider(call.model.model)[1]
+    credentials = f"check {provider.upper()}_API_KEY, or the other credentials of {provider}"
     another = f"choose another model: --model, --role-model {call.spec.role.value}=MODEL or FATHOM_MODEL"
-    if isinstance(error, exceptions.AuthenticationError | exceptions.PermissionDeniedError):
-        provider = litellm.get_llm_provider(call.model.model)[1]
-        return f"check {provider.upper()}_API_KEY, or the other credentials of {provider}"
-    if isinstance(error, exceptions.NotFoundError):
-        return another
-    if isinstance(error, exceptions.RateLimitError):
-        return f"raise the account's quota, or {another}"
-    return f"set the role's structured_output to json_object or prompt, or {another}"
+    remedies = (
+        ((exceptions.AuthenticationError, exceptions.PermissionDeniedError), credentials),
+        (exceptions.NotFoundError, another),
+        (exceptions.RateLimitError, f"raise the account's quota, or {another}"),
+        (
+            (exceptions.BadRequestError, exceptions.UnprocessableEntityError),
+            f"set the role's structured_output to json_object or prompt, or {another}",
+        ),
+    )
+    # litellm takes missing credentials for an error of the server.
+    otherwise = credentials if "Missing credentials" in said else ""
+    remedy = next((remedy for kinds, remedy in remedies if isinstance(error, kinds)), otherwise)
+    return ModelRejected(said, next_step=remedy) if remedy else ProviderFailed(said, retry_after=wait)
 
 
 def _headers(error: Any) -> Mapping[str, str]:
