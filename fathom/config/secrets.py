@@ -120,8 +120,8 @@ class _GuardedRecords:
         if (clean := self.scrubber.message(said)) != said:
             record.msg, record.args = clean, None
         if record.exc_info and record.exc_info[1]:
-            told = "".join(traceback.format_exception(record.exc_info[1])).rstrip("\n")
-            if (clean := self.scrubber.message(told)) != told:
+            trace = "".join(traceback.format_exception(record.exc_info[1])).rstrip("\n")
+            if (clean := self.scrubber.message(trace)) != trace:
                 record.exc_text, record.exc_info = clean, None
         return record
 

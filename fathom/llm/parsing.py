@@ -98,7 +98,7 @@ def _describe(error: ValueError) -> list[str]:
 def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a JSON schema in the subset that providers enforce while decoding.
 
-    Every property is required, nothing else is allowed, and a reference stands alone: the rules of OpenAI's strict
+    Every property is required, nothing else is allowed, and a reference has no siblings: the rules of OpenAI's strict
     structured outputs (https://platform.openai.com/docs/guides/structured-outputs), which others share.
     """
     definitions = schema.get("$defs", {})
