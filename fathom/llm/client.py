@@ -26,7 +26,7 @@ from fathom.budget.ledger import LEAST_SECONDS, Cost, Ledger
 from fathom.budget.prices import Pricing, Rates
 from fathom.config.caps import Price
 from fathom.config.environment import Environment
-from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel, StructuredOutput
+from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
 from fathom.config.secrets import Scrubber
 from fathom.errors import (
     BudgetExceeded,
@@ -40,12 +40,10 @@ from fathom.errors import (
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.failures import classify
 from fathom.llm.model_checks import load_litellm
-from fathom.llm.parsing import strict_schema
-from fathom.llm.prompts import Message, messages
+from fathom.llm.prompts import Message, messages, request_options
 from fathom.llm.services import MAX_RETRY_AFTER, circuit_of, pace_of, slots
 from fathom.llm.shrinking import shrunk
 from fathom.models import Usage
-from fathom.roles import Text
 from fathom.telemetry.progress import Event, publish
 
 if TYPE_CHECKING:
@@ -139,7 +137,7 @@ class LiteLLMBackend:
     async def _once(self, call: ModelCall, prompt: list[Message]) -> Completion:
         litellm = load_litellm(self._environment)
         pricing = Pricing(litellm, self._prices)
-        options = _structured(call, prompt)
+        options = request_options(call, prompt)
         most_sent = len(json.dumps(options, ensure_ascii=False).encode()) + OVERHEAD_TOKENS
         rates, research = pricing.highest(call.model.model) or Rates(), call.spec.role is not Role.reporter
         service = self._service(litellm, call.model.model)
@@ -206,26 +204,6 @@ def _worst_case(model: RoleModel, sent: int, rates: Rates, left: Cost) -> Cost |
 def _warn(message: str) -> None:
     log.warning(message)
     publish(Event("warning", message))
-
-
-def _structured(call: ModelCall, prompt: list[Message]) -> dict[str, Any]:
-    """Return the request's messages and, for a typed answer, how its schema is asked for."""
-    if call.spec.answer is Text:
-        return {"messages": prompt}
-    schema = strict_schema(call.spec.schema(call.request) if call.spec.schema else call.spec.answer.model_json_schema())
-    if call.model.structured_output is StructuredOutput.json_schema:
-        wrapped = {"name": f"{call.spec.name}_answer", "schema": schema, "strict": True}
-        return {"messages": prompt, "response_format": {"type": "json_schema", "json_schema": wrapped}}
-    system, *rest = prompt
-    asked: Message = {
-        "role": "system",
-        "content": f"{system['content']}\n\nAnswer with one JSON object of this schema and nothing else:\n"
-        + json.dumps(schema, ensure_ascii=False),
-    }
-    options: dict[str, Any] = {"messages": [asked, *rest]}
-    if call.model.structured_output is StructuredOutput.json_object:
-        options["response_format"] = {"type": "json_object"}
-    return options
 
 
 def _text(response: Any) -> str:

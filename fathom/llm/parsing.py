@@ -7,7 +7,6 @@ truncated answer is never repaired: what is missing cannot be guessed.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -93,33 +92,3 @@ def _describe(error: ValueError) -> list[str]:
     if isinstance(error, ValidationError):
         return [f"{'.'.join(map(str, e['loc'])) or 'answer'}: {e['msg']}" for e in error.errors()[:8]]
     return [str(error)]
-
-
-def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON schema in the subset that providers enforce while decoding.
-
-    Every property is required, nothing else is allowed, and a reference has no siblings: the rules of OpenAI's strict
-    structured outputs (https://platform.openai.com/docs/guides/structured-outputs), which others share.
-    """
-    definitions = schema.get("$defs", {})
-
-    def strict(node: Any) -> Any:
-        if isinstance(node, list):
-            return [strict(item) for item in node]
-        if not isinstance(node, dict):
-            return node
-        if "$ref" in node and len(node) > 1:
-            node = {**definitions[node["$ref"].rsplit("/", 1)[-1]], **node}
-            del node["$ref"]
-        kept: dict[str, Any] = {}
-        for keyword, value in node.items():
-            if keyword in ("properties", "$defs"):  # here the keys are names, not keywords
-                kept[keyword] = {name: strict(child) for name, child in value.items()}
-            elif keyword not in ("default", "minLength", "title"):
-                kept[keyword] = strict(value)
-        if "properties" in kept:
-            kept |= {"required": list(kept["properties"]), "additionalProperties": False}
-        return kept
-
-    converted: dict[str, Any] = strict(schema)
-    return converted

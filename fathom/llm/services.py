@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from weakref import WeakKeyDictionary
 
 from fathom.errors import CircuitOpen, ModelUnavailable, RateLimited
@@ -111,19 +112,19 @@ class Pace:
         await asyncio.sleep(start - now)
 
 
-_circuits: dict[str, Circuit] = {}
-_paces: dict[str, Pace] = {}
 _slots: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore]] = WeakKeyDictionary()
 
 
+@cache
 def circuit_of(service: str) -> Circuit:
     """Return the circuit of a service, the same for the whole process."""
-    return _circuits.setdefault(service, Circuit(service))
+    return Circuit(service)
 
 
+@cache
 def pace_of(service: str) -> Pace:
     """Return the pace of a service, the same for the whole process."""
-    return _paces.setdefault(service, Pace())
+    return Pace()
 
 
 def slots(at_once: int) -> asyncio.Semaphore:
