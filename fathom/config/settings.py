@@ -197,13 +197,22 @@ class ResolvedSettings(ResearchSettings):
     def fingerprint(self) -> dict[str, object]:
         """Return the settings that the result of a call depends on.
 
-        How many rounds there are, how many steps run at once, how patient calls are, what they may cost, what is
-        written in the end and where artifacts lie change no call: a run continued with more depth keeps what it has.
+        The number of rounds, parallel steps, waits and caps of calls, the kind of report and the place of artifacts
+        change no call: a run continued with more depth keeps its finished calls.
         """
-        unrelated = {"profile", "mode", "depth", "execution", "concurrency", "artifacts"}
-        unrelated |= {"model_calls", "budget", "prices"}
-        unrelated |= {"model", "fallback_models"}  # which `role_models` repeats
-        return self.model_dump(mode="json", exclude=unrelated)
+        unrelated = {
+            "profile",
+            "mode",
+            "depth",
+            "execution",
+            "concurrency",
+            "artifacts",
+            "model_calls",
+            "budget",
+            "prices",
+        }
+        repeated = {"model", "fallback_models"}  # by `role_models`
+        return self.model_dump(mode="json", exclude=unrelated | repeated)
 
     @property
     def extractive(self) -> bool:
