@@ -16,7 +16,7 @@ from fathom.errors import RecordMissing, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, digest_of
 from fathom.llm.prompts import prompt_hashes
 from fathom.run.engine import Engine
-from fathom.storage.lease import RESULTS
+from fathom.storage.lease import RESULTS, check_layout
 from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
 from fathom.telemetry.audit_log import AuditLog
 from flows.deep_research import investigate
@@ -60,11 +60,13 @@ async def replay(store: ArtifactStore, manifest: dict[str, Any]) -> list[Replaye
     """Replay the run of a manifest and compare every file it writes.
 
     Raises:
+        OtherLayout: the run was stored by a version with another layout.
         RecordMissing: a call was not recorded; the message names it.
         RunNotFound: the store has no records of the run.
     """
-    run_key, environment = str(manifest["run_key"]), Environment.read({})
-    start = await recorded_start(store, run_key, str(manifest["run_id"]))
+    run_key, run_id, environment = str(manifest["run_key"]), str(manifest["run_id"]), Environment.read({})
+    check_layout(run_id, manifest.get("layout", 1))
+    start = await recorded_start(store, run_key, run_id)
     if start is None:
         raise RunNotFound(
             f"{store.address(f'{RESULTS}/{run_key}')} has no record of how the run began.",

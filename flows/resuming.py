@@ -71,6 +71,7 @@ async def find(name: str, root: str | None = None) -> FlowRun:
         RunNotFound: there is none.
         InvalidInput: there are several.
         RunBusy: it is running, under another server.
+        OtherLayout: it was stored by a version with another layout.
     """
     root, name = locate(name.strip(), artifact_root(root))
     store = ArtifactStore(root)
@@ -110,8 +111,7 @@ async def _again(store: ArtifactStore, key: str) -> FlowRun:
     lease = await read_lease(store, key)
     if lease is None:
         raise RunNotFound(f"{store.address()} does not say how the run {key!r} was started.", next_step="run it anew")
-    if lease.alive:
-        raise lease.busy()
+    lease.check_free()
     parameters = lease.parameters
     given = ResearchSettings.model_validate(parameters.get("settings") or {})
     if artifact_root(given.artifacts) != store.address():
@@ -138,11 +138,11 @@ async def _reschedule(flow_run: FlowRun) -> FlowRun:
 
     Raises:
         RunBusy: the process that runs it is alive.
+        OtherLayout: it was stored by a version with another layout.
     """
     running = flow_run.state_type in UNDER_WAY
-    lease = await read_lease(*place(flow_run))
-    if lease and lease.alive:
-        raise lease.busy()
+    if lease := await read_lease(*place(flow_run)):
+        lease.check_free()
     if running and not (lease and _begun(flow_run, lease)) and (pid := _starting(flow_run.infrastructure_pid or "")):
         raise RunBusy(
             f"The run {str(flow_run.id)[:8]} is starting, in process {pid}.", next_step="wait for it, or stop it first"

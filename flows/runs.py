@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fathom.errors import InvalidInput, RunNotFound, StoreError
 from fathom.models import Plan, RunResult
-from fathom.storage.lease import RESULTS, known_keys, read_lease
+from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import ArtifactStore, RunFolder, runs
 
 ID_DIGITS = 4  # shorter beginnings of an id are taken for a name
@@ -59,12 +59,11 @@ async def known(store: ArtifactStore) -> list[dict[str, Any]]:
     """Return the manifest of every run in a store; of a run that got no folder yet, what is known, `folder` empty."""
     found = await runs(store)
     keys = {str(manifest.get("run_key")) for manifest in found}
-    for key in await known_keys(store):
+    for key in await store.list(RESULTS):
         if key not in keys and (lease := await read_lease(store, key)):
             query = str(lease.parameters.get("query", ""))
-            found.append(
-                {"run_id": lease.run_id, "run_key": key, "query": query, "started": lease.started, "folder": ""}
-            )
+            of_lease = lease.model_dump(include={"run_id", "layout", "started"})
+            found.append({**of_lease, "run_key": key, "query": query, "folder": ""})
     return found
 
 

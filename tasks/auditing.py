@@ -40,7 +40,7 @@ async def session(engine: Engine, taken_over: Callable[[], bool]) -> AsyncIterat
         start.query,
         run_id=start.run_id,
         run_key=start.run_key,
-        models={role.value: model.model for role, model in start.settings.models.items()},
+        models={role.value: model.model for role, model in start.settings.role_models.items()},
         tools=start.settings.tools,
         budget=start.settings.budget.model_dump(mode="json"),
     )

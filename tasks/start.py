@@ -10,6 +10,7 @@ from fathom.config.settings import ResearchSettings, resolve
 from fathom.llm.model_checks import settled_budget
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import RunManifest
+from fathom.models.run import LAYOUT
 from fathom.run.engine import Engine, RunStart
 from fathom.storage.store import RunFolder
 from fathom.tools.registry import configured_tools
@@ -43,19 +44,20 @@ async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
     """
     start = _engine.start
     manifest = RunManifest(
+        layout=LAYOUT,
         run_id=start.run_id,
         run_key=start.run_key,
         query=start.query,
         plan_title=plan_title,
         started=start.started,
-        settings=start.settings.model_dump(mode="json", exclude={"models"}),
-        models={role.value: model.model for role, model in start.settings.models.items()},
+        settings=start.settings.model_dump(mode="json", exclude={"role_models"}),
+        models={role.value: model.model for role, model in start.settings.role_models.items()},
         prompts=prompt_hashes(),
         versions={name: version(name) for name in ("fathom-research", "prefect", "litellm", "pydantic")},
     )
     folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))
     if (await folder.load_json("run.json")).get("run_id") != run_id:
         for name in ("report.md", "report.html", "report.json", "provenance.json", "result.json"):
-            await folder.remove(name)
+            await _engine.store.remove(f"{folder.folder}/{name}")
         await folder.save_json("run.json", manifest)
     return folder.folder

@@ -91,7 +91,7 @@ async def compress(
     """Turn the stored raw output of a call into a note, or into nothing when it holds nothing for the step."""
     if not fresh:
         return Compressed(note=None, usage=Usage())
-    stored = await _engine.run_folder.load_raw(result.artifact_file, result.sources)
+    stored = await _engine.run_folder.read(result.artifact_file, result.sources)
     texts = [text for text in stored.results if text.source().key in fresh]
     narrowed = _narrowed(texts, f"{step.title} {step.description}", _engine)
     request = CompressRequest(

@@ -55,7 +55,7 @@ class Display:
 
     def label(self, settings: ResolvedSettings) -> None:
         """Tag the flow run with its profile and the reporter's model, which the UI filters by."""
-        run_id, tags = UUID(current_run_id()), {settings.profile.value, settings.models[Role.reporter].model}
+        run_id, tags = UUID(current_run_id()), {settings.profile.value, settings.role_models[Role.reporter].model}
         self._later(lambda: _label(run_id, tags))
 
     def plan(self, plan: Plan) -> None:

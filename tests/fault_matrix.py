@@ -1,4 +1,4 @@
-"""What becomes of a run when a model fails: each fault at each role, with its ending and its bounds.
+"""What happens to a run when a model fails: each fault at each role, with its ending and its bounds.
 
 The declarations are what `test_model_faults` holds the pipeline to and what `docs/faults.md` shows.
 """

@@ -1,4 +1,4 @@
-"""Documents made from the code: `python -m tests.generated` writes them, a test holds that they are current."""
+"""Documents made from the code: `python -m tests.generated` writes them, a test checks that they are current."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ __all__ = ["DOCUMENTS"]
 ERRORS = """\
 # Errors
 
-Every failure that Fathom names has a code. It stands on the last line that the command prints, in the reason why a
-run is degraded, and in the report's coverage table. The codes E1001 to E5002 are those of the engine design; reaching
-the last round (its E1002) is how a run normally ends, so no error bears that code.
+Every failure that Fathom names has a code. You find it on the last line that the command prints, in the reason why a
+run is degraded, and in the report's coverage table. The codes E1001 to E5002 are those of the engine design. Two of
+its codes are not errors here: the last round (E1002) is how a run normally ends, and an invalid plan (E4002) is asked
+for again like any invalid answer (E4004).
 
 {table}
 
-Exit codes: 0 done (also degraded), 1 failed, 2 bad input, 3 no evidence, 130 interrupted.
+Exit codes: 0 done (also degraded), 1 failed, 2 bad input, 3 no evidence, 130 interrupted or cancelled, 143 told to end
+(SIGTERM).
 """
 
 FAULTS = """\
@@ -30,51 +32,49 @@ FAULTS = """\
 
 ## When a model fails
 
-What becomes of a run when the provider fails at one role: how the run ends, and how many requests the role makes at
-most. The run of the table has three steps, one round, a reflection and four sections; undisturbed, its roles make 1,
-3, 3, 1, 1 and 4 requests. `tests/test_model_faults.py` injects each fault over HTTP and holds the pipeline to its
-line. A section is prose, so faults of JSON do not concern it.
+What happens to a run when the provider fails at one role: how the run ends, and how many requests the role makes at
+most. The run of the table has three steps, one round, a reflection and four sections; without a fault, its roles make
+1, 3, 3, 1, 1 and 4 requests. `tests/test_model_faults.py` injects each fault over HTTP and holds the pipeline to this
+table. A section is prose, so faults of JSON do not concern it.
 
 {table}
 
 - **complete** exit code 0; the model answered, if not at once. **degraded** exit code 0 and a report: the role was
-  answered without the model, and the run's reason names it. **failed** exit code 1 and the setting to mend; the run
+  answered without the model, and the run's reason names it. **failed** exit code 1 and the setting to correct; the run
   can be resumed.
 - A call is tried up to five times, 2, 4, 8 and 16 seconds or the provider's Retry-After apart. One that hangs is
-  given up after {deadline} seconds (`model_calls.seconds`) and tried once more. A Retry-After of more than a minute
-  is not waited for.
-- After five failures in a row a service is left alone for 30 seconds; then one request probes it. All roles and runs
-  of a process share what is known of it: that is why a service that is down costs five requests, not five for every
-  call.
-- What does not fit the model's window is sent again with the least relevant half left out, up to four times, never
-  the same prompt twice. A planner's prompt holds little that could be left out.
+  given up after {deadline} seconds (`model_calls.seconds`) and tried once more. If Retry-After is more than a minute,
+  Fathom does not wait.
+- After five failures in a row a service is not called for 30 seconds; then one request tests it. All roles and runs
+  of a process share this knowledge: that is why a service that is down costs five requests, not five for every call.
+- A request that does not fit the model's window is sent again with the least relevant half left out, up to four
+  times, never the same prompt twice. A planner's prompt holds little that could be left out.
 - The role's fallback models (`fallback_models`, or `fallbacks` of a role's model) are asked in turn before a role
-  goes on without a model. What one of them answered is stored like any other answer: a resumed run does not ask
-  again.
+  continues without a model. Their answers are stored like any other answer: a resumed run does not ask again.
 
 ## When a search or a page fails
 
-The run of this table has two steps, each with one search whose two pages are read in full afterwards; for `fetch`, each
-with one page that the question names. Each cell says how the run ends and how many requests it makes at most to the
-services that fail. `tests/test_tool_faults.py` injects each fault over HTTP.
+The run of this table has two steps. Each has one search, whose two pages are then read in full; for `fetch`, each has
+one page that the question names. Each cell says how the run ends and how many requests it makes at most to the services
+that fail. `tests/test_tool_faults.py` injects each fault over HTTP.
 
 {tool_table}
 
-- **search** Tavily searches, and nobody else is there. **with SearXNG** `SEARXNG_URL` is set. **extract** Tavily cannot
-  read the pages, so Fathom reads them itself. **extract and pages** neither can: the excerpts of the search remain.
-  **fetch** reads a page. **no evidence** exit code 3 and no report: nothing was found.
-- A search that fails for good or finds nothing is handed to the next vendor. A failure that was made good is listed
-  in the report's coverage table and is no reason for `degraded`.
-- A call is tried up to {attempts} times, {pause:g} and {next_pause:g} seconds or the vendor's Retry-After apart; a
-  Retry-After of more than {longest:g} seconds is not waited for. A vendor is given {seconds:g} seconds to answer. All
-  requests for a page together are given {page_seconds:g} seconds, so a page that hangs is not asked for again.
-- The message of a failure is never evidence: it stands in the coverage table, in no note, section or stored text.
+- **search** Tavily searches, and there is no other vendor. **with SearXNG** `SEARXNG_URL` is set. **extract** Tavily
+  cannot read the pages, so Fathom reads them itself. **extract and pages** neither can: the excerpts of the search
+  remain. **fetch** reads a page. **no evidence** exit code 3 and no report: nothing was found.
+- A search that fails for good or finds nothing goes to the next vendor. A failure that the next vendor made good is
+  listed in the report's coverage table and does not make the run `degraded`.
+- A call is tried up to {attempts} times, {pause:g} and {next_pause:g} seconds or the vendor's Retry-After apart; if
+  Retry-After is more than {longest:g} seconds, Fathom does not wait. A vendor has {seconds:g} seconds to answer. All
+  requests for a page together have {page_seconds:g} seconds, so a page that hangs is not asked for again.
+- The message of a failure is never evidence: it appears in the coverage table, in no note, section or stored text.
 """
 
 
 def _errors(kind: type[FathomError] = FathomError) -> Iterator[type[FathomError]]:
     """Yield the errors that are raised: the leaves of the tree."""
-    children = [child for child in kind.__subclasses__() if child.__module__.startswith("fathom.errors.")]
+    children = [child for child in kind.__subclasses__() if child.__module__ == "fathom.errors"]
     if not children:
         yield kind
     for child in children:

@@ -224,7 +224,7 @@ def test_a_whole_log_is_whole() -> None:
     assert check(LOG, HEAD) is None
     assert check(LOG) is None
     assert check(b"") is None
-    assert check(b"", HEAD) == Break(line=1, problem="the log ends here, and had 12 events when the run ended")
+    assert check(b"", HEAD) == Break(line=1, problem="the log ends here, but had 12 events when the run ended")
 
 
 @given(st.integers(0, len(LOG) - 1), st.integers(0, 255))
@@ -269,7 +269,7 @@ def test_a_log_written_anew_is_found_by_the_head_of_the_run(changed: int) -> Non
         forged += json.dumps(event | {"hash": prev}, **options).encode() + b"\n"
     assert check(forged) is None
     assert check(forged, HEAD) == Break(
-        line=len(LINES), problem="it is not the event that the run's result names: the log was written anew"
+        line=len(LINES), problem="it is not the event in the run's result: the log was rewritten"
     )
 
 

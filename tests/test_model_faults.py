@@ -166,12 +166,21 @@ async def test_a_dead_service_is_asked_five_times_however_many_calls_there_are(p
 
 
 @pytest.mark.parametrize(("fault", "setting"), [("401", "OPENAI_API_KEY"), ("404", "--model"), ("quota", "quota")])
-async def test_what_only_the_user_can_mend_is_not_tried_again(providers: Stubs, fault: str, setting: str) -> None:
+async def test_what_only_the_user_can_correct_is_not_tried_again(providers: Stubs, fault: str, setting: str) -> None:
     providers.settings.faults = {"section": [f"{fault}*"]}
     with pytest.raises(ModelRejected) as failure:
         await backend().complete(section_call(fallbacks=["openai/spare"]))
     assert setting in failure.value.next_step
     assert len(providers.requests) == 1
+
+
+async def test_a_missing_key_is_named(providers: Stubs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """litellm reports it as an error of the server, which would be tried again."""
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(ModelRejected) as failure:
+        await backend().complete(section_call())
+    assert "OPENAI_API_KEY" in failure.value.next_step
+    assert providers.requests == []
 
 
 @pytest.mark.parametrize("seconds", [5, 0, -5])

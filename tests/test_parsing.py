@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from fathom.config.models import RoleModel
 from fathom.errors import AnswerInvalid
 from fathom.llm.base import Completion, InvalidAnswer, ModelCall
-from fathom.llm.parsing import accept, strict_schema
+from fathom.llm.parsing import accept
+from fathom.llm.prompts import strict_schema
 from fathom.models import SourceText, Usage
 from fathom.roles import (
     COMPRESSOR,

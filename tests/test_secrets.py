@@ -200,7 +200,7 @@ def test_log_records_hold_no_secrets(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_an_address_of_the_store_with_a_password_is_refused(fathom_cli: FathomCLI, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="names a user or password"):
+    with pytest.raises(InvalidInput, match="contains a user name or password"):
         ArtifactStore("ftp://ann:Planted7Typed6@ftp.example/runs")
     done = fathom_cli(["research", "Tides?", "--artifacts", "ftp://ann:Planted7Typed6@ftp.example/runs"])
     assert done.returncode == 2

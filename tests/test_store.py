@@ -171,7 +171,7 @@ async def test_names_and_bytes_of_a_run_agree_on_every_store(store: ArtifactStor
 async def test_a_text_is_read_back_with_its_source_or_as_its_own(store: ArtifactStore) -> None:
     run = await claim(store, "0123456789abcdef")
     await run.save_raw("x__step1_y__fetch.txt", ToolOutput(results=OUTPUT.results, structured=False))
-    with_source = await run.load_raw("x__step1_y__fetch.txt", [SOURCE])
+    with_source = await run.read("x__step1_y__fetch.txt", [SOURCE])
     assert with_source == ToolOutput(results=OUTPUT.results, structured=False)
     alone = (await run.read("x__step1_y__fetch.txt")).results[0]
     assert (alone.text, alone.url) == (OUTPUT.results[0].text, "artifact:x__step1_y__fetch.txt")
@@ -304,7 +304,7 @@ async def test_runs_are_listed_whatever_lies_beside_them(store: ArtifactStore) -
     broken, odd, whole = await runs(store)
     assert broken["folder"] == "research_artifacts/broken"
     assert "damaged" in broken["warning"]
-    assert "no manifest" in odd["warning"]
+    assert "not a manifest" in odd["warning"]
     assert whole == {
         "query": "What is the MRO?", "run_id": "11111111", "run_key": "11111111", "folder": run.folder
     }  # fmt: skip

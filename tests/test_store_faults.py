@@ -103,7 +103,7 @@ def test_a_run_on_a_disk_that_fills_up_ends_clearly_and_can_be_continued(
     said = full.stderr.splitlines()
     assert said[-2].startswith("fathom: E6001 The artifact store cannot write "), full.stderr
     assert "File too large" in said[-2]
-    assert "the disk has room" in said[-2]
+    assert "the disk's free space" in said[-2]
     assert said[-1].startswith("fathom: the run can be continued: fathom resume ")
     assert not list(tmp_path.rglob("*.tmp"))
 

@@ -1,4 +1,4 @@
-"""What becomes of a run when a search, an extraction or a page fails: each fault at each place, and its bounds.
+"""What happens to a run when a search, an extraction or a page fails: each fault at each place, and its bounds.
 
 The declarations are what `test_tool_faults` holds the pipeline to and what `docs/faults.md` shows.
 """

@@ -1,7 +1,7 @@
-"""What a run has spent: every attempt at a model reserves its worst case first, and settles what it took.
+"""What a run has spent: every attempt at a model call reserves its worst case first, and then settles what it cost.
 
-The sum of what is settled and what is reserved never passes a cap, however many attempts are under way. It is written
-down before a request is sent, so a process that is killed leaves its open reservations behind as spent.
+The sum of settled and reserved amounts never exceeds a cap, however many attempts are in progress. It is stored before
+a request is sent, so the open reservations of a killed process count as spent.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
 from fathom.config.caps import Budget
-from fathom.errors import BudgetExceeded, StoreError
+from fathom.errors import BudgetExceeded, CircuitOpen, StoreError
 from fathom.storage.store import ArtifactStore
 
-NARROW_FROM = 0.9  # of what research may spend
+NARROW_FROM = 0.9  # share of what research may spend
 WARN_FROM = 0.8
-LEAST_SECONDS = 0.5  # with less time than this a request would be broken off, and paid for nothing
+LEAST_SECONDS = 0.5  # with less time a request would be cut off, and paid for in vain
 
 
 class Allowance(StrEnum):
@@ -54,13 +54,13 @@ class Cost(NamedTuple):
 
 
 class Attempt:
-    """One request under way. Unless `took` is called, it counts as having taken all that was reserved for it."""
+    """One request in progress. Unless `took` is called, it counts as the whole reservation."""
 
     def __init__(self, reserved: Cost) -> None:
         self.cost = reserved
 
     def took(self, cost: Cost) -> None:
-        """Say what the request took."""
+        """Record what the request cost."""
         self.cost = cost
 
 
@@ -69,10 +69,10 @@ class Ledger:
 
     Args:
         budget: the caps.
-        store: where the account is kept.
-        folder: its place there; every process that works on the run has a file of its own in it.
-        earlier: what processes before this one took, and for how many seconds they worked.
-        clock: seconds that never go back.
+        store: where the account is stored.
+        folder: its folder there; every process that works on the run has its own file in it.
+        earlier: what earlier processes spent, and for how many seconds they worked.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Ledger:
         self._saving = asyncio.Lock()
         self._version = self._saved = 0
         self.exhausted = False
-        """Whether a role that gathers had to do without its model; set by who asked for it."""
+        """Whether the budget kept a research role from calling its model; set by the caller."""
 
     @classmethod
     async def open(cls, budget: Budget, store: ArtifactStore, folder: str) -> Self:
@@ -111,14 +111,14 @@ class Ledger:
                 spent, seconds = spent.plus(cost), seconds + float(account["seconds"])
             except (ValueError, KeyError, TypeError, ArithmeticError) as error:
                 raise StoreError(
-                    f"{store.address(f'{folder}/{name}')} is no account of what was spent: {error!r}.",
-                    next_step="restore the file; without it no budget can be kept",
+                    f"{store.address(f'{folder}/{name}')} is not a valid account of the budget: {error!r}.",
+                    next_step="restore the file; without it the budget cannot be kept",
                 ) from error
         return cls(budget, store, folder, (spent, seconds))
 
     @property
     def total(self) -> Cost:
-        """What the run has taken, open reservations included."""
+        """What the run has spent, open reservations included."""
         return self._earlier.plus(self._spent).plus(self._held)
 
     @property
@@ -128,7 +128,7 @@ class Ledger:
 
     @property
     def level(self) -> float:
-        """How much of what research may spend is spent or reserved, of the cap that is nearest; 1 is all."""
+        """The largest share that is spent or reserved of what research may spend, over all caps; 1 is everything."""
         used = self.total
         shares = [
             float(amount) / (float(cap) * self.budget.research_share) if cap else 1.0
@@ -143,7 +143,7 @@ class Ledger:
         return max(shares, default=0.0)
 
     def allowance(self, *, notes: bool) -> Allowance:
-        """Return what research may still do; without any note yet it goes on, if need be without a model."""
+        """Return what research may still do; until there is a note it continues, if necessary without a model."""
         if (self.exhausted or self.level >= 1) and notes:
             return Allowance.none
         return Allowance.narrow if self.exhausted or self.level >= NARROW_FROM else Allowance.full
@@ -158,14 +158,14 @@ class Ledger:
     async def attempt(self, worst: Callable[[Cost], Cost | None], *, research: bool) -> AsyncIterator[Attempt]:
         """Make one request inside the block, when its worst case fits into what is left.
 
-        While other requests hold what it needs, it waits until they have settled.
+        While other requests have reserved what it needs, it waits until they have settled.
 
         Args:
-            worst: what the request takes at most, given what there is for it; None when that is too little.
-            research: whether it gathers, and so may not touch what is kept for the report.
+            worst: the most that the request can cost, given what is left; None when too little is left.
+            research: whether it is part of the research, and so may not use what is kept for the report.
 
         Raises:
-            BudgetExceeded: it does not fit, and nothing is reserved that could come free.
+            BudgetExceeded: it does not fit, and no reservation could become free.
         """
         reserved = await self._reserve(worst, research)
         attempt = Attempt(reserved)
@@ -173,8 +173,11 @@ class Ledger:
         try:
             await self._save()
             yield attempt
+        except (BudgetExceeded, CircuitOpen):  # no request was made
+            attempt.took(Cost())
+            raise
         except asyncio.CancelledError:
-            broken_off = True  # it counts as its reservation, which is what the file says already
+            broken_off = True  # it counts as its reservation, which the file says already
             raise
         finally:
             self._held = self._held.minus(reserved)
@@ -194,7 +197,7 @@ class Ledger:
                 return wanted
             if not self._held.calls or self.seconds_left(research=research) < LEAST_SECONDS:
                 raise BudgetExceeded(
-                    f"A request does not fit into what is left of the {'research' if research else 'run'}'s budget: "
+                    f"A request exceeds what is left of the {'research' if research else 'run'}'s budget: "
                     + ", ".join(self._remainder(left, research)),
                     next_step="raise the cap: --max-usd, --max-tokens, --max-calls or --max-seconds",
                 )
@@ -205,7 +208,7 @@ class Ledger:
         return self.budget.research_share if research else 1.0
 
     def _left(self, research: bool) -> Cost:
-        """Return what is left of the caps; nothing at all once the time is up."""
+        """Return what is left of the caps; nothing once the time is up."""
         budget, share, total = self.budget, self._share(research), self.total
         usd = Decimal("Infinity") if budget.max_usd is None else Decimal(str(budget.max_usd)) * Decimal(str(share))
         if self.seconds_left(research=research) < LEAST_SECONDS:
@@ -221,7 +224,7 @@ class Ledger:
             yield f"{max(0.0, self.seconds_left(research=research)):.0f} s."
 
     async def _save(self) -> None:
-        """Write down what is spent and reserved; those who wait together are served by one writing."""
+        """Store what is spent and reserved; callers that wait together share one write."""
         version = self._version
         async with self._saving:
             if self._saved >= version:

@@ -1,1 +1,1 @@
-"""What a run is told: settings, environment, models, caps, and what a user types, checked where it comes in."""
+"""The settings of a run: what the user chose, the environment, models, caps, secrets, and checks of what is typed."""

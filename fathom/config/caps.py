@@ -1,17 +1,17 @@
-"""What a run may spend: the caps, and the prices of models that no table knows."""
+"""What a run may spend: the caps, and the prices of models."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from fathom.models import Model
 
 DEFAULT_USD = 5.0
-"""Cap of a run in US dollars when nobody chose one and the price of every model is known."""
+"""Default cap of a run in US dollars, used when the price of every model is known."""
 
 
-class Budget(BaseModel):
-    """The caps of a run, over all of its attempts; none is ever exceeded. Changes no answer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Budget(Model):
+    """The caps of a run, over all of its attempts; none is ever exceeded. They change no answer."""
 
     max_usd: float | None = Field(
         None, ge=0, description=f"US dollars. Empty: {DEFAULT_USD:g} if the price of every model is known, else no cap."
@@ -19,17 +19,15 @@ class Budget(BaseModel):
     max_tokens: int = Field(3_000_000, ge=0, description="Tokens sent to and received from models.")
     max_calls: int = Field(500, ge=0, description="Requests to models, retries included.")
     max_seconds: float | None = Field(
-        None, gt=0, description="Seconds of work, pauses between resumed runs left out. Empty: no cap."
+        None, gt=0, description="Seconds of work, without the pauses before a resume. Empty: no cap."
     )
     research_share: float = Field(
         0.85, gt=0, le=1, description="Share of every cap that research may spend; the rest is kept for the report."
     )
 
 
-class Price(BaseModel):
+class Price(Model):
     """What a model costs, in US dollars per million tokens."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: float = Field(ge=0, description="US dollars per million tokens sent.")
     output: float = Field(ge=0, description="US dollars per million tokens received.")

@@ -1,4 +1,4 @@
-"""The one place where the environment is read: what a process was started with, secrets among it."""
+"""The one place where the environment is read, secrets included."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 SHORTEST_SECRET = 8  # characters; anything shorter would be found in ordinary words
 _SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|AUTH_STRING|CREDENTIALS?)$", re.IGNORECASE)
-# What local servers are given for a key or password, such as `not-needed` or `postgres`, stands in ordinary texts too.
+# A key or password of a local server, such as `not-needed` or `postgres`, is also an ordinary word.
 _PLACEHOLDER = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*")
 _LONGEST_PLACEHOLDER = 15
 _USER = re.compile(r"://([^\s/?#]+)@")
@@ -48,11 +48,11 @@ class Environment:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What nobody may be told: keys, tokens and passwords, also those in the URLs of proxies and databases."""
+        """Keys, tokens and passwords, including those in the URLs of proxies and databases."""
         found = {value for name, value in self.variables.items() if _SECRET.search(name)}
         for user in (user for value in self.variables.values() for user in _USER.findall(value)):
             found |= {user, unquote(user), unquote(user.partition(":")[2])}
-        # A file of credentials is named by a path, which is none.
+        # The path of a file of credentials is not a secret.
         found.discard(self.variables.get("GOOGLE_APPLICATION_CREDENTIALS", ""))
         return frozenset(value for value in found if len(value) >= SHORTEST_SECRET and not _is_placeholder(value))
 

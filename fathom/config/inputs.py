@@ -1,4 +1,4 @@
-"""What a user types, checked where it comes in."""
+"""Checks of what a user types."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def check_query(query: str) -> str:
         raise InvalidInput("The query is empty.", next_step='ask a question: fathom research "How does ...?"')
     if len(query) > MAX_QUERY_CHARS:
         raise InvalidInput(
-            f"The query has {len(query):,} characters; at most {MAX_QUERY_CHARS:,} are taken.",
-            next_step="shorten it, and give long material as --docs",
+            f"The query has {len(query):,} characters; the limit is {MAX_QUERY_CHARS:,}.",
+            next_step="shorten it, and pass long material with --docs",
         )
     return query
 
@@ -41,7 +41,7 @@ def parse_role_models(pairs: list[str]) -> dict[Role, RoleModel]:
     """Parse `ROLE=MODEL` options.
 
     Raises:
-        InvalidInput: a pair has another form or names no role.
+        InvalidInput: a pair has another form or names an unknown role.
     """
     parsed: dict[Role, RoleModel] = {}
     for pair in pairs:
@@ -51,7 +51,7 @@ def parse_role_models(pairs: list[str]) -> dict[Role, RoleModel]:
                 f"{pair!r} is not ROLE=MODEL.", next_step="for example --role-model compressor=extractive"
             )
         if name.strip() not in ROLES:
-            raise InvalidInput(f"There is no role {name.strip()!r}.", next_step="roles: " + ", ".join(ROLES))
+            raise InvalidInput(f"There is no role {name.strip()!r}.", next_step="the roles are " + ", ".join(ROLES))
         parsed[Role(name.strip())] = RoleModel(model=model.strip())
     return parsed
 
@@ -60,7 +60,7 @@ def parse_prices(pairs: list[str]) -> dict[str, Price]:
     """Parse `MODEL=INPUT,OUTPUT` options, in US dollars per million tokens.
 
     Raises:
-        InvalidInput: a pair has another form or an amount is no price.
+        InvalidInput: a pair has another form or an amount is not a price.
     """
     parsed: dict[str, Price] = {}
     for pair in pairs:
@@ -73,7 +73,7 @@ def parse_prices(pairs: list[str]) -> dict[str, Price]:
         if price is None or not comma or not model.strip():
             raise InvalidInput(
                 f"--price {pair!r} is not MODEL=INPUT,OUTPUT.",
-                next_step="dollars per million tokens, for example --price openai/my-model=0.25,2",
+                next_step="give dollars per million tokens, for example --price openai/my-model=0.25,2",
             )
         parsed[model.strip()] = price
     return parsed

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from fathom.models import Model
 
 EXTRACTIVE = "extractive"
 """Name of the model-free backend, usable wherever a model name is."""
@@ -27,34 +29,30 @@ class StructuredOutput(StrEnum):
     """How a model is made to answer in JSON."""
 
     json_schema = "json_schema"  # the provider enforces the schema
-    json_object = "json_object"  # the provider promises JSON; the schema stands in the prompt
+    json_object = "json_object"  # the provider promises JSON; the schema is part of the prompt
     prompt = "prompt"  # only the prompt asks for it
 
 
-class ModelCallSettings(BaseModel):
-    """How patient calls to models are. Changes no answer."""
+class ModelCallSettings(Model):
+    """Limits and waits of model calls. They change no answer."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    at_once: int = Field(4, ge=1, le=64, description="Calls under way at once, over all roles and steps.")
-    seconds: float = Field(120, gt=0, le=3_600, description="Seconds after which one attempt is given up.")
+    at_once: int = Field(4, ge=1, le=64, description="Calls in progress at once, over all roles and steps.")
+    seconds: float = Field(120, gt=0, le=3_600, description="Seconds after which an attempt is given up.")
     backoff_seconds: float = Field(
         2, ge=0, le=60, description="Wait before the second attempt; doubled for each of the three after it."
     )
-    per_minute: int | None = Field(None, ge=1, description="Requests to one service in a minute, evenly spaced.")
+    per_minute: int | None = Field(None, ge=1, description="Requests per minute to one service, evenly spaced.")
 
 
-class RoleModel(BaseModel):
+class RoleModel(Model):
     """The model of one role and how it is called."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str = Field(description="A litellm model name, such as `openai/gpt-5-mini`, or `extractive`.", min_length=1)
     fallbacks: list[str] = Field(
-        default_factory=list, description="litellm models to ask in turn while this one is not available."
+        default_factory=list, description="litellm models to try in turn while this one is unavailable."
     )
     temperature: float | None = Field(None, ge=0, le=2, description="Sampling temperature; empty: the provider's.")
-    max_tokens: int = Field(4_096, ge=64, le=64_000, description="Tokens an answer may take.")
+    max_tokens: int = Field(4_096, ge=64, le=64_000, description="Tokens that an answer may have.")
     structured_output: StructuredOutput = Field(
         StructuredOutput.json_schema, description="How JSON is asked for; older local models may need `prompt`."
     )

@@ -1,7 +1,7 @@
 """Keys and passwords kept out of everything that is stored, shown, logged or sent to a model.
 
-A provider may echo the key it was called with in an error, a page may show it, a model may repeat it. So whatever
-comes in from outside passes through a `Scrubber` where it enters, and nothing behind it needs to know of secrets.
+A provider may echo its key in an error, a page may show it, a model may repeat it. So everything that comes from
+outside passes through a `Scrubber` where it enters, and no later code needs to know of secrets.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
@@ -22,19 +23,19 @@ from pydantic import BaseModel
 from fathom.errors import FathomError
 
 HIDDEN = "***"
-BEGINNING = 12  # characters from which on a piece of a secret is one
+BEGINNING = 12  # characters of a secret that are treated like the whole
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/?#\"'<>]+@")
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def without_credentials(text: str) -> str:
-    """Return a text whose URLs name no user and no password."""
+    """Return a text without the user names and passwords of its URLs."""
     return _CREDENTIALS.sub(f"{HIDDEN}@", text)
 
 
 class Scrubber:
-    """Replaces secrets by `***`, also as URLs, JSON, HTML and the `Authorization` header spell them.
+    """Replaces secrets by `***`, also as they are written in URLs, JSON, HTML and the `Authorization` header.
 
     Args:
         values: the secrets; see `Environment.secrets`.
@@ -51,7 +52,7 @@ class Scrubber:
                 self._beginnings.setdefault(spelling[:BEGINNING], []).append(spelling)
 
     def text(self, text: str) -> str:
-        """Return a text without the secrets and without those that were cut off after their first characters."""
+        """Return a text without the secrets, and without secrets that were cut off after their first characters."""
         for spelling in self._longest_first:
             text = text.replace(spelling, HIDDEN)
         for beginning, spellings in self._beginnings.items():
@@ -61,7 +62,7 @@ class Scrubber:
         return text
 
     def message(self, text: str) -> str:
-        """Return what a person or a provider said without the secrets and without the credentials of any URL."""
+        """Return a message without the secrets and without the credentials of any URL."""
         return without_credentials(self.text(text))
 
     def model(self, model: ModelT) -> ModelT:
@@ -74,7 +75,7 @@ class Scrubber:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Take the secrets out of the failures that leave the block."""
+        """Remove the secrets from the failures that leave the block."""
         try:
             yield
         except FathomError as error:
@@ -84,8 +85,8 @@ class Scrubber:
 
 
 def _agreement(one: str, other: str) -> int:
-    """Return how many characters two texts begin with in common."""
-    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    """Return how many characters two texts have in common at their start."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _spellings(value: str) -> set[str]:
@@ -96,7 +97,7 @@ def _spellings(value: str) -> set[str]:
 
 
 def each_text(data: Any, change: Callable[[str], str]) -> Any:
-    """Return JSON-like data with every text in it changed; names of fields stay."""
+    """Return JSON-like data with every text in it changed, except the names of fields."""
     if isinstance(data, str):
         return change(data)
     if isinstance(data, dict):
@@ -105,7 +106,7 @@ def each_text(data: Any, change: Callable[[str], str]) -> Any:
 
 
 class _GuardedRecords:
-    """Makes log records that hold no secrets, whichever library writes them and wherever they go."""
+    """A factory of log records without secrets, for all libraries and handlers of the process."""
 
     def __init__(self, make: Callable[..., logging.LogRecord], scrubber: Scrubber) -> None:
         self.make, self.scrubber = make, scrubber
@@ -114,19 +115,19 @@ class _GuardedRecords:
         record = self.make(*args, **kwargs)
         try:
             said = record.getMessage()
-        except (TypeError, ValueError, KeyError):  # arguments that do not fit: the handler will complain
+        except (TypeError, ValueError, KeyError):  # arguments that do not fit: the handler reports it
             return record
         if (clean := self.scrubber.message(said)) != said:
             record.msg, record.args = clean, None
         if record.exc_info and record.exc_info[1]:
-            told = "".join(traceback.format_exception(record.exc_info[1])).rstrip("\n")
-            if (clean := self.scrubber.message(told)) != told:
+            trace = "".join(traceback.format_exception(record.exc_info[1])).rstrip("\n")
+            if (clean := self.scrubber.message(trace)) != trace:
                 record.exc_text, record.exc_info = clean, None
         return record
 
 
 def guard_logs(scrubber: Scrubber) -> None:
-    """Keep secrets out of all log records that this process makes from now on."""
+    """Keep secrets out of all later log records of this process."""
     make = logging.getLogRecordFactory()
     guard: object = make
     if isinstance(guard, _GuardedRecords):

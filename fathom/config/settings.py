@@ -1,4 +1,4 @@
-"""The knobs of a run.
+"""The settings of a run.
 
 `ResearchSettings` is the flow's parameter: Prefect draws its form in the UI from the descriptions, enums, bounds and
 defaults below. `resolve` brings it together with the environment once, at the start of a run; nothing later asks the
@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
+from fathom.models import Model
 from fathom.text.urls import domain_of
 
 
@@ -52,42 +53,40 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = {
 the sources again for each section: elsewhere only the compressor sees them."""
 
 
-class CompressionSettings(BaseModel):
+class CompressionSettings(Model):
     """How a raw tool output becomes a note."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_input_tokens: int = Field(
         10_000,
         ge=500,
         le=200_000,
-        description="Tokens of raw output shown to a model, shared out over `max_results` texts; beyond it the best "
-        "passages are chosen.",
+        description="Tokens of raw output shown to a model, divided among `max_results` texts. Of a longer output the "
+        "best passages are chosen.",
     )
     max_note_tokens: int = Field(
-        1_500, ge=150, le=4_000, description="Tokens a note may take in the context, summary and bullets together."
+        1_500, ge=150, le=4_000, description="Tokens that a note may take in the context, summary and bullets together."
     )
 
 
 class Unsupported(StrEnum):
-    """What becomes of a sentence that its sources do not carry, also after the reporter was asked again."""
+    """What happens to a sentence that its sources do not support, even after the reporter was asked again."""
 
     remove = "remove"
     mark = "mark"
 
 
-class ReportSettings(BaseModel):
-    """What the report is like."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class ReportSettings(Model):
+    """Length and checks of the report."""
 
     words: int | None = Field(
-        None, ge=100, le=20_000, description="Words it should have, about. Empty: what the question asks for, or needs."
+        None, ge=100, le=20_000, description="Approximate length in words. Empty: what the question asks for, or needs."
     )
     unsupported: Unsupported = Field(
-        Unsupported.remove, description="Sentences that no source carries are removed, or marked as such."
+        Unsupported.remove, description="Sentences that no source supports are removed, or marked as unsupported."
     )
-    judge: bool = Field(False, description="The critic's model judges each claim too, beside the check of its words.")
+    judge: bool = Field(
+        False, description="The critic's model also judges each claim, in addition to the check of its words."
+    )
 
 
 def _domain(text: str) -> str:
@@ -99,17 +98,17 @@ def _domain(text: str) -> str:
 Domain = Annotated[str, AfterValidator(_domain)]
 
 
-class SourceRules(BaseModel):
+class SourceRules(Model):
     """Which web sources are read and how far they are trusted. `example.org` covers its subdomains too."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    allow: list[Domain] = Field([], description="Read only pages of these domains. Empty: of all.", examples=[["gov"]])
+    allow: list[Domain] = Field(
+        [], description="Read only pages of these domains. Empty: all domains.", examples=[["gov"]]
+    )
     prefer: list[Domain] = Field([], description="Read pages of these domains first.", examples=[["who.int"]])
-    block: list[Domain] = Field([], description="Never read pages of these domains, also where `allow` covers them.")
+    block: list[Domain] = Field([], description="Never read pages of these domains, even if `allow` includes them.")
     scores: dict[Domain, Annotated[float, Field(ge=0, le=1)]] = Field(
         {},
-        description="Authority of a domain, 0 to 1, in place of the one Fathom knows.",
+        description="Authority of a domain, 0 to 1, instead of Fathom's own rating.",
         examples=[{"example.org": 0.9}],
     )
     min_quality: float = Field(
@@ -117,10 +116,8 @@ class SourceRules(BaseModel):
     )
 
 
-class ResearchSettings(BaseModel):
-    """Everything a run can be told. An empty field takes the value of the profile or of the environment."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class ResearchSettings(Model):
+    """All settings of a run. An empty field takes the value of the profile or of the environment."""
 
     profile: Profile = Field(
         Profile.standard, description="quick: one round, no reflection. standard: two rounds. deep: parallel and wider."
@@ -128,29 +125,29 @@ class ResearchSettings(BaseModel):
     mode: Mode = Field(
         Mode.report, description="report: sections with citations. answer: at most 140 characters with citations."
     )
-    depth: int | None = Field(None, ge=1, le=5, description="Rounds of research, reflection between them.")
-    breadth: int | None = Field(None, ge=1, le=10, description="Tool calls a step may make in one decision.")
-    max_steps: int | None = Field(None, ge=1, le=10, description="Steps a plan may have.")
-    turns: int | None = Field(None, ge=1, le=10, description="Decisions a step may take, tool calls between them.")
+    depth: int | None = Field(None, ge=1, le=5, description="Rounds of research, with a reflection between them.")
+    breadth: int | None = Field(None, ge=1, le=10, description="Tool calls that a step may make per decision.")
+    max_steps: int | None = Field(None, ge=1, le=10, description="Steps that a plan may have.")
+    turns: int | None = Field(None, ge=1, le=10, description="Decisions per step; each may make tool calls.")
     passage_tokens: int | None = Field(
-        None, ge=0, le=50_000, description="Tokens of the sources' own passages that the writer of a section sees."
+        None, ge=0, le=50_000, description="Tokens of source text shown to the writer of a section."
     )
-    execution: Execution | None = Field(None, description="Steps one after another, or independent ones together.")
+    execution: Execution | None = Field(None, description="Run steps one after another, or independent steps together.")
     concurrency: int = Field(4, ge=1, le=32, description="Steps that may run at once when execution is parallel.")
     model: str | None = Field(
         None,
         description="litellm model for every role. Empty: FATHOM_MODEL, else `extractive`, which needs no model.",
     )
     fallback_models: list[str] = Field(
-        default_factory=list, description="litellm models that every role asks in turn while `model` is not available."
+        default_factory=list, description="litellm models that every role tries in turn while `model` is unavailable."
     )
     role_models: dict[Role, RoleModel] = Field(
-        default_factory=dict, description="A model of its own for some roles: planner, researcher, compressor, ..."
+        default_factory=dict, description="A separate model for some roles: planner, researcher, compressor, ..."
     )
     model_calls: ModelCallSettings = ModelCallSettings()
     budget: Budget = Budget()
     prices: dict[str, Price] = Field(
-        default_factory=dict, description="Prices by model name, where none is known or a contract differs."
+        default_factory=dict, description="Prices by model name, where litellm knows none or yours differ."
     )
     docs: list[str] = Field(
         default_factory=list,
@@ -158,73 +155,69 @@ class ResearchSettings(BaseModel):
         "the Python language reference.",
     )
     tools: list[str] | None = Field(
-        None, description="Tools the researcher may use. Empty: all that are configured.", examples=[["documents"]]
+        None, description="Tools that the researcher may use. Empty: all configured tools.", examples=[["documents"]]
     )
-    max_results: int = Field(5, ge=1, le=20, description="Pages or documents read for one tool call.")
-    fetch_allow_hosts: list[str] = Field([], description="Private hosts to fetch from: host:port, or 10.1.0.0/16.")
-    redact: bool = Field(False, description="Take e-mail, phone, card and IBAN numbers out of what is read.")
-    fresh: bool = Field(False, description="Ask the web again instead of using answers of the last minutes.")
+    max_results: int = Field(5, ge=1, le=20, description="Pages or documents read per tool call.")
+    fetch_allow_hosts: list[str] = Field(
+        [], description="Private hosts that may be fetched: host:port, or 10.1.0.0/16."
+    )
+    redact: bool = Field(False, description="Remove e-mail addresses and phone, card and IBAN numbers.")
+    fresh: bool = Field(False, description="Ask the web again instead of using cached answers.")
     embed_model: str | None = Field(
         None, description="sentence-transformers model (`embed` extra) to search documents by meaning as well as words."
     )
     artifacts: str | None = Field(
         None, description="Root of the artifact store, a folder or an fsspec address such as s3://bucket/prefix."
     )
-    sufficiency: int = Field(8, ge=1, le=10, description="Score from which the critic's verdict ends the research.")
+    sufficiency: int = Field(8, ge=1, le=10, description="Score of the critic at which research ends.")
     max_context_tokens: int = Field(
-        16_000, ge=1_000, le=500_000, description="Tokens of notes a role may see; the best are kept beyond it."
+        16_000, ge=1_000, le=500_000, description="Tokens of notes that a role may see; of more, the best are kept."
     )
     compression: CompressionSettings = CompressionSettings()
     report: ReportSettings = ReportSettings()
     sources: SourceRules = SourceRules()
 
 
-class ResolvedSettings(BaseModel):
-    """Settings with nothing left open: what a run works with and what its manifest records."""
+class ResolvedSettings(ResearchSettings):
+    """Settings with nothing left open: what a run works with and what its manifest records.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    `role_models` has a model for every role, each with its own fallbacks.
+    """
 
-    profile: Profile
-    mode: Mode
     depth: int
     breadth: int
     max_steps: int
     turns: int
     passage_tokens: int
     execution: Execution
-    concurrency: int
-    models: dict[Role, RoleModel]
-    model_calls: ModelCallSettings
-    budget: Budget
-    prices: dict[str, Price]
-    docs: list[str]
+    model: str
     tools: list[str]
-    max_results: int
-    embed_model: str | None
-    fetch_allow_hosts: list[str]
-    redact: bool
-    fresh: bool
     artifacts: str
-    sufficiency: int
-    max_context_tokens: int
-    compression: CompressionSettings
-    report: ReportSettings
-    sources: SourceRules
 
     def fingerprint(self) -> dict[str, object]:
         """Return the settings that the result of a call depends on.
 
-        How many rounds there are, how many steps run at once, how patient calls are, what they may cost, what is
-        written in the end and where artifacts lie change no call: a run continued with more depth keeps what it has.
+        The number of rounds, parallel steps, waits and caps of calls, the kind of report and the place of artifacts
+        change no call: a run continued with more depth keeps its finished calls.
         """
-        unrelated = {"profile", "mode", "depth", "execution", "concurrency", "artifacts"}
-        unrelated |= {"model_calls", "budget", "prices"}
-        return self.model_dump(mode="json", exclude=unrelated)
+        unrelated = {
+            "profile",
+            "mode",
+            "depth",
+            "execution",
+            "concurrency",
+            "artifacts",
+            "model_calls",
+            "budget",
+            "prices",
+        }
+        repeated = {"model", "fallback_models"}  # by `role_models`
+        return self.model_dump(mode="json", exclude=unrelated | repeated)
 
     @property
     def extractive(self) -> bool:
         """Whether the report's sentences are quotations."""
-        return self.models[Role.reporter].model == EXTRACTIVE
+        return self.role_models[Role.reporter].model == EXTRACTIVE
 
 
 def resolve(settings: ResearchSettings, environment: Environment, tools: list[str]) -> ResolvedSettings:
@@ -235,29 +228,16 @@ def resolve(settings: ResearchSettings, environment: Environment, tools: list[st
         environment: what the process was started with.
         tools: names of the tools that are configured and wanted.
     """
-    profile = PROFILES[settings.profile]
-    chosen = {name: value for name in profile if (value := getattr(settings, name)) is not None}
+    chosen = {name: value for name, value in settings if value is not None}
     model = RoleModel(model=settings.model or environment.model or EXTRACTIVE, fallbacks=settings.fallback_models)
-    return ResolvedSettings(
-        profile=settings.profile,
-        mode=settings.mode,
-        **{**profile, **chosen},
-        concurrency=settings.concurrency,
-        models={role: settings.role_models.get(role, model) for role in Role},
-        model_calls=settings.model_calls,
-        budget=settings.budget,
-        prices=settings.prices,
-        docs=settings.docs,
-        tools=tools,
-        max_results=settings.max_results,
-        embed_model=settings.embed_model,
-        fetch_allow_hosts=sorted({*settings.fetch_allow_hosts, *environment.fetch_allow}),
-        redact=settings.redact,
-        fresh=settings.fresh,
-        artifacts=settings.artifacts or environment.artifacts,
-        sufficiency=settings.sufficiency,
-        max_context_tokens=settings.max_context_tokens,
-        compression=settings.compression,
-        report=settings.report,
-        sources=settings.sources,
+    return ResolvedSettings.model_validate(
+        {
+            **PROFILES[settings.profile],
+            **chosen,
+            "model": model.model,
+            "role_models": {role: settings.role_models.get(role, model) for role in Role},
+            "tools": tools,
+            "fetch_allow_hosts": sorted({*settings.fetch_allow_hosts, *environment.fetch_allow}),
+            "artifacts": settings.artifacts or environment.artifacts,
+        }
     )

@@ -1,90 +1,289 @@
-"""Every failure Fathom names, by who must react.
+"""Every failure that Fathom names, grouped by who must react.
 
     FathomError
-    ├── UserError                the user mends something; exit code 2, nothing was written
-    │   ├── InvalidInput         E4001  a query, option or setting that cannot be used
-    │   ├── ServerUnreachable    E4005
-    │   ├── MissingCredential    E4003  a model or service without its key
-    │   ├── RunNotFound          E5001
-    │   └── RunBusy              E5002  another process works on it
-    ├── RunCancelled             E5005  in the UI; exit code 130
-    ├── RunTerminated            E5006  SIGTERM; exit code 143
-    ├── ServerLost               E4006  the Prefect server went away during a run
-    ├── ModelError               a model call
-    │   ├── BudgetExceeded       E1001  a cap of the budget; research ends, the report is written with what is there
-    │   ├── ModelUnavailable     tried again where `retryable`, then the role's next model
-    │   │   ├── ModelTimeout     E1003  retryable, once
-    │   │   ├── RateLimited      E2001  retryable
-    │   │   ├── ProviderFailed   E2004  retryable: 5xx, connection
-    │   │   └── CircuitOpen      E2006  the service failed too often and rests
-    │   ├── ContextOverflow      E2002  the request must shrink
-    │   ├── Refused              E2003  the safety filter; the role answers without the model
-    │   ├── ModelRejected        E2005  wrong key, unknown model, no quota: the user mends it
-    │   └── AnswerInvalid        E4004  not the schema, truncated or empty after the re-ask; the role's fallback
-    ├── ToolError                a tool call; the step goes on without and the coverage table says so
-    │   ├── ToolNotFound         E3001
-    │   ├── ToolTimeout          E3002  retryable
-    │   ├── ToolRateLimited      E3003  retryable
-    │   ├── ToolUnavailable      E3004  retryable: 5xx, connection
-    │   └── ToolRejected         E3005  the vendor refuses the request: bad key, bad arguments
-    ├── RecordMissing            E5003  a replay needs a call that was not recorded
-    ├── PlanInvalid              E4002  the planner's answer breaks a rule; asked again, then the default plan
-    └── StoreError               E6001  the artifact store cannot be read or written
+    ├── UserError             the user corrects something; exit code 2, nothing was written
+    │   └── InvalidInput MissingCredential ServerUnreachable RunNotFound RunBusy OtherLayout
+    ├── ModelError            a model call: the role's fallback, or the end of research or of the run
+    │   ├── ModelUnavailable  tried again where `retryable`, then the role's next model
+    │   │   └── ModelTimeout RateLimited ProviderFailed CircuitOpen
+    │   └── BudgetExceeded ContextOverflow Refused ModelRejected AnswerInvalid
+    ├── ToolError             a tool call: the step continues without it, and the coverage table lists it
+    │   └── ToolNotFound ToolTimeout ToolRateLimited ToolUnavailable ToolRejected
+    └── RunCancelled RunTerminated ServerLost RecordMissing StoreError      the run as a whole
 
 Codes E1001 to E5002 are those of the engine design's appendix C; E2005, E2006, E3004, E3005, E4003, E4004, E4006,
-E5003, E5005, E5006 and E6001 extend it. E1002, the last round, is an ordinary end and no error. `docs/errors.md` is
-made from the classes.
+E5003, E5005, E5006, E5007 and E6001 extend it. E1002, the last round, is a normal end and E4002, an invalid plan, is
+asked again like any invalid answer: neither is an error here. `docs/errors.md` is made from the classes.
 """
 
 from __future__ import annotations
 
-from fathom.errors.base import FathomError
-from fathom.errors.model import (
-    AnswerInvalid,
-    BudgetExceeded,
-    CircuitOpen,
-    ContextOverflow,
-    ModelError,
-    ModelRejected,
-    ModelTimeout,
-    ModelUnavailable,
-    ProviderFailed,
-    RateLimited,
-    Refused,
-)
-from fathom.errors.run import PlanInvalid, RecordMissing, RunCancelled, RunTerminated, ServerLost, StoreError
-from fathom.errors.tool import ToolError, ToolNotFound, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
-from fathom.errors.user import InvalidInput, MissingCredential, RunBusy, RunNotFound, ServerUnreachable, UserError
+from typing import ClassVar
 
-__all__ = [
-    "AnswerInvalid",
-    "BudgetExceeded",
-    "CircuitOpen",
-    "ContextOverflow",
-    "FathomError",
-    "InvalidInput",
-    "MissingCredential",
-    "ModelError",
-    "ModelRejected",
-    "ModelTimeout",
-    "ModelUnavailable",
-    "PlanInvalid",
-    "ProviderFailed",
-    "RateLimited",
-    "RecordMissing",
-    "Refused",
-    "RunBusy",
-    "RunCancelled",
-    "RunNotFound",
-    "RunTerminated",
-    "ServerLost",
-    "ServerUnreachable",
-    "StoreError",
-    "ToolError",
-    "ToolNotFound",
-    "ToolRateLimited",
-    "ToolRejected",
-    "ToolTimeout",
-    "ToolUnavailable",
-    "UserError",
-]
+
+class FathomError(Exception):
+    """A failure with a code, one line on what happened and one on what to do next.
+
+    Attributes:
+        code: stable identifier, `E` and four digits.
+        retryable: whether the same request may succeed when sent again.
+        reaction: what Fathom does about it.
+        remedy: what a person can do about it; empty when nothing is needed.
+        next_step: the remedy for this one failure; empty when nothing is needed.
+        retry_after: seconds the provider asked to wait, if it did.
+    """
+
+    code: ClassVar[str] = "E0000"
+    retryable: ClassVar[bool] = False
+    reaction: ClassVar[str] = "the run fails; it can be resumed"
+    remedy: ClassVar[str] = ""
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, next_step: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.next_step = next_step
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.message}" + (f" ({self.next_step})" if self.next_step else "")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.message,), {"next_step": self.next_step, "retry_after": self.retry_after})
+
+
+class UserError(FathomError):
+    """Something that only the user can correct; nothing has been written."""
+
+    code = "E4000"
+    reaction = "the command ends with exit code 2 before anything is written"
+    exit_code = 2
+
+
+class InvalidInput(UserError):
+    """A query, option or setting that cannot be used."""
+
+    code = "E4001"
+    remedy = "correct what the message names"
+
+
+class MissingCredential(UserError):
+    """The chosen model or service needs a key that is not set."""
+
+    code = "E4003"
+    remedy = "set the variable that the message names; `fathom doctor` shows what is set"
+
+
+class ServerUnreachable(UserError):
+    """The Prefect server does not answer, or could not be started."""
+
+    code = "E4005"
+    remedy = "do what the message says; without `PREFECT_API_URL` a local server is started"
+
+
+class RunNotFound(UserError):
+    """No run of that id is known."""
+
+    code = "E5001"
+    remedy = "`fathom runs` lists the runs"
+
+
+class RunBusy(UserError):
+    """Another process works on the run, or on one with the same run key."""
+
+    code = "E5002"
+    remedy = "wait for it, cancel it, or end the process that the message names; then `fathom resume RUN`"
+
+
+class OtherLayout(UserError):
+    """The run was stored by a version of Fathom with another layout of stored results."""
+
+    code = "E5007"
+    remedy = "`fathom verify` and `fathom export` still work; run the question again to replay or resume it"
+
+
+class ModelError(FathomError):
+    """A model call failed. `unbilled`: the provider refused the request before it cost anything."""
+
+    unbilled: ClassVar[bool] = False
+
+    code = "E2000"
+    reaction = "the role answers without the model, and the run is degraded"
+
+
+class BudgetExceeded(ModelError):
+    """The worst case of a request exceeds what is left of the budget, so it is not sent."""
+
+    code = "E1001"
+    reaction = (
+        "the role answers without the model, research ends, and the report is written with what there is: degraded"
+    )
+    remedy = "raise `--max-usd`, `--max-tokens`, `--max-calls` or `--max-seconds`, and leave out `--run-key`"
+
+
+class ModelUnavailable(ModelError):
+    """The model cannot be called now; another one could."""
+
+    reaction = (
+        "tried again 2, 4, 8 and 16 seconds later; then the role's fallback models, then without a model: degraded"
+    )
+    remedy = "set `fallback_models`, or research again later"
+
+
+class ModelTimeout(ModelUnavailable):
+    """The model did not answer in time."""
+
+    code = "E1003"
+    retryable = True
+    reaction = "tried again once; then the role's fallback models, then without a model: degraded"
+    remedy = "raise `model_calls.seconds`, or set `fallback_models`"
+
+
+class RateLimited(ModelUnavailable):
+    """The provider asks for fewer requests (HTTP 429)."""
+
+    unbilled = True
+    code = "E2001"
+    retryable = True
+    reaction = (
+        "all calls to the service wait for as long as it asks, at most a minute, five attempts in all; then the role's "
+        "fallback models, then without a model: degraded"
+    )
+    remedy = "lower `model_calls.at_once`, or set `fallback_models`"
+
+
+class ProviderFailed(ModelUnavailable):
+    """The provider or the connection to it failed: 5xx, no connection, an unusable answer."""
+
+    code = "E2004"
+    retryable = True
+
+
+class CircuitOpen(ModelUnavailable):
+    """The service failed five times in a row and is not called for 30 seconds, or it asked for a longer pause."""
+
+    unbilled = True
+    code = "E2006"
+    reaction = "no request is made; the role's fallback models, then without a model: degraded"
+
+
+class ContextOverflow(ModelError):
+    """The prompt is larger than the model's window."""
+
+    unbilled = True
+    code = "E2002"
+    reaction = "the least relevant half of the material is left out, up to four times; then without the model: degraded"
+    remedy = "lower `max_context_tokens` or `compression.max_input_tokens`, or choose a model with a larger window"
+
+
+class Refused(ModelError):
+    """The provider's safety filter blocked the request or the answer."""
+
+    unbilled = True
+    code = "E2003"
+    remedy = "word the question differently, or choose another model for the role"
+
+
+class ModelRejected(ModelError):
+    """The provider will never accept this: wrong key, unknown model, no quota."""
+
+    unbilled = True
+    code = "E2005"
+    reaction = "the run stops at once; it can be resumed, and no finished call is repeated"
+    remedy = "correct the key, name or quota that the message names, then `fathom resume RUN`"
+
+
+class AnswerInvalid(ModelError):
+    """The model's answer is not what was asked for, and neither was its second try."""
+
+    code = "E4004"
+    reaction = "asked again once, with what was wrong; then the role answers without the model: degraded"
+    remedy = "choose another model for the role, or another `structured_output`"
+
+
+class ToolError(FathomError):
+    """A tool call failed."""
+
+    code = "E3000"
+    reaction = "the step continues without it; the report's coverage table lists it: degraded"
+
+
+class ToolNotFound(ToolError):
+    """No tool of that name is enabled."""
+
+    code = "E3001"
+    remedy = "enable it with `--tools`"
+
+
+class ToolTimeout(ToolError):
+    """The tool did not answer in time."""
+
+    code = "E3002"
+    retryable = True
+    reaction = "tried again 1 and 2 seconds later; then the next vendor, then the step continues without it: degraded"
+
+
+class ToolRateLimited(ToolError):
+    """The tool's vendor asks for fewer requests (HTTP 429)."""
+
+    code = "E3003"
+    retryable = True
+    reaction = (
+        "tried again twice, if the vendor allows it; then the next vendor, then the step continues without it: degraded"
+    )
+
+
+class ToolUnavailable(ToolError):
+    """The tool's vendor or the connection to it failed: 5xx, no connection, an unreadable answer."""
+
+    code = "E3004"
+    retryable = True
+    reaction = ToolTimeout.reaction
+
+
+class ToolRejected(ToolError):
+    """The tool cannot serve this request however often it is sent."""
+
+    code = "E3005"
+    remedy = "check the vendor's key and quota: `fathom doctor`"
+
+
+class RunCancelled(FathomError):
+    """The run was cancelled, in the UI or with `prefect flow-run cancel`."""
+
+    code = "E5005"
+    reaction = "no further request is made; the results so far are kept, and the command ends with exit code 130"
+    remedy = "`fathom resume RUN` continues where it stopped"
+    exit_code = 130
+
+
+class RunTerminated(FathomError):
+    """The process of the run was told to end (SIGTERM)."""
+
+    code = "E5006"
+    reaction = "no further request is made; the results so far are kept, and the command ends with exit code 143"
+    remedy = RunCancelled.remedy
+    exit_code = 143
+
+
+class ServerLost(FathomError):
+    """The Prefect server went away during a run, and did not come back."""
+
+    code = "E4006"
+    reaction = "the run stops after 15 seconds, because it could no longer be cancelled; it can be resumed"
+    remedy = "start the server again, then `fathom resume RUN`"
+
+
+class RecordMissing(FathomError):
+    """A replay needs a call that the run did not record."""
+
+    code = "E5003"
+    reaction = "the replay ends and names the call"
+    remedy = "replay with the version, prompts and settings that `run.json` names"
+
+
+class StoreError(FathomError):
+    """The artifact store cannot be read or written."""
+
+    code = "E6001"
+    remedy = "check the root's free space, permissions and credentials, then `fathom resume RUN`"

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from fathom.errors import StoreError
 from fathom.evidence.locating import StoredText, stored_texts
@@ -116,7 +117,7 @@ def build(
         claims=report.claims,
         files={name: digest_of(data) for name, data in sorted(files.items()) if name != PROVENANCE},
     )
-    return record.model_copy(update={"sha256": _own_digest(record)})
+    return record.model_copy(update={"sha256": _own_digest(dict(record))})
 
 
 def to_bytes(record: Provenance) -> bytes:
@@ -136,10 +137,11 @@ def read(data: bytes) -> tuple[Provenance, list[str]]:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise StoreError(f"{PROVENANCE} is damaged: {place} {first['msg']}.", next_step="restore the file") from error
+    content = from_json(data)  # as it was written, which may be by a version with other names of fields
     problems = []
-    if record.sha256 != _own_digest(record):
+    if record.sha256 != _own_digest(content):
         problems.append(f"{PROVENANCE}: its content is not what its own hash says")
-    elif data != to_bytes(record):
+    elif data != json_bytes(content):
         problems.append(f"{PROVENANCE}: its bytes were changed")
     return record, problems
 
@@ -186,8 +188,8 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _own_digest(record: Provenance) -> str:
-    return digest_of(to_bytes(record.model_copy(update={"sha256": ""})))
+def _own_digest(content: Mapping[str, object]) -> str:
+    return digest_of(json_bytes({**content, "sha256": ""}))
 
 
 def _calls(calls: Mapping[str, Sequence[Call]]) -> list[CallRecord]:

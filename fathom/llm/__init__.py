@@ -1,1 +1,1 @@
-"""How roles get their answers: a model over litellm, or the extractive backend that needs none."""
+"""How roles get their answers: the model client over litellm, and what every backend has in common."""

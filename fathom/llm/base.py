@@ -1,21 +1,17 @@
-"""The one model seam: a backend completes a role's request."""
+"""What a backend is asked and what it answers: the one seam between the roles and their models."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
-
 from fathom.config.models import RoleModel
-from fathom.models import Usage
+from fathom.models import Model, Usage
 from fathom.roles import Request, RoleSpec
 
 
-class InvalidAnswer(BaseModel):
-    """An answer that broke the rules, and which."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class InvalidAnswer(Model):
+    """An answer that broke the rules, and what was wrong with it."""
 
     text: str
     complaints: list[str]
@@ -29,7 +25,7 @@ class ModelCall:
         spec: the role's contract.
         request: what it is asked.
         model: which model answers, and how.
-        invalid: the answer this call repeats, with what was wrong with it; the one re-ask.
+        invalid: the first answer, when this call asks again.
     """
 
     spec: RoleSpec[Any, Any]
@@ -38,10 +34,8 @@ class ModelCall:
     invalid: InvalidAnswer | None = None
 
 
-class Completion(BaseModel):
-    """What a backend answered. `model`: which one did; `truncated`: it stopped for want of tokens."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Completion(Model):
+    """What a backend answered. `model`: which one did; `truncated`: it stopped at the token limit."""
 
     text: str
     usage: Usage
@@ -49,10 +43,8 @@ class Completion(BaseModel):
     truncated: bool = False
 
 
-class Failure(BaseModel):
-    """Why no model answered, when nobody needs to mend anything for the run to go on."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Failure(Model):
+    """Why no model answered, where the run continues without one."""
 
     code: str
     message: str

@@ -1,12 +1,12 @@
 """Models over litellm: the `litellm` backend.
 
-litellm speaks every provider's dialect; what it is not asked to do is retry, time out, cache or count: those are
-decided here, in one place, because its own defaults multiply.
+litellm speaks every provider's dialect. It is not asked to retry, time out, cache or count: its defaults for these
+multiply each other, so they are decided here, in one place.
 
-    complete   the role's model, then its fallbacks, each while the one before is not available
+    complete   the role's model, then each of its fallbacks while the one before is unavailable
       fitted     half of the request, up to four times, while it does not fit the model's window
         patient    up to five attempts, 2, 4, 8 and 16 seconds or the provider's Retry-After apart
-          once       a free slot, a reservation in the ledger, a service that does not rest, a deadline
+          once       a free slot, a reservation in the ledger, a service that is not resting, a deadline
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from fathom.budget.ledger import LEAST_SECONDS, Attempt, Cost, Ledger
+from fathom.budget.ledger import LEAST_SECONDS, Cost, Ledger
 from fathom.budget.prices import Pricing, Rates
 from fathom.config.caps import Price
 from fathom.config.environment import Environment
-from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel, StructuredOutput
+from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
 from fathom.config.secrets import Scrubber
 from fathom.errors import (
     BudgetExceeded,
-    CircuitOpen,
     ContextOverflow,
     ModelError,
     ModelTimeout,
@@ -40,12 +40,10 @@ from fathom.errors import (
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.failures import classify
 from fathom.llm.model_checks import load_litellm
-from fathom.llm.parsing import strict_schema
-from fathom.llm.prompts import Message, messages
+from fathom.llm.prompts import Message, messages, request_options
 from fathom.llm.services import MAX_RETRY_AFTER, circuit_of, pace_of, slots
 from fathom.llm.shrinking import shrunk
 from fathom.models import Usage
-from fathom.roles import Text
 from fathom.telemetry.progress import Event, publish
 
 if TYPE_CHECKING:
@@ -55,8 +53,8 @@ log = logging.getLogger(__name__)
 
 RETRIES = 4
 HALVINGS = 4
-OVERHEAD_TOKENS = 1_024  # what providers put around messages and schema; the rest has at most one token a byte
-LEAST_ANSWER_TOKENS = 1_024  # with less room than this an answer would be cut off, and paid for nothing
+OVERHEAD_TOKENS = 1_024  # that providers put around messages and schema, which have at most one token per byte
+LEAST_ANSWER_TOKENS = 1_024  # with less room an answer would be cut off, and paid for in vain
 
 
 class LiteLLMBackend:
@@ -65,8 +63,8 @@ class LiteLLMBackend:
     Args:
         environment: what the process was started with.
         ledger: the run's account, in which every request is reserved.
-        calls: how patient it is.
-        prices: of models, by name, that litellm's table does not know or knows wrongly.
+        calls: limits and waits.
+        prices: the user's own, by model name; they replace those of litellm's table.
     """
 
     def __init__(
@@ -83,14 +81,14 @@ class LiteLLMBackend:
         self._prices = prices or {}
 
     async def complete(self, call: ModelCall) -> Completion:
-        """Answer one request, by a fallback model where the role's own is not available.
+        """Answer one request, by a fallback model where the role's own is unavailable.
 
         Raises:
             ModelError: the last failure; see `fathom.errors` for who must react.
         """
         # The extractive backend answers in the end anyway.
-        fallbacks = [name for name in call.model.fallbacks if name != EXTRACTIVE]
-        for model, following in zip([call.model.model, *fallbacks], [*fallbacks, None], strict=True):
+        models = [call.model.model, *(name for name in call.model.fallbacks if name != EXTRACTIVE)]
+        for model, following in zip_longest(models, models[1:]):
             asked = replace(call, model=call.model.model_copy(update={"model": model, "fallbacks": []}))
             try:
                 return await self._fitted(asked)
@@ -100,7 +98,7 @@ class LiteLLMBackend:
             except ModelUnavailable as error:
                 if following is None:
                     raise
-                _warn(f"{error}; the {call.spec.name} asks {following} instead")
+                _warn(f"{error}; the {call.spec.name} tries {following} instead")
         raise AssertionError("the last model answers or raises")
 
     async def _fitted(self, call: ModelCall) -> Completion:
@@ -116,7 +114,7 @@ class LiteLLMBackend:
                 if smaller is None:
                     raise
                 if isinstance(error, ContextOverflow):
-                    _warn(f"{error}; the {call.spec.name} is shown half")
+                    _warn(f"{error}; the {call.spec.name} gets half of the material")
                 call = replace(call, request=smaller)
         return await self._patient(call)
 
@@ -139,25 +137,19 @@ class LiteLLMBackend:
     async def _once(self, call: ModelCall, prompt: list[Message]) -> Completion:
         litellm = load_litellm(self._environment)
         pricing = Pricing(litellm, self._prices)
-        options = _structured(call, prompt)
+        options = request_options(call, prompt)
         most_sent = len(json.dumps(options, ensure_ascii=False).encode()) + OVERHEAD_TOKENS
-        rates, research = pricing.highest(call.model.model), call.spec.role is not Role.reporter
-
-        def worst(left: Cost) -> Cost | None:
-            return _worst_case(call.model, most_sent, rates, left)
-
+        rates, research = pricing.highest(call.model.model) or Rates(), call.spec.role is not Role.reporter
         service = self._service(litellm, call.model.model)
         async with (
             slots(self._calls.at_once),
-            self._ledger.attempt(worst, research=research) as attempt,
-            _unsent(attempt),
+            self._ledger.attempt(partial(_worst_case, call.model, most_sent, rates), research=research) as attempt,
             circuit_of(service).attempt(),
         ):
             await pace_of(service).turn(self._calls.per_minute)
             options["max_tokens"] = attempt.cost.tokens - most_sent
             seconds = min(self._calls.seconds, self._ledger.seconds_left(research=research))
             if seconds < LEAST_SECONDS:  # it waited for its turn too long
-                attempt.took(Cost())
                 raise BudgetExceeded("The time of the budget is up.", next_step="raise --max-seconds")
             began = time.monotonic()
             try:
@@ -167,13 +159,13 @@ class LiteLLMBackend:
                     attempt.took(Cost(calls=1))
                 raise
             usage = _usage(response, call.model.model, pricing, time.monotonic() - began)
-            if usage.prompt_tokens and (usage.completion_tokens or not _text(response)):  # else the reservation stays
+            if usage.prompt_tokens and (usage.completion_tokens or not _text(response)):  # else all of it counts
                 tokens = usage.prompt_tokens + usage.completion_tokens
                 attempt.took(Cost(Decimal(str(usage.cost_usd or 0)), tokens, 1))
             return _completion(response, call, usage)
 
     def _service(self, litellm: ModuleType, model: str) -> str:
-        """Return what fails together: a model at an address."""
+        """Return the name of what fails as a whole: a model at an address."""
         _name, provider, *_rest = litellm.get_llm_provider(model)
         variables = self._environment.variables
         address = variables.get(f"{provider.upper()}_BASE_URL") or variables.get(f"{provider.upper()}_API_BASE")
@@ -195,14 +187,13 @@ class LiteLLMBackend:
                     **options,
                 )
         except TimeoutError:
-            raise ModelTimeout(f"{call.model.model} gave no answer in {seconds:g} s.") from None
+            raise ModelTimeout(f"{call.model.model} did not answer within {seconds:g} s.") from None
         except OpenAIError as error:
             raise classify(litellm, error, call, self._scrubber) from error
 
 
-def _worst_case(model: RoleModel, sent: int, rates: Rates | None, left: Cost) -> Cost | None:
-    """Return what a request takes at most, its answer cut to what is left; None when that leaves too little for one."""
-    rates = rates or Rates(Decimal(0), Decimal(0))
+def _worst_case(model: RoleModel, sent: int, rates: Rates, left: Cost) -> Cost | None:
+    """Return the most a request can cost, with its answer limited to what is left; None when too little is left."""
     affordable = (left.usd - rates.of(sent, 0)) / rates.received if rates.received else Decimal(model.max_tokens)
     received = int(min(Decimal(model.max_tokens), Decimal(left.tokens - sent), affordable))
     if received < min(LEAST_ANSWER_TOKENS, model.max_tokens):
@@ -215,45 +206,15 @@ def _warn(message: str) -> None:
     publish(Event("warning", message))
 
 
-def _structured(call: ModelCall, prompt: list[Message]) -> dict[str, Any]:
-    """Return the request's messages and, for a typed answer, how its schema is asked for."""
-    if call.spec.answer is Text:
-        return {"messages": prompt}
-    schema = strict_schema(call.spec.schema(call.request) if call.spec.schema else call.spec.answer.model_json_schema())
-    if call.model.structured_output is StructuredOutput.json_schema:
-        wrapped = {"name": f"{call.spec.name}_answer", "schema": schema, "strict": True}
-        return {"messages": prompt, "response_format": {"type": "json_schema", "json_schema": wrapped}}
-    system, *rest = prompt
-    asked: Message = {
-        "role": "system",
-        "content": f"{system['content']}\n\nAnswer with one JSON object of this schema and nothing else:\n"
-        + json.dumps(schema, ensure_ascii=False),
-    }
-    options: dict[str, Any] = {"messages": [asked, *rest]}
-    if call.model.structured_output is StructuredOutput.json_object:
-        options["response_format"] = {"type": "json_object"}
-    return options
-
-
-@asynccontextmanager
-async def _unsent(attempt: Attempt) -> AsyncIterator[None]:
-    """Give the reservation back when the service rests, so that no request is made."""
-    try:
-        yield
-    except CircuitOpen:
-        attempt.took(Cost())
-        raise
-
-
 def _text(response: Any) -> str:
-    """Return what was answered; empty for a refusal."""
+    """Return the text of an answer; empty for a refusal."""
     return "".join(choice.message.content or "" for choice in response.choices or [])
 
 
 def _usage(response: Any, model: str, pricing: Pricing, seconds: float) -> Usage:
-    """Return what an answer took, as far as the provider says."""
-    said = getattr(response, "usage", None)
-    sent, received = getattr(said, "prompt_tokens", 0) or 0, getattr(said, "completion_tokens", 0) or 0
+    """Return what an answer cost; zero tokens where the provider does not say."""
+    reported = getattr(response, "usage", None)
+    sent, received = getattr(reported, "prompt_tokens", 0) or 0, getattr(reported, "completion_tokens", 0) or 0
     cost = pricing.cost(model, sent, received)
     return Usage(
         llm_calls=1,
@@ -265,11 +226,11 @@ def _usage(response: Any, model: str, pricing: Pricing, seconds: float) -> Usage
 
 
 def _completion(response: Any, call: ModelCall, usage: Usage) -> Completion:
-    """Check what came back as a success; empty choices and refusals are failures."""
+    """Return the answer of a successful response; no choices and refusals are failures."""
     if not response.choices:
-        raise ProviderFailed(f"{call.model.model} answered without a choice.")
+        raise ProviderFailed(f"{call.model.model} sent an answer without choices.")
     choice = response.choices[0]
-    # litellm keeps OpenAI's `refusal` among what it does not know (1.105).
+    # litellm keeps OpenAI's `refusal` among the fields that it does not know (1.105).
     refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
     if choice.finish_reason == "content_filter" or refusal:
         raise Refused(f"{call.model.model} declined to answer the {call.spec.name}.")

@@ -1,4 +1,4 @@
-"""From what litellm raises to who must react, and what they can do."""
+"""What litellm raises, as the error that says who must react and how."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_SAID = 500  # characters of a provider's message that are kept
 
 
 def classify(litellm: ModuleType, error: Any, call: ModelCall, scrubber: Scrubber) -> ModelError:
-    """Name a provider's failure. Order matters: the special cases are bad requests too."""
+    """Return a provider's failure as one of ours. Order matters: the special cases are bad requests too."""
     said = scrubber.message(f"{call.model.model}: {getattr(error, 'message', error)}")[:MAX_SAID]
     exceptions = litellm.exceptions
     if isinstance(error, exceptions.ContextWindowExceededError):
@@ -36,31 +36,22 @@ def classify(litellm: ModuleType, error: Any, call: ModelCall, scrubber: Scrubbe
     wait = retry_after(_headers(error), datetime.now(UTC))
     if isinstance(error, exceptions.RateLimitError) and "insufficient_quota" not in said:
         return RateLimited(said, retry_after=wait)
-    terminal = (
-        exceptions.AuthenticationError,
-        exceptions.PermissionDeniedError,
-        exceptions.NotFoundError,
-        exceptions.RateLimitError,
-        exceptions.BadRequestError,
-        exceptions.UnprocessableEntityError,
-    )
-    if isinstance(error, terminal) or "Missing credentials" in said:  # which litellm takes for a server's error
-        return ModelRejected(said, next_step=_remedy(litellm, error, call))
-    return ProviderFailed(said, retry_after=wait)
-
-
-def _remedy(litellm: ModuleType, error: Any, call: ModelCall) -> str:
-    """Name the setting that the user must mend."""
-    exceptions = litellm.exceptions
+    provider = litellm.get_llm_provider(call.model.model)[1]
+    credentials = f"check {provider.upper()}_API_KEY, or the other credentials of {provider}"
     another = f"choose another model: --model, --role-model {call.spec.role.value}=MODEL or FATHOM_MODEL"
-    if isinstance(error, exceptions.AuthenticationError | exceptions.PermissionDeniedError):
-        provider = litellm.get_llm_provider(call.model.model)[1]
-        return f"check {provider.upper()}_API_KEY, or how else {provider} knows you"
-    if isinstance(error, exceptions.NotFoundError):
-        return another
-    if isinstance(error, exceptions.RateLimitError):
-        return f"raise the account's quota, or {another}"
-    return f"set the role's structured_output to json_object or prompt, or {another}"
+    remedies = (
+        ((exceptions.AuthenticationError, exceptions.PermissionDeniedError), credentials),
+        (exceptions.NotFoundError, another),
+        (exceptions.RateLimitError, f"raise the account's quota, or {another}"),
+        (
+            (exceptions.BadRequestError, exceptions.UnprocessableEntityError),
+            f"set the role's structured_output to json_object or prompt, or {another}",
+        ),
+    )
+    # litellm takes missing credentials for an error of the server.
+    otherwise = credentials if "Missing credentials" in said else ""
+    remedy = next((remedy for kinds, remedy in remedies if isinstance(error, kinds)), otherwise)
+    return ModelRejected(said, next_step=remedy) if remedy else ProviderFailed(said, retry_after=wait)
 
 
 def _headers(error: Any) -> Mapping[str, str]:

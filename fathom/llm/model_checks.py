@@ -1,4 +1,4 @@
-"""Which models there are for litellm: whether a name is one, whether its key is set, whether its price is known."""
+"""What litellm knows of a model before it is called: whether the name exists, the key is set, the price is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fathom.errors import InvalidInput, MissingCredential
 if TYPE_CHECKING:
     from types import ModuleType
 
-# Providers that work without a variable: a server of this machine, or credentials from a profile or an instance's role.
+# Providers that need no variable: a local server, or credentials from a profile or an instance's role.
 KEYLESS = frozenset({"ollama", "ollama_chat", "bedrock", "sagemaker", "sagemaker_chat", "vertex_ai", "vertex_ai_beta"})
 
 
@@ -38,7 +38,7 @@ def check_models(settings: ResolvedSettings, environment: Environment) -> None:
     """Check that every chosen model exists for litellm and has its key.
 
     Raises:
-        InvalidInput: litellm knows no provider for the name, or a dollar cap meets a model without a price.
+        InvalidInput: litellm knows no provider for the name, or there is a dollar cap and a price is unknown.
         MissingCredential: a key is missing; the message names the variable.
     """
     if not (models := _models(settings)):
@@ -52,7 +52,7 @@ def check_models(settings: ResolvedSettings, environment: Environment) -> None:
         except OpenAIError:
             raise InvalidInput(
                 f"There is no model {model!r}.",
-                next_step="name it as litellm does, provider first: openai/gpt-5-mini, anthropic/claude-sonnet-4-5, "
+                next_step="use a litellm name, provider first: openai/gpt-5-mini, anthropic/claude-sonnet-4-5, "
                 "ollama/qwen3; or use extractive",
             ) from None
         missing = litellm.validate_environment(model)["missing_keys"]
@@ -64,14 +64,14 @@ def check_models(settings: ResolvedSettings, environment: Environment) -> None:
     unpriced = _unpriced(models, Pricing(litellm, settings.prices))
     if unpriced and settings.budget.max_usd is not None:
         raise InvalidInput(
-            f"The price of {unpriced[0]!r} is not known, so no cap in dollars can be kept.",
+            f"The price of {unpriced[0]!r} is unknown, so a cap in dollars cannot be kept.",
             next_step=f"give it in dollars per million tokens, --price {unpriced[0]}=INPUT,OUTPUT (setting prices), "
-            "or cap --max-tokens instead of --max-usd",
+            "or use --max-tokens instead of --max-usd",
         )
 
 
 def settled_budget(settings: ResolvedSettings, environment: Environment) -> Budget:
-    """Return the budget with its dollar cap: the one that was chosen, else the usual one if every price is known."""
+    """Return the budget with its dollar cap: the chosen one, else the default if every price is known."""
     models = _models(settings)
     if settings.budget.max_usd is not None or not models:
         return settings.budget
@@ -81,7 +81,7 @@ def settled_budget(settings: ResolvedSettings, environment: Environment) -> Budg
 
 
 def _models(settings: ResolvedSettings) -> list[str]:
-    names = {name for chosen in settings.models.values() for name in (chosen.model, *chosen.fallbacks)}
+    names = {name for chosen in settings.role_models.values() for name in (chosen.model, *chosen.fallbacks)}
     return sorted(names - {EXTRACTIVE})
 
 

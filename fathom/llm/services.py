@@ -1,7 +1,6 @@
-"""What this process knows of the services behind its models: which ones rest, how many calls are under way, and when
-the next one may begin.
+"""The state of the services behind the models: which rest, how many calls are in progress, when the next may start.
 
-Shared by all roles and runs of the process: what one call learns about a service spares the others the same wait.
+All roles and runs of the process share it: what one call learns about a service saves the others the same wait.
 """
 
 from __future__ import annotations
@@ -10,23 +9,24 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from weakref import WeakKeyDictionary
 
 from fathom.errors import CircuitOpen, ModelUnavailable, RateLimited
 
 FAILURES = 5  # in a row, after which a service rests
 REST_SECONDS = 30.0
-MAX_RETRY_AFTER = 60.0  # seconds that a call waits when a service asks for it; beyond them the service is not there
+MAX_RETRY_AFTER = 60.0  # seconds that a call waits when a service asks for it; for longer the service counts as resting
 
 
 class Circuit:
-    """Lets requests to one service pass, or refuses them while it rests.
+    """A circuit breaker: lets requests to one service pass, or refuses them while it rests.
 
-    After `FAILURES` failures in a row the service rests for `REST_SECONDS`. Then one request is let through as a probe;
-    until it is answered the others are refused. If it succeeds all pass again, else the service rests once more.
+    After `FAILURES` failures in a row the service rests for `REST_SECONDS`. Then one request passes as a probe; until
+    it is answered the others are refused. If it succeeds all pass again, else the service rests once more.
 
-    A rate limit is no failure: the service is there. Requests wait as long as it asks for, or are refused meanwhile if
-    that is more than `MAX_RETRY_AFTER`.
+    A rate limit is not a failure, since the service answered. Requests wait for as long as it asks, or are refused
+    during that time if it is more than `MAX_RETRY_AFTER`.
 
     Args:
         service: its name, for messages.
@@ -51,9 +51,9 @@ class Circuit:
         await asyncio.sleep(max(0.0, self._pause_until - self._clock()))
         started = self._clock()
         if started < self._rest_until:
-            raise CircuitOpen(f"{self._service} is left alone for {self._rest_until - started:.0f} s more.")
+            raise CircuitOpen(f"{self._service} is not called for another {self._rest_until - started:.0f} s.")
         if self._probing:
-            raise CircuitOpen(f"{self._service} is being asked whether it is back.")
+            raise CircuitOpen(f"{self._service} is being tested with one request.")
         probe = self._probing = self._failures >= FAILURES
         alive = True
         try:
@@ -82,7 +82,7 @@ class Circuit:
             self._pause_until = max(self._pause_until, until)
 
     def _fail(self, started: float) -> None:
-        """Count a failure, unless the request was under way when the last one failed: that is one mishap, not two."""
+        """Count a failure, unless the request was already running when the last one failed: that is one outage."""
         if started < self._failed_at:
             return
         self._failures += 1
@@ -92,7 +92,7 @@ class Circuit:
 
 
 class Pace:
-    """Keeps the beginnings of requests to one service apart.
+    """Spaces out the starts of requests to one service.
 
     Args:
         clock: seconds that never go back.
@@ -103,30 +103,30 @@ class Pace:
         self._free_at = float("-inf")
 
     async def turn(self, per_minute: int | None) -> None:
-        """Wait until a request may begin: 60 / `per_minute` seconds after the one before it, at once when None."""
+        """Wait until a request may start: 60 / `per_minute` seconds after the previous one, at once when None."""
         if per_minute is None:
             return
         now = self._clock()
         start = max(now, self._free_at)
-        self._free_at = start + 60 / per_minute  # taken before the wait, so that whoever comes next waits longer
+        self._free_at = start + 60 / per_minute  # before the wait, so that the next request waits longer
         await asyncio.sleep(start - now)
 
 
-_circuits: dict[str, Circuit] = {}
-_paces: dict[str, Pace] = {}
 _slots: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore]] = WeakKeyDictionary()
 
 
+@cache
 def circuit_of(service: str) -> Circuit:
     """Return the circuit of a service, the same for the whole process."""
-    return _circuits.setdefault(service, Circuit(service))
+    return Circuit(service)
 
 
+@cache
 def pace_of(service: str) -> Pace:
     """Return the pace of a service, the same for the whole process."""
-    return _paces.setdefault(service, Pace())
+    return Pace()
 
 
 def slots(at_once: int) -> asyncio.Semaphore:
-    """Return what bounds the calls under way, shared by all that run in this event loop with the same bound."""
+    """Return the semaphore that limits the calls in progress, one for each event loop and limit."""
     return _slots.setdefault(asyncio.get_running_loop(), {}).setdefault(at_once, asyncio.Semaphore(at_once))

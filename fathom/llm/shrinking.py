@@ -1,10 +1,10 @@
-"""A request that a model's window cannot take, with half of its material: the least relevant half is left out."""
+"""A request that is too long for a model's window, without the least relevant half of its material."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Sequence
 
-from fathom.models import Note
+from fathom.models import Note, SourceText
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import (
@@ -19,42 +19,39 @@ from fathom.roles import (
 )
 from fathom.text.tokens import count_tokens
 
-RequestT = TypeVar("RequestT", bound=Request)
-
 
 def shrunk(request: Request) -> Request | None:
-    """Return a smaller request of the same kind, or None when nothing can be left out any more."""
+    """Return a smaller request of the same kind, or None when nothing more can be left out."""
     match request:
-        case CompressRequest():
-            focus = f"{request.step_title} {request.step_description}"
-            room = sum(count_tokens(text.text) for text in request.texts) // 2
-            texts = narrow(request.texts, focus, room).texts
-            return _with(request, texts=texts) if texts else None
         case PlanRequest():
-            documents = request.documents[: len(request.documents) // 2]
-            return _with(request, documents=documents) if request.documents else None
+            return _with(request, documents=request.documents[: len(request.documents) // 2])
+        case CompressRequest():
+            texts = _half_of_texts(request.texts, f"{request.step_title} {request.step_description}")
+            return _with(request, texts=texts) if texts else None
         case SectionRequest():
-            notes = _half(request.notes, f"{request.section.heading} {request.section.focus}")
-            written = request.written[(len(request.written) + 1) // 2 :]
-            room = sum(count_tokens(text.text) for text in request.passages) // 2
-            passages = narrow(request.passages, request.section.heading, room).texts
-            changed = len(notes) < len(request.notes) or request.written or request.passages
-            return _with(request, notes=notes, written=written, passages=passages) if changed else None
+            return _with(
+                request,
+                notes=_half_of_notes(request.notes, f"{request.section.heading} {request.section.focus}"),
+                written=request.written[(len(request.written) + 1) // 2 :],
+                passages=_half_of_texts(request.passages, request.section.heading),
+            )
         case ResearchRequest():
-            return _with_half_the_notes(request, request.notes, f"{request.step.title} {request.step.description}")
+            focus = f"{request.step.title} {request.step.description}"
+            return _with(request, notes=_half_of_notes(request.notes, focus))
         case ReflectRequest() | OutlineRequest() | AnswerRequest():
-            return _with_half_the_notes(request, request.notes, request.query)
+            return _with(request, notes=_half_of_notes(request.notes, request.query))
     return None
 
 
-def _with_half_the_notes(request: RequestT, notes: list[Note], focus: str) -> RequestT | None:
-    kept = _half(notes, focus)
-    return _with(request, notes=kept) if len(kept) < len(notes) else None
+def _with(request: Request, **smaller: Sequence[object]) -> Request | None:
+    """Return the request with smaller lists; None when they are the ones it has."""
+    changed = any(items != getattr(request, name) for name, items in smaller.items())
+    return request.model_copy(update=smaller) if changed else None
 
 
-def _half(notes: list[Note], focus: str) -> list[Note]:
+def _half_of_notes(notes: list[Note], focus: str) -> list[Note]:
     return within_budget(notes, focus, sum(note.tokens for note in notes) // 2)
 
 
-def _with(request: RequestT, **changed: object) -> RequestT:
-    return request.model_copy(update=changed)
+def _half_of_texts(texts: list[SourceText], focus: str) -> list[SourceText]:
+    return narrow(texts, focus, sum(count_tokens(text.text) for text in texts) // 2).texts

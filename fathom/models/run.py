@@ -98,9 +98,15 @@ class Metrics(Model):
     account: Account | None = None
 
 
+LAYOUT = 2
+"""The layout of stored results. It counts up when stored calls can no longer be read, for example because a class that
+they name has moved; a run of another layout can be verified, but not replayed or resumed."""
+
+
 class RunManifest(Model):
     """`run.json`: what it takes to know how a run came about. Holds no secret."""
 
+    layout: int = 1  # of the run's stored results; not written before layout 2
     run_id: str
     run_key: str
     query: str

@@ -74,7 +74,7 @@ class Engine:
 
     def model_for(self, spec: RoleSpec[RequestT, AnswerT]) -> RoleModel:
         """Return the model that answers for a role."""
-        return self.settings.models[spec.role]
+        return self.settings.role_models[spec.role]
 
     def backend(self, model: RoleModel) -> Backend:
         """Return the backend that serves a model."""

@@ -91,7 +91,7 @@ def _phases(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None])
         ("write", Role.reporter, none, sections, _USUAL[Role.reporter], context),
     ]
     for phase, role, tool_calls, calls, (sent, received), material in rows:
-        model = settings.models[role]
+        model = settings.role_models[role]
         if model.model == EXTRACTIVE:
             yield PhaseEstimate(phase, model.model, tool_calls, none, none, none)
             continue

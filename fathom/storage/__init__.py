@@ -1,1 +1,1 @@
-"""What is kept: the artifact store and its files, the lease of a run, names, and the cache of the web."""
+"""Storage: the artifact store and its files, the lease of a run, names of artifacts, and the cache of web answers."""

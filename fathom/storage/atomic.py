@@ -1,4 +1,4 @@
-"""Whole files on a local disk or an object store, through fsspec: a file is there with all of its bytes, or not at all.
+"""Whole files on a local disk or an object store, through fsspec: a file exists with all of its bytes, or not at all.
 
 Everything here blocks; `fathom.storage.store` calls it in threads.
 """
@@ -16,11 +16,11 @@ from uuid import uuid4
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
-# botocore tries three times, s3fs five times on top where it was throttled or cut off. However that multiplies, no call
-# takes longer than the limit, and a server that is silent is asked again before it.
+# botocore tries up to three times, and s3fs five times on top when it was throttled or cut off. However many tries that
+# makes, no call takes longer than the limit, and a silent server is asked again before it.
 _S3_OPTIONS = {"config_kwargs": {"connect_timeout": 3, "read_timeout": 6, "retries": {"max_attempts": 2}}}
 _S3_SECONDS = 20.0
-_BYTES_A_SECOND = 200_000  # that an upload must reach beyond the limit
+_BYTES_A_SECOND = 200_000  # by which the limit grows for an upload
 
 
 class AtomicFiles:
@@ -32,7 +32,7 @@ class AtomicFiles:
         failures: what the file system raises when it fails.
 
     Raises:
-        ImportError, ValueError: no file system of that address is known or installed.
+        ImportError, ValueError: the address belongs to no file system that is known and installed.
     """
 
     def __init__(self, address: str) -> None:
@@ -47,7 +47,7 @@ class AtomicFiles:
             from botocore.exceptions import BotoCoreError
             from s3fs.core import S3_RETRYABLE_ERRORS
 
-            # What it retries and gives up in the end comes as it is: also broken transfers and unreadable answers.
+            # After its last retry it raises the error as it is: also broken transfers and unreadable answers.
             self.failures = (OSError, BotoCoreError, *S3_RETRYABLE_ERRORS)
             self._seconds = _S3_SECONDS
         self._exclusive: bool | None = None
@@ -62,7 +62,7 @@ class AtomicFiles:
         return bytes(self._call(self._fs.cat_file, path))
 
     def exists(self, path: str) -> bool:
-        """Return whether there is a file or folder of that path."""
+        """Return whether there is a file or folder at that path."""
         return bool(self._call(self._fs.exists, path))
 
     def list(self, path: str) -> list[str]:
@@ -84,9 +84,9 @@ class AtomicFiles:
             self._call(self._fs.rm_file, path)
 
     def append(self, path: str, data: bytes) -> None:
-        """Add bytes at the end of a file, or begin it; nobody else may write to it at the same time.
+        """Append bytes to a file, or create it; there must be no other writer at the same time.
 
-        On a local disk a process that is killed may leave the beginning of them behind.
+        On a local disk a killed process may leave only the first of them.
         """
         if self.local:
             self._append_local(path, data)
@@ -98,15 +98,15 @@ class AtomicFiles:
         self.write(path, before + data)
 
     def create(self, path: str, data: bytes) -> bool:
-        """Write a file that must not exist yet; return False, and write nothing, when it does."""
+        """Write a new file; return False, and write nothing, when it exists."""
         if not self.exclusive() and self.exists(path):
             return False
         return self._create(path, data)
 
     def exclusive(self) -> bool:
-        """Return whether creating a file has one winner among racers: some S3 servers ignore the condition.
+        """Return whether creating a file has only one winner in a race: some S3 servers ignore the condition.
 
-        Found out once, by creating a probe file twice.
+        Tested once, by creating a probe file twice.
         """
         if self._exclusive is None:
             probe = f".probe_{uuid4().hex}"
@@ -129,13 +129,13 @@ class AtomicFiles:
         return True
 
     def _put(self, path: str, data: bytes, **options: str) -> None:
-        """Send a file, which becomes visible once it is whole."""
+        """Upload a file, which becomes visible once it is complete."""
         self._call(self._fs.pipe_file, path, data, more_seconds=len(data) / _BYTES_A_SECOND, **options)
 
     def _call(
         self, method: Callable[..., Any], path: str, *arguments: object, more_seconds: float = 0, **options: object
     ) -> Any:
-        """Call a method of the file system with a path of it, for no longer than the limit, if there is one."""
+        """Call a method of the file system with a path, for no longer than the limit, if there is one."""
         if self._seconds is None:
             return method(f"{self.root}/{path}", *arguments, **options)
         seconds = self._seconds + more_seconds
@@ -145,7 +145,7 @@ class AtomicFiles:
             raise TimeoutError(f"it did not answer within {seconds:.0f} s") from error
 
     def _write_local(self, path: str, data: bytes, *, replace: bool) -> bool:
-        """Write a hidden file beside the target; once it is whole and on the disk, give it the target's name."""
+        """Write a hidden file beside the target and flush it to the disk, then give it the target's name."""
         target = Path(self.root, path)
         target.parent.mkdir(parents=True, exist_ok=True)
         hidden = target.with_name(f".{uuid4().hex}.tmp")
@@ -158,7 +158,7 @@ class AtomicFiles:
                 hidden.replace(target)
                 return True
             try:
-                # fsspec looks first and writes then, so that two racers can win; a hard link has one winner.
+                # fsspec checks first and then writes, so a race could have two winners; a hard link has one.
                 target.hardlink_to(hidden)
             except FileExistsError:
                 return False
@@ -167,7 +167,7 @@ class AtomicFiles:
             hidden.unlink(missing_ok=True)
 
     def _append_local(self, path: str, data: bytes) -> None:
-        """Add all bytes or none: what a full disk took of them is taken back."""
+        """Append all bytes or none: on a full disk the part that was written is cut off again."""
         target = Path(self.root, path)
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("ab", buffering=0) as file:
@@ -182,14 +182,14 @@ class AtomicFiles:
 
 
 def _is_taken(error: OSError) -> bool:
-    """Whether an S3 server refused a put because another one was first.
+    """Whether an S3 server refused a put because another one came first.
 
-    s3fs knows this only by a field of AWS's own answer; and racers on AWS may be told of the conflict instead.
+    s3fs recognises only AWS's own wording of this; in a race AWS may also report a conflict.
     """
     response = getattr(error.__cause__, "response", None) or {}
     return response.get("Error", {}).get("Code") in ("PreconditionFailed", "ConditionalRequestConflict")
 
 
 def _is_hidden(name: str) -> bool:
-    """Whether a name is that of a file still being written, or left over by a process that was killed."""
+    """Whether a file is still being written, or was left by a killed process."""
     return name.startswith(".") and name.endswith(".tmp")

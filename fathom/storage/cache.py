@@ -1,7 +1,7 @@
-"""Answers of the web kept for a while on this machine's disk, shared by all runs.
+"""Answers from the web, cached on this machine's disk for a limited time and shared by all runs.
 
-A convenience only: what a run depends on is its own stored results. A cache that cannot be read or written is no cache,
-and failures are never kept.
+Only a convenience: a run depends on its own stored results. A cache that cannot be read or written is skipped, and
+failures are never cached.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class TimedCache:
     """Texts by key, for a number of seconds.
 
     Args:
-        folder: where they lie, one file each; the names are hashes of the keys. None: nothing is kept.
-        seconds: how long an entry lives.
-        clean: takes out of a text what must not be kept.
+        folder: of the files, one for each entry, named by the hash of its key. None: nothing is cached.
+        seconds: how long an entry is valid.
+        clean: removes from a text what must not be stored.
     """
 
     def __init__(self, folder: Path | None, seconds: float, clean: Callable[[str], str] = str) -> None:
@@ -36,7 +36,7 @@ class TimedCache:
         self._swept = False
 
     def get(self, key: str) -> str | None:
-        """Return a text that was put here not too long ago."""
+        """Return a text that is still valid, else None."""
         if self._folder is None:
             return None
         path = self._folder / _name(key)
@@ -46,7 +46,7 @@ class TimedCache:
             return None
 
     def load(self, key: str, kind: type[ModelT]) -> ModelT | None:
-        """Return a model that was put here as JSON; one of another shape, by another version, is not known."""
+        """Return a model that was stored as JSON; None also for one of another version's shape."""
         text = self.get(key)
         try:
             return kind.model_validate_json(text) if text is not None else None
@@ -54,7 +54,7 @@ class TimedCache:
             return None
 
     def since(self, key: str) -> str:
-        """Return when a text was put here, ISO 8601 in UTC; empty when it is gone."""
+        """Return when a text was stored, ISO 8601 in UTC; empty when it is gone."""
         try:
             written = (self._folder / _name(key)).stat().st_mtime if self._folder else 0
         except OSError:
@@ -62,7 +62,7 @@ class TimedCache:
         return datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds") if written else ""
 
     def put(self, key: str, text: str) -> None:
-        """Keep a text; the first time, throw out what is too old."""
+        """Store a text; the first call also removes expired entries."""
         if self._folder is None:
             return
         try:

@@ -1,8 +1,8 @@
-"""Who works on a run: a lease beside its results, so that no two processes ever do, on whichever machine.
+"""Which process works on a run: a lease beside its results, so that there is never more than one, on any machine.
 
-Each attempt at a run owns a numbered file, `.results/{run key}/lease/0001.json`. Whoever creates the next number owns
-the run: of several racers one wins, and a process that was thought dead finds out that it was replaced. Because it
-holds the run's parameters, a run can be started again from the store alone.
+Each attempt at a run owns a numbered file, `.results/{run key}/lease/0001.json`. The process that creates the next
+number owns the run: a race has one winner, and a process that only seemed dead learns that it was replaced. A lease
+holds the run's parameters, so a run can be restarted from the store alone.
 """
 
 from __future__ import annotations
@@ -15,38 +15,40 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import uuid4
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, ValidationError
 
-from fathom.errors import RunBusy, StoreError
+from fathom.errors import OtherLayout, RunBusy, StoreError
+from fathom.models import Model
+from fathom.models.run import LAYOUT
 from fathom.storage.names import slug
 from fathom.storage.store import ArtifactStore
 
 RESULTS = ".results"
 LEASE_SECONDS = 45.0
-"""How long a lease is good for after it was renewed; clocks of the machines that share a store must agree better."""
+"""How long a lease is valid after it was renewed. The clocks of machines that share a store must differ by less."""
 
 
 def _in_utc(text: str) -> str:
     if datetime.fromisoformat(text).tzinfo is None:
-        raise ValueError("a time without its zone")
+        raise ValueError("a time without a time zone")
     return text
 
 
-class Lease(BaseModel):
-    """One attempt at a run: by whom, and when it was last heard of. Times are ISO 8601 in UTC.
+class Lease(Model):
+    """One attempt at a run: its process, and when that last reported. Times are ISO 8601 in UTC.
 
     Attributes:
         run_id: of the flow run.
-        run_key: what the results are filed under.
+        run_key: names the folder of the stored results.
+        layout: of those results; not written before layout 2.
         parameters: of the flow, as they were given.
-        token: tells it from every other attempt.
-        released: whether the attempt has ended, well or not.
+        token: different for every attempt.
+        released: whether the attempt has ended, with or without success.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     run_id: str
     run_key: str
+    layout: int = 1
     parameters: dict[str, Any]
     host: str
     pid: int
@@ -62,14 +64,25 @@ class Lease(BaseModel):
 
     @property
     def alive(self) -> bool:
-        """Whether its process still works on the run, as far as can be told from here."""
+        """Whether its process still works on the run, as far as this machine can tell."""
         return not self.released and self.age < LEASE_SECONDS and not is_gone(self.host, self.pid)
 
+    def check_free(self) -> None:
+        """Check that this process may continue the run.
+
+        Raises:
+            RunBusy: another process works on it.
+            OtherLayout: its results were stored in another layout.
+        """
+        if self.alive:
+            raise self.busy()
+        check_layout(self.run_id, self.layout)
+
     def busy(self) -> RunBusy:
-        """Return what to say to somebody else who wants the run."""
+        """Return the error for a process that wants the run while another one has it."""
         return RunBusy(
             f"The run {self.run_id[:8]} is still running, in process {self.pid} on {self.host}, "
-            f"heard of {max(0, round(self.age))} s ago.",
+            f"last heard from {max(0, round(self.age))} s ago.",
             next_step="wait for it, cancel it, or stop that process",
         )
 
@@ -84,19 +97,21 @@ class LeaseFile:
 
     @classmethod
     async def take(cls, store: ArtifactStore, run_id: str, run_key: str, parameters: dict[str, Any]) -> LeaseFile:
-        """Take a run that nobody works on.
+        """Take a run that no process works on.
 
         Raises:
-            RunBusy: somebody does, perhaps a process that was quicker.
+            RunBusy: another process does, perhaps one that was quicker.
+            OtherLayout: what is stored under the run key has another layout.
         """
         number = await _last(store, run_key)
         last = await _read(store, run_key, number)
-        if last and last.alive:
-            raise last.busy()
+        if last:
+            last.check_free()
         now = _now()
         lease = Lease(
             run_id=run_id,
             run_key=run_key,
+            layout=LAYOUT,
             parameters=parameters,
             host=socket.gethostname(),
             token=uuid4().hex,
@@ -106,17 +121,17 @@ class LeaseFile:
         )
         if not await store.create(_path(run_key, number + 1), _bytes(lease)):
             winner = await _read(store, run_key, number + 1)
-            if winner != lease:  # else the answer to an earlier attempt was lost on its way, and it is ours
+            if winner != lease:  # else the reply to an earlier attempt of the same request was lost, and it is ours
                 raise (winner or lease).busy()
         return cls(store, lease, number + 1)
 
     async def renew(self) -> bool:
-        """Say that this process is alive; return whether it still owns the run."""
+        """Record that this process is alive; return whether it still owns the run."""
         await self._write(self._lease.model_copy(update={"renewed": _now()}))
         return not await self._store.exists(_path(self._lease.run_key, self._number + 1))
 
     async def release(self) -> None:
-        """Leave the run to whoever wants it."""
+        """Give the run up, so that another process may take it."""
         await self._write(self._lease.model_copy(update={"renewed": _now(), "released": True}))
 
     async def _write(self, lease: Lease) -> None:
@@ -124,26 +139,35 @@ class LeaseFile:
 
 
 async def read_lease(store: ArtifactStore, run_key: str) -> Lease | None:
-    """Return the latest lease of a run; None for a run that never began, or whose key is none."""
+    """Return the latest lease of a run; None for a run that never started, or for an invalid key."""
     if not re.fullmatch(r"[a-z0-9_-]{1,100}", run_key):
         return None
     return await _read(store, run_key, await _last(store, run_key))
 
 
-async def known_keys(store: ArtifactStore) -> list[str]:
-    """Return the keys of all runs that ever began."""
-    return await store.list(RESULTS)
-
-
 def result_key(run_id: str, run_key: str | None) -> str:
-    """Return what a run's results are filed under: the key it was given, else its id. A key may be any text."""
+    """Return the folder name of a run's results: the key it was given, else its id. A key may be any text."""
     if not run_key or re.fullmatch(r"[a-z0-9_-]{1,80}", run_key):
         return run_key or run_id
     return f"{slug(run_key)[:80]}_{hashlib.sha256(run_key.encode()).hexdigest()[:8]}"
 
 
+def check_layout(run_id: str, layout: int) -> None:
+    """Check that this version can read a run's stored results.
+
+    Raises:
+        OtherLayout: they were stored by a version with another layout.
+    """
+    if layout != LAYOUT:
+        raise OtherLayout(
+            f"The run {run_id[:8]} was stored in layout {layout}; this version of Fathom replays and resumes layout "
+            f"{LAYOUT} only.",
+            next_step="`fathom verify` and `fathom export` still work; run the question again, without that --run-key",
+        )
+
+
 def is_gone(host: str, pid: int) -> bool:
-    """Whether a process is known to have ended; of another machine's nothing is known."""
+    """Whether a process is known to have ended; always False for other machines."""
     if host != socket.gethostname():
         return False
     try:

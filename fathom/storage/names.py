@@ -1,4 +1,4 @@
-"""Names of artifacts: pure functions of what the plan and the call say, so that the same run writes the same names.
+"""Names of artifacts: pure functions of the plan and the call, so that the same run writes the same names.
 
 Names are lowercase snake_case ASCII. A single `_` joins the words of a part and `__` joins parts; a part never holds
 `__`, so the parts of a name can be told apart.
@@ -31,11 +31,11 @@ def slug(text: str) -> str:
 
 
 def folder_name(plan_title: str) -> str:
-    """Return the name of the folder of the first run that uses a plan title; artifact names begin with it, too."""
+    """Return the name of the folder of the first run that uses a plan title; artifact names start with it too."""
     return _part(plan_title, PLAN_BYTES)
 
 
-def artifact_name(  # noqa: PLR0917 - in the order in which they stand in the name
+def artifact_name(  # noqa: PLR0917 - in the order in which they appear in the name
     plan_title: str, step_id: str | int, step_title: str, tool_name: str, n: int, ext: Literal["json", "txt"]
 ) -> str:
     """Return the file name of a raw tool output, `{plan_title}__step{step_id}_{step_title}__{tool_name}.{ext}`.

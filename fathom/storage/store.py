@@ -1,6 +1,6 @@
 """The artifact store: every raw tool output, whole, on a local disk or an object store.
 
-`ArtifactStore` is bytes below a root. `RunFolder` is the part of it that belongs to one run; no two runs share one.
+`ArtifactStore` is files below a root. `RunFolder` is the folder of one run in it; no two runs share one.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -34,13 +33,13 @@ class ArtifactStore:
     Its methods raise StoreError when the store fails.
 
     Raises:
-        InvalidInput: the root is no address that fsspec can open, or holds credentials.
+        InvalidInput: fsspec cannot open the root, or its address contains credentials.
     """
 
     def __init__(self, root: str) -> None:
         if without_credentials(root) != root:
             raise InvalidInput(
-                "The address of the artifact store names a user or password, which would be shown and stored.",
+                "The address of the artifact store contains a user name or password, which would be shown and stored.",
                 next_step="set them in the environment: AWS_..., or FSSPEC_{PROTOCOL}_{OPTION} for other stores",
             )
         try:
@@ -51,13 +50,8 @@ class ArtifactStore:
                 next_step="choose a folder or an address such as s3://bucket/prefix",
             ) from error
 
-    @property
-    def local(self) -> bool:
-        """Whether the root is a folder of this machine, where a file can grow."""
-        return self._files.local
-
     def address(self, path: str = "") -> str:
-        """Return where a file lies, for people: an absolute path or a URL. Without a path, of the root."""
+        """Return the absolute path or URL of a file, or of the root."""
         return self._files.address(path)
 
     async def read(self, path: str) -> bytes:
@@ -69,15 +63,15 @@ class ArtifactStore:
         return await self._run("read", path, self._files.read)
 
     async def write(self, path: str, data: bytes) -> None:
-        """Write a file, or replace it, in one move: a reader sees the old bytes or the new ones."""
+        """Write or replace a file atomically: a reader sees the old bytes or the new ones."""
         await self._run("write", path, lambda path: self._files.write(path, data))
 
     async def append(self, path: str, data: bytes) -> None:
-        """Add bytes at the end of a file, or begin it; nobody else may write to it at the same time."""
+        """Append bytes to a file, or create it; there must be no other writer at the same time."""
         await self._run("write", path, lambda path: self._files.append(path, data))
 
     async def create(self, path: str, data: bytes) -> bool:
-        """Write a file that must not exist yet. Returns False, and writes nothing, when it does."""
+        """Write a new file. Returns False, and writes nothing, when it exists."""
         return await self._run("write", path, lambda path: self._files.create(path, data))
 
     async def remove(self, path: str) -> None:
@@ -96,7 +90,7 @@ class ArtifactStore:
             return []
 
     async def exclusive(self) -> bool:
-        """Return whether `create` has one winner among racers, which some S3 servers do not give."""
+        """Return whether `create` has only one winner in a race, which some S3 servers do not guarantee."""
         return await self._run("write", "", lambda _root: self._files.exclusive())
 
     async def check_writable(self) -> None:
@@ -120,20 +114,15 @@ class ArtifactStore:
                 raise FileNotFoundError(self.address(path)) from error
             raise StoreError(
                 f"The artifact store cannot {action} {self.address(path)}: {str(error).rstrip('.')}.",
-                next_step="check that the folder can be written and the disk has room, or choose another --artifacts"
+                next_step="check the folder's permissions and the disk's free space, or choose another --artifacts"
                 if self._files.local
-                else "check bucket, credentials (AWS_*) and endpoint, or choose another --artifacts",
+                else "check the bucket, credentials (AWS_*) and endpoint, or choose another --artifacts",
             ) from error
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one run, where its files are known by their bare names.
-
-    Attributes:
-        store: where it lies.
-        folder: its path in the store, `research_artifacts/{plan title}`.
-    """
+    """The folder of one run, `research_artifacts/{plan title}` in the store; its files are named without a path."""
 
     store: ArtifactStore
     folder: str
@@ -142,26 +131,27 @@ class RunFolder:
     async def claim(
         cls, store: ArtifactStore, plan_title: str, run_id: str, run_key: str, manifest: Mapping[str, object]
     ) -> RunFolder:
-        """Return the folder of a run; a run that resumes, which has the same run key, gets the one it had.
+        """Return the folder of a run; a resumed run, which has the same run key, gets the one it had.
 
-        Whoever creates `run.json` owns its folder. The first run of a plan title owns `{plan_title}`, later ones
-        `{plan_title}__{first 8 of the run id}`, or more digits where ids begin alike.
+        The run that creates `run.json` owns the folder. The first run of a plan title owns `{plan_title}`, later ones
+        `{plan_title}__{first 8 of the run id}`, or more digits where ids start with the same ones.
 
         Raises:
-            StoreError: the store failed, or every folder the run could use belongs to another.
+            StoreError: the store failed, or all of these folders belong to other runs.
         """
         title = folder_name(plan_title)
         record = json_bytes({**manifest, "run_id": run_id, "run_key": run_key})
         first = cls(store, f"{RUNS}/{title}")
-        # Where creation has no single winner, runs must not compete for one name: each uses its own id.
+        # Where a race can have several winners, runs must not compete for one name: each uses its own id.
         if await store.exclusive() and await first._take(record, run_key):
             return first
         for name in await store.list(RUNS):  # resumed under another run id
             run = cls(store, f"{RUNS}/{name}")
             if name.startswith(f"{title}__") and await run._owner() == run_key:
                 return run
-        for digits in _id_prefixes(run_id):
-            run = cls(store, f"{RUNS}/{title}__{digits}")
+        digits = run_id.replace("-", "")
+        for length in (8, 16, len(digits)):
+            run = cls(store, f"{RUNS}/{title}__{digits[:length]}")
             if await run._take(record, run_key):
                 return run
         raise StoreError(f"{first.url} and its variants belong to other runs.", next_step="choose another --artifacts")
@@ -170,7 +160,7 @@ class RunFolder:
         return await self.store.create(self._path(MANIFEST), record) or await self._owner() == run_key
 
     async def _owner(self) -> str | None:
-        """Return the run key of the run whose folder this is; None when that cannot be told."""
+        """Return the run key of the folder's run; None when it is unknown."""
         try:
             manifest = await self.load_json(MANIFEST)
         except (FileNotFoundError, StoreError):
@@ -179,15 +169,15 @@ class RunFolder:
 
     @property
     def url(self) -> str:
-        """Where the folder lies, for people: an absolute path or a URL."""
+        """The absolute path or URL of the folder."""
         return self.store.address(self.folder)
 
     def path_of(self, name: str) -> str:
-        """Return where a file of the run lies, for people: an absolute path or a URL."""
+        """Return the absolute path or URL of a file of the run."""
         return self.store.address(self._path(name))
 
     async def save_raw(self, name: str, output: ToolOutput) -> tuple[str, int]:
-        """Store a whole tool output: as JSON when it is structured, else its text. Returns SHA-256 and bytes."""
+        """Store a whole tool output, as JSON when it is structured, else as text. Returns SHA-256 and bytes."""
         if output.structured:
             data = json_bytes({"results": output.results, "failures": output.failures}, indent=1)
         else:
@@ -195,16 +185,16 @@ class RunFolder:
         await self.store.write(self._path(name), data)
         return hashlib.sha256(data).hexdigest(), len(data)
 
-    async def load_raw(self, name: str, sources: Sequence[Source] = ()) -> ToolOutput:
+    async def read(self, name: str, sources: Sequence[Source] = ()) -> ToolOutput:
         """Return a stored tool output.
 
         Args:
             name: file name in the run's folder.
-            sources: of a text, which cannot carry them; without any, the file itself is named as the source.
+            sources: of a text file, which does not name them; by default the file itself counts as the source.
 
         Raises:
             FileNotFoundError: there is no such file.
-            StoreError: it cannot be read, or is no tool output.
+            StoreError: it cannot be read, or is not a tool output.
         """
         data = await self.store.read(self._path(name))
         try:
@@ -226,17 +216,9 @@ class RunFolder:
         """
         return await self.store.read(self._path(name))
 
-    async def remove(self, name: str) -> None:
-        """Remove a file, if there is one."""
-        await self.store.remove(self._path(name))
-
     async def list(self) -> list[str]:
         """Return the sorted file names of the run's raw tool outputs."""
         return [name for name in await self.store.list(self.folder) if "__step" in name]
-
-    async def read(self, name: str) -> ToolOutput:
-        """Return a stored tool output by its file name; see `load_raw`."""
-        return await self.load_raw(name)
 
     async def save_text(self, name: str, text: str) -> None:
         """Store a text, such as `report.md`."""
@@ -251,11 +233,11 @@ class RunFolder:
 
         Raises:
             FileNotFoundError: there is no such file.
-            StoreError: it cannot be read, or is no JSON.
+            StoreError: it cannot be read, or is not JSON.
         """
         data = await self.store.read(self._path(name))
         try:
-            return from_json(data)  # which, unlike the standard library's, refuses what no text can hold
+            return from_json(data)  # which, unlike the standard library, rejects lone surrogates
         except ValueError as error:
             raise self._damaged(name, error) from error
 
@@ -274,11 +256,11 @@ async def runs(store: ArtifactStore) -> list[dict[str, Any]]:
         try:
             manifest = await run.load_json(MANIFEST)
         except FileNotFoundError:
-            continue  # a folder or file of somebody else
+            continue  # not a run's folder
         except StoreError as error:
             manifest = {"warning": str(error)}
         if not isinstance(manifest, dict):
-            manifest = {"warning": f"{run.path_of(MANIFEST)} is no manifest"}
+            manifest = {"warning": f"{run.path_of(MANIFEST)} is not a manifest"}
         found.append({**manifest, "folder": run.folder})
     return found
 
@@ -286,9 +268,3 @@ async def runs(store: ArtifactStore) -> list[dict[str, Any]]:
 def json_bytes(data: object, indent: int = 2) -> bytes:
     """Return models or plain data as the JSON that is stored."""
     return (json.dumps(to_jsonable_python(data), indent=indent, ensure_ascii=False) + "\n").encode()
-
-
-def _id_prefixes(run_id: str) -> Iterator[str]:
-    """Yield beginnings of a run id, longer each time; short ids are filled up with their hash."""
-    digits = re.sub(r"[^0-9a-z]", "", run_id.lower()) + hashlib.sha256(run_id.encode()).hexdigest()
-    return (digits[:length] for length in (8, 16, 32, 64))

@@ -1,1 +1,1 @@
-"""What is told of a run: progress to whoever listens, and the audit log of who did what and when."""
+"""What a run reports: its progress, and the audit log of what was done, when and by whom."""

@@ -1,8 +1,8 @@
-"""The events of a run's audit log, and the chain in which none of them can change unseen.
+"""The events of a run's audit log, and the hash chain that shows any change of them.
 
-Each line of `audit.jsonl` is an event that carries the hash of the line before it and its own, so whoever changes,
-removes or moves a line would have to write all later ones anew. The hash of the last line stands in the run's result:
-keep that elsewhere, and the whole log cannot be replaced either.
+Each line of `audit.jsonl` is an event with the hash of the line before it and its own, so changing, removing or moving
+a line means rewriting all later ones. The hash of the last line is in the run's result: with a copy of that kept
+elsewhere, the whole log cannot be replaced either.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AuditType(StrEnum):
 
 
 class AuditEvent(Model):
-    """Something that was done."""
+    """One event."""
 
     id: str
     at: str  # ISO 8601 in UTC, milliseconds
@@ -69,7 +69,7 @@ class ChainedEvent(AuditEvent):
 
 
 class Break(Model):
-    """The first line, counted from 1, at which a log is not what was written, and why."""
+    """The first line, counted from 1, at which a log is not as it was written, and what is wrong."""
 
     line: int
     problem: str
@@ -79,23 +79,19 @@ def chained(events: Sequence[AuditEvent], head: AuditHead) -> tuple[list[Chained
     """Return the lines of events that follow a head, and the new head."""
     lines: list[ChainedEvent] = []
     for event in events:
-        data = {**_data(event), "seq": head.events + 1, "prev": head.hash}
+        data = {**event.model_dump(mode="json"), "seq": head.events + 1, "prev": head.hash}
         lines.append(ChainedEvent.model_validate({**data, "hash": _hash(data)}))
         head = AuditHead(events=lines[-1].seq, hash=lines[-1].hash)
     return lines, head
 
 
-def _data(event: AuditEvent) -> dict[str, Any]:
-    return event.model_dump(mode="json")
-
-
 def written(events: Sequence[AuditEvent]) -> bytes:
     """Return events as the lines of a file."""
-    return b"".join(_canonical(_data(event)) + b"\n" for event in events)
+    return b"".join(_canonical(event.model_dump(mode="json")) + b"\n" for event in events)
 
 
 def _canonical(data: object) -> bytes:
-    """Return the one way to write data down, for which it is hashed; what UTF-8 cannot hold becomes question marks."""
+    """Return the canonical form that is written and hashed; what UTF-8 cannot hold becomes question marks."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", "replace")
 
@@ -105,7 +101,7 @@ def _hash(data: Mapping[str, Any]) -> str:
 
 
 def events_in(data: bytes, kind: type[EventT]) -> list[EventT]:
-    """Return the events of a log without checking their hashes; lines that hold none are left out."""
+    """Return the events of a log without checking their hashes; other lines are left out."""
     found: list[EventT] = []
     for line in data.split(b"\n")[:-1]:
         try:
@@ -116,37 +112,36 @@ def events_in(data: bytes, kind: type[EventT]) -> list[EventT]:
 
 
 def check(data: bytes, head: AuditHead | None = None) -> Break | None:
-    """Return where a log is not what was written, or None when it is whole.
+    """Return where a log is not as it was written, or None when it is complete and unchanged.
 
     Args:
         data: the bytes of `audit.jsonl`.
-        head: of the run's result; without it, nobody can see that the last lines are gone.
+        head: from the run's result; without it, missing last lines cannot be noticed.
     """
     *lines, rest = data.split(b"\n")
     end = BEGINNING
     for line in lines:
         event = _authentic(line)
         if event is None:
-            return Break(line=end.events + 1, problem="it is not what was written")
+            return Break(line=end.events + 1, problem="it was changed")
         if event.prev != end.hash or event.seq != end.events + 1:
             missing = event.seq - end.events - 1
             why = f"{missing} before it removed" if missing > 0 else "it does not belong here"
             return Break(line=end.events + 1, problem=f"lines were moved or removed: {why}")
         end = AuditHead(events=event.seq, hash=event.hash)
         if head and event.seq == head.events and event.hash != head.hash:
-            why = "it is not the event that the run's result names: the log was written anew"
-            return Break(line=event.seq, problem=why)
+            return Break(line=event.seq, problem="it is not the event in the run's result: the log was rewritten")
     if rest:
-        why = "it ends in the middle: a process was killed while it wrote, or the end was cut"
+        why = "it is incomplete: a process was killed while writing it, or the end was cut off"
         return Break(line=end.events + 1, problem=why)
     if head and end.events < head.events:
-        why = f"the log ends here, and had {head.events} events when the run ended"
+        why = f"the log ends here, but had {head.events} events when the run ended"
         return Break(line=end.events + 1, problem=why)
     return None
 
 
 def _authentic(line: bytes) -> ChainedEvent | None:
-    """Return the event of a line that is written as we write it and has its right hash."""
+    """Return the event of a line in canonical form with the right hash; None for any other line."""
     try:
         data = json.loads(line)
         event = ChainedEvent.model_validate(data)

@@ -1,4 +1,4 @@
-"""Writing the audit log of a run: each event is on the disk when whoever recorded it goes on."""
+"""Writing the audit log of a run: each event is on the disk before `record` returns."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class AuditLog:
     """Writes the log of one run. Events may be recorded by many tasks at once, in one event loop.
 
     Args:
-        store: where the run lies.
-        pending: a file of the store for the events of a run that has no folder yet; not chained.
-        log: is given each event once it is written, by the task that recorded it.
+        store: of the run.
+        pending: a file in the store for the events of a run that has no folder yet; not chained.
+        log: called with each event once it is written, by the task that recorded it.
     """
 
     def __init__(self, store: ArtifactStore, pending: str, log: Callable[[AuditEvent], None] | None = None) -> None:
@@ -45,13 +45,12 @@ class AuditLog:
         self._log = log
         self._chained = False
         self._waiting: dict[str, AuditEvent] = {}  # by id
-        self._head: AuditHead | None = None  # None: the file's end is not known
-        self._data = b""  # of the whole file, where none can grow
+        self._head: AuditHead | None = None  # None: the end of the file is unknown
         self._writing = asyncio.Lock()
 
     @property
     def head(self) -> AuditHead | None:
-        """How many events the log has, and the last one's hash; None before the first in the run's folder."""
+        """The number of events and the hash of the last one; None before the first in the run's folder."""
         return self._head if self._chained else None
 
     async def exists(self) -> bool:
@@ -75,7 +74,7 @@ class AuditLog:
 
     @contextmanager
     def under(self, event_id: str) -> Iterator[None]:
-        """Make an event the parent of those that are recorded inside the block, by this task and those it starts."""
+        """Make an event the parent of those recorded inside the block, by this task and the tasks it starts."""
         token = _parent.set(event_id)
         try:
             yield
@@ -83,7 +82,7 @@ class AuditLog:
             _parent.reset(token)
 
     async def settle(self, folder: str) -> None:
-        """Move on to the log in the run's folder, and write there what was recorded before and is not there yet."""
+        """Continue in the run's folder, and write there the earlier events that it does not have yet."""
         await _whatever_happens(self._settle(folder))
 
     async def _settle(self, folder: str) -> None:
@@ -95,7 +94,7 @@ class AuditLog:
 
     async def _write(self, event: AuditEvent) -> None:
         async with self._writing:
-            if event.id in self._waiting:  # unless an earlier event took it along
+            if event.id in self._waiting:  # else it was written together with an earlier event
                 await self._write_waiting()
 
     async def _write_waiting(self) -> None:
@@ -106,20 +105,13 @@ class AuditLog:
             lines, head = chained(events, head)
         self._head = None  # until they are written
         if lines:
-            await self._add(written(lines))
+            await self._store.append(self._path, written(lines))
         self._head = head
         for event in events:
             del self._waiting[event.id]
 
-    async def _add(self, data: bytes) -> None:
-        if self._store.local:
-            await self._store.append(self._path, data)
-        else:
-            self._data += data
-            await self._store.write(self._path, self._data)
-
     async def _open(self) -> AuditHead:
-        """Find the end of the file. What a killed process has left of a line is cut off, and that is recorded."""
+        """Find the end of the file. An incomplete last line of a killed process is cut off, and that is recorded."""
         data = await self._read()
         whole = data[: data.rfind(b"\n") + 1]
         found = events_in(whole, ChainedEvent if self._chained else AuditEvent)
@@ -131,8 +123,6 @@ class AuditLog:
             details = {"file": self._path, "bytes": len(data) - len(whole)}
             cut = _event(AuditType.error_occurred, "system", said, details)
             self._waiting = {cut.id: cut, **self._waiting}
-        if not self._store.local:
-            self._data = whole
         last = found[-1] if found else None
         return AuditHead(events=last.seq, hash=last.hash) if isinstance(last, ChainedEvent) else BEGINNING
 
@@ -144,7 +134,7 @@ class AuditLog:
 
 
 async def _whatever_happens(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for work that goes on when whoever waits is cancelled: a line half written would be nobody's."""
+    """Wait for work that continues even when the caller is cancelled, so that no line is left half written."""
     await asyncio.shield(asyncio.create_task(work))
 
 

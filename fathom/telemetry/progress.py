@@ -1,4 +1,4 @@
-"""What a run is doing right now, for whoever watches it. Never an input to the run."""
+"""What a run is doing right now, for its screen. Never an input to the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Event:
             finished, and so on; `step`, `round` and `section` are sent when they begin.
         message: one line for a person.
         done, total: steps of the plan finished and planned; 0 until the plan exists.
-        calls, tokens, cost_usd: what a `model` event took; cost None: price unknown.
+        calls, tokens, cost_usd: of a `model` event; cost None: price unknown.
     """
 
     kind: Kind

@@ -1,0 +1,77 @@
+"""A run stored by an older version, in `tests/stored_run`: it can be checked, shown and exported, and not continued.
+
+It was made by version 0.1.0 with the model-free backend: `fathom research "How much water do the tanks hold?"
+--docs docs --profile quick --run-key water`. Its stored results name classes that have moved since (layout 1).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fathom.errors import OtherLayout
+from fathom.models.run import LAYOUT
+from fathom.storage.lease import LeaseFile
+from fathom.storage.store import ArtifactStore
+from tests.conftest import ROOT, FathomCLI, PrefectServer
+
+QUERY = "How much water do the tanks hold?"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A copy of the stored run's artifacts."""
+    return shutil.copytree(ROOT / "tests/stored_run", tmp_path / "stored")
+
+
+def test_it_verifies(root: Path, fathom_cli: FathomCLI) -> None:
+    done = fathom_cli(["verify", "water", "--artifacts", str(root), "--json"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["problems"] == []
+    assert [claim["verdict"] for claim in found["claims"]] == ["supported", "supported"]
+    assert found["quotes"] >= 2
+
+
+def test_a_changed_byte_in_it_is_found(root: Path, fathom_cli: FathomCLI) -> None:
+    record = root / "research_artifacts/water_tanks_hold/provenance.json"
+    record.write_bytes(record.read_bytes().replace(b'"standing": "single_source"', b'"standing": "verified"'))
+    done = fathom_cli(["verify", "water", "--artifacts", str(root)])
+    assert done.returncode == 1
+    assert "its content is not what its own hash says" in done.stdout + done.stderr
+
+
+def test_it_is_shown_and_exported(root: Path, fathom_cli: FathomCLI, tmp_path: Path) -> None:
+    done = fathom_cli(["show", "water", "--artifacts", str(root)])
+    assert done.returncode == 0, done.stderr
+    assert "The plant keeps 400 cubic metres of treated water in two tanks. [1]" in done.stdout
+    assert fathom_cli(["audit", "water", "--artifacts", str(root)]).returncode == 0
+    args = ["export", "water", "--artifacts", str(root), "--to", "md,html,json,docx,bib,ris", "--out", str(tmp_path)]
+    done = fathom_cli(args)
+    assert done.returncode == 0, done.stderr
+    assert {path.suffix for path in tmp_path.glob("water_tanks_hold.*")} == {
+        *(".md", ".html", ".json", ".docx", ".bib", ".ris")
+    }
+
+
+def test_what_needs_its_stored_results_says_that_their_layout_is_older(
+    root: Path, fathom_cli: FathomCLI, prefect_server: PrefectServer
+) -> None:
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    for command in (["replay", "water"], ["resume", "water"], ["research", QUERY, "--run-key", "water"]):
+        done = fathom_cli([*command, "--artifacts", str(root)], prefect_server.env)
+        assert done.returncode == 2, done.stderr
+        line = done.stderr.splitlines()[-1]
+        assert "E5007 The run df99f416 was stored in layout 1" in line
+        assert f"layout {LAYOUT} only" in line
+        assert "`fathom verify` and `fathom export` still work; run the question again" in line
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+async def test_a_run_without_a_folder_is_recognised_too(root: Path) -> None:
+    shutil.rmtree(root / "research_artifacts")
+    with pytest.raises(OtherLayout, match="layout 1;"):
+        await LeaseFile.take(ArtifactStore(str(root)), "another-run", "water", {})
