@@ -98,7 +98,7 @@ class Site:
 
     def tool(self, query: str, cache: Path | None = None, allow: Iterable[str] = ()) -> FetchTool:
         allowed = AllowList.parse(allow)
-        return FetchTool(NoArtifacts(), query, self.reader(allowed, cache))
+        return FetchTool(NoArtifacts(), ["web_search"], query, self.reader(allowed, cache))
 
     def reader(self, allowed: AllowList, cache: Path | None = None) -> WebReader:
         return WebReader(allowed, TimedCache(cache, 3_600), GuardedBackend(allowed, self.resolve, self.network))
@@ -158,7 +158,9 @@ class Searched(NoArtifacts):
 
 async def test_only_known_pages_are_read_and_in_their_own_spelling(site: Site) -> None:
     site.pages["/page"] = site.pages["/named"] = "A page of text."
-    tool = FetchTool(Searched(), "Compare (http://named.example/named), please", site.reader(AllowList()))
+    tool = FetchTool(
+        Searched(), ["web_search"], "Compare (http://named.example/named), please", site.reader(AllowList())
+    )
     source_id = source_ids(["http://found.example/page?id=7"])["http://found.example/page?id=7"]
     for known in (
         source_id,

@@ -8,11 +8,13 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from fathom.errors import ToolRejected
-from fathom.models import SourceText, ToolCall, ToolOutput, ToolResult
+from fathom.models import SourceText, ToolOutput
 from fathom.retrieval.narrowing import OMISSION
+from fathom.tools.base import Tool
+from fathom.tools.context import ArtifactReader, RunContext
 
 if TYPE_CHECKING:
     import regex
@@ -29,19 +31,7 @@ _RECURSION = re.compile(r"\(\?(?:R|[-+]?\d|&|P>)")  # no time limit holds its me
 _META = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
-class ArtifactReader(Protocol):
-    """The raw outputs of one run."""
-
-    async def list(self) -> list[str]:
-        """Return the file names of the run's raw outputs, sorted."""
-        ...
-
-    async def read(self, name: str) -> ToolOutput:
-        """Return a stored output."""
-        ...
-
-
-class ArtifactGrepTool:
+class ArtifactGrepTool(Tool):
     """Searches the texts of this run's stored raw outputs."""
 
     name = "artifact_grep"
@@ -52,6 +42,11 @@ class ArtifactGrepTool:
 
     def __init__(self, artifacts: ArtifactReader) -> None:
         self._artifacts = artifacts
+
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        """Search what the run has read."""
+        return cls(run.artifacts)
 
     async def run(self, tool_input: str) -> ToolOutput:
         """Return the passages around the matches, at most 20, as one text for each source."""
@@ -64,12 +59,8 @@ class ArtifactGrepTool:
         texts = [text for name in names for text in (await self._artifacts.read(name)).results]
         return ToolOutput(results=await asyncio.to_thread(_grep, pattern, texts))
 
-    def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return None: nothing was left out."""
-        return None
 
-
-class ArtifactReadTool:
+class ArtifactReadTool(Tool):
     """Reads one stored raw output, or one source of it."""
 
     name = "artifact_read"
@@ -80,6 +71,11 @@ class ArtifactReadTool:
 
     def __init__(self, artifacts: ArtifactReader) -> None:
         self._artifacts = artifacts
+
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        """Read what the run has read."""
+        return cls(run.artifacts)
 
     async def run(self, tool_input: str) -> ToolOutput:
         """Return the texts of the file; a single one is stored as plain text."""
@@ -93,10 +89,6 @@ class ArtifactReadTool:
             known = ", ".join(text.source_id for text in texts) or "none"
             raise ToolRejected(f"{name} has no source {source_id[:80]!r}.", next_step=f"its sources: {known}")
         return ToolOutput(results=chosen, structured=len(chosen) > 1)
-
-    def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return None: the whole text was read."""
-        return None
 
 
 class _Passage(NamedTuple):

@@ -18,7 +18,8 @@ from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import UserError
 from fathom.llm.model_checks import check_models
 from fathom.storage.store import ArtifactStore
-from fathom.tools.registry import configured_tools
+from fathom.tools.base import Tool
+from fathom.tools.registry import REGISTRY, Registry, configured_tools
 from flows.preflight import artifact_root
 from flows.server import find_api
 
@@ -33,7 +34,7 @@ class Finding:
     how: str = ""  # to set it or mend it
 
 
-def examine() -> Iterator[Finding]:
+def examine(registry: Registry = REGISTRY) -> Iterator[Finding]:
     """Look at everything a run needs; no secret is part of what is found."""
     environment = Environment.read()
     yield Finding("python", "ok", platform.python_version())
@@ -41,7 +42,9 @@ def examine() -> Iterator[Finding]:
         yield _package(package)
     yield _checked("Prefect API", _api)
     yield _checked("model", lambda: _model(environment))
-    yield _web(environment)
+    for tool in registry.tools.values():
+        if registry.variables(tool) and not tool.follows:
+            yield _tool(tool, registry, environment)
     yield _corpus()
     yield _checked("artifacts", _artifacts)
     yield _cache(environment)
@@ -81,12 +84,12 @@ def _model(environment: Environment) -> Finding:
     return Finding("model", "ok", f"{environment.model}, its key is set")
 
 
-def _web(environment: Environment) -> Finding:
-    vendors = {"TAVILY_API_KEY": environment.tavily_key, "SEARXNG_URL": environment.searxng_url}
-    if chosen := [name for name, value in vendors.items() if value]:
-        return Finding("web search", "ok", f"{' and '.join(chosen)} {'is' if len(chosen) == 1 else 'are'} set")
-    how = "set TAVILY_API_KEY (keys: https://tavily.com), or SEARXNG_URL to an instance of your own"
-    return Finding("web search", "off", "neither TAVILY_API_KEY nor SEARXNG_URL is set", how)
+def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Finding:
+    """Say by which variables a tool is configured, or how to configure it."""
+    name, ways = tool.name.replace("_", " "), registry.configured_by(tool)
+    if found := [" and ".join(way.variables) for way in ways if way.is_configured(environment)]:
+        return Finding(name, "ok", f"configured by {', '.join(found)}")
+    return Finding(name, "off", f"no {registry.variables(tool)}", "set " + ", or ".join(way.setup for way in ways))
 
 
 def _corpus() -> Finding:

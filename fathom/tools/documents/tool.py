@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Self
 
-from fathom.models import Document, SourceText, ToolCall, ToolOutput, ToolResult
+from fathom.config.settings import ResearchSettings
+from fathom.models import Document, SourceText, ToolOutput
 from fathom.retrieval.narrowing import OMISSION
 from fathom.text.urls import source_ids
+from fathom.tools.base import Tool
+from fathom.tools.context import RunContext
 from fathom.tools.documents.corpus import open_corpus
 from fathom.tools.documents.embedding import hybrid_search
 from fathom.tools.documents.index import Index, Match, Passage, StoredDocument
@@ -18,10 +22,11 @@ RELEVANT = 0.5  # share of the best passage's score from which another one is wo
 HEADINGS = 3
 
 
-class DocumentsTool:
+class DocumentsTool(Tool):
     """Searches the user's documents, or the Python reference when there are none."""
 
     name = "documents"
+    searches = True
 
     def __init__(self, paths: Sequence[str], cache: Path, max_results: int, embed_model: str | None = None) -> None:
         self._paths = tuple(paths)
@@ -32,15 +37,22 @@ class DocumentsTool:
             f"Searches {self._what()} and reads what is closest. Input: one search query of a few specific words."
         )
 
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        """Search the run's documents."""
+        settings = run.settings
+        return cls(settings.docs, run.environment.cache, settings.max_results, settings.embed_model)
+
+    @classmethod
+    def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
+        """Return whether there are documents of the user's own, or nothing else to search."""
+        return bool(settings.docs) or not any(tool.searches for tool in configured if tool is not cls)
+
     async def run(self, tool_input: str) -> ToolOutput:
         """Return the best documents, small ones whole, of long ones the matching sections and their neighbours."""
         return await asyncio.to_thread(self._search, tool_input)
 
-    def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return None: what matters was read."""
-        return None
-
-    async def survey(self, query: str, limit: int = 8) -> list[Document]:
+    async def survey(self, query: str, limit: int) -> list[Document]:
         """Return the names and best headings of the documents closest to a query."""
         return await asyncio.to_thread(self._survey, query, limit)
 

@@ -12,24 +12,18 @@ import zlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
 
 import httpcore
 import httpx
 
 from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
+from fathom.tools.http import tls, user_agent
 
 TOTAL_SECONDS = 20.0
 MAX_BYTES = 10 * 2**20
 PIECE = 2**16  # bytes unpacked at once
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown,text/plain,application/json;q=0.9,*/*;q=0.1"
 _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
-
-
-def user_agent() -> str:
-    """Return the name by which web servers and their robots.txt know us."""
-    return f"fathom/{version('fathom-research')}"
 
 
 @dataclass(frozen=True)
@@ -106,7 +100,7 @@ class Client:
         }
         try:
             async with (
-                httpcore.AsyncConnectionPool(ssl_context=_tls(), network_backend=self._network) as pool,
+                httpcore.AsyncConnectionPool(ssl_context=tls(), network_backend=self._network) as pool,
                 pool.stream("GET", str(url), headers=headers) as response,
             ):
                 fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
@@ -169,9 +163,3 @@ class _Unpacker:
 def _declared(fields: dict[str, str]) -> int:
     length = fields.get("content-length", "")
     return int(length) if length.isascii() and length.isdigit() else 0
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """Return the certificates to trust; reading them takes longer than a request."""
-    return httpx.create_ssl_context(trust_env=False)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from fathom.errors import ToolRejected, ToolUnavailable
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList, check_url
-from fathom.tools.fetch.client import Answer, Client, user_agent
+from fathom.tools.fetch.client import Answer, Client
+from fathom.tools.http import user_agent
 
 if TYPE_CHECKING:
     import httpx

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
+from fathom.errors import ToolError, ToolRejected
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList, check_url
-from fathom.tools.http import retrying, seconds_to_wait
-from fathom.tools.search.vendors import WebPage
+from fathom.tools.http import raise_status, retrying
+from fathom.tools.pages import WebPage
 
 if TYPE_CHECKING:
     import httpcore
@@ -110,20 +110,7 @@ class WebReader:
             async with self._turns.turn(url.host), time.spend():
                 answer = await self._client.get(url)
             if (target := answer.redirect) is None:
-                _raise_failure(answer)
+                raise_status(answer.url.host[:100], answer.status, answer.headers)
                 return answer
             url = check_url(target, self._allowed)
         raise ToolRejected(f"The page redirects more than {MAX_REDIRECTS} times.")
-
-
-def _raise_failure(answer: Answer) -> None:
-    status, wait = answer.status, seconds_to_wait(answer.headers.get("retry-after"))
-    message = f"{answer.url.host[:100]} answered {status}."
-    if status == 429:
-        raise ToolRateLimited(message, retry_after=wait)
-    if status == 408:
-        raise ToolTimeout(message)
-    if status >= 500:
-        raise ToolUnavailable(message, retry_after=wait)
-    if status != 200:
-        raise ToolRejected(message)
