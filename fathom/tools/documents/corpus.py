@@ -28,7 +28,7 @@ from fathom.tools.documents.python_reference import python_reference
 from fathom.tools.documents.readers import Unreadable
 
 KEPT_INDEXES = 8
-FORMAT = "2"  # changes when readers, layout or index would make something else of the same files
+FORMAT = "3"  # changes when readers, layout or index would make something else of the same files
 _FORMATS = "txt, md, rst, html, pdf, docx"
 _opening = threading.Lock()
 
