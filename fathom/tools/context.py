@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
@@ -13,8 +13,10 @@ from fathom.config.settings import ResolvedSettings
 from fathom.models import ToolOutput
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList
-from fathom.tools.fetch.web import WebReader
 from fathom.tools.search.vendor import SearchVendor
+
+if TYPE_CHECKING:
+    from fathom.tools.fetch.web import WebReader
 
 SEARCHES_SECONDS, PAGES_SECONDS = 15 * 60, 60 * 60
 
@@ -69,6 +71,8 @@ class RunContext:
     @cached_property
     def reader(self) -> WebReader:
         """Reads pages without a vendor."""
+        from fathom.tools.fetch.web import WebReader
+
         return WebReader(AllowList.parse(self.settings.fetch_allow_hosts), self.pages)
 
     def _cache(self, name: str, seconds: float) -> TimedCache:

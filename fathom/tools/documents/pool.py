@@ -1,9 +1,8 @@
-"""Reading many files: in this process where that is quick and safe, otherwise in others, none of which can hang."""
+"""Reading files in this process where that is quick and safe, otherwise in others that can be stopped."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import queue
 import subprocess
@@ -18,9 +17,10 @@ from fathom.telemetry.progress import Event, publish
 from fathom.tools.documents.files import File
 from fathom.tools.documents.layout import LaidOut
 from fathom.tools.documents.readers import Unreadable, is_plain
-from fathom.tools.documents.worker import decoded, read_file
+from fathom.tools.documents.worker import decode_answer, encode_request, read_file
 
-SECONDS = 60.0  # for one file, and one more a megabyte
+SECONDS = 60.0  # for one file, and one more for each megabyte
+MEMORY = 4 << 30  # bytes of address space
 PLAIN_BYTES = 2_000_000  # plain text that is read before a process has started
 FOREIGN = 10  # times slower than plain text: what has to be parsed
 MAX_WORKERS = 8
@@ -31,6 +31,19 @@ Read = tuple[File, "LaidOut | Unreadable"]
 
 class Unfinished(Unreadable):
     """A file that was given up; on another day it may be read."""
+
+
+def read_apart(path: Path, data: bytes, seconds: float, memory: int) -> LaidOut:
+    """Read bytes under a file's name in a process that has so many seconds and bytes of memory.
+
+    Raises:
+        Unreadable: no text can be had from them, or not within these limits.
+    """
+    process = _start(memory)
+    try:
+        return _ask(process, path, data, seconds)
+    finally:
+        _stop(process)
 
 
 def read_files(files: Sequence[File]) -> Iterator[Read]:
@@ -80,24 +93,29 @@ def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:
 
 
 def _work(waiting: queue.SimpleQueue[File], done: queue.Queue[Read], stopped: threading.Event) -> None:
-    """Have one process after another read files, until none are left."""
+    """Have a process read files until none are left, and start another when it did not finish one."""
     process: subprocess.Popen[str] | None = None
     while not stopped.is_set():
         try:
             file = waiting.get_nowait()
         except queue.Empty:
             break
-        if process is None or process.poll() is not None:
-            process = _start()
-        done.put((file, _ask(process, file)))
+        process = process or _start(MEMORY)
+        try:
+            done.put((file, _ask(process, file.path, None, SECONDS + file.size / 1_000_000)))
+        except Unreadable as error:
+            if isinstance(error, Unfinished):
+                _stop(process)
+                process = None
+            done.put((file, error))
     if process:
         _stop(process)
 
 
-def _start() -> subprocess.Popen[str]:
+def _start(memory: int) -> subprocess.Popen[str]:
     # A plain command, because multiprocessing would run the user's main module again in every process.
-    return subprocess.Popen(
-        [sys.executable, "-m", "fathom.tools.documents.worker"],
+    return subprocess.Popen(  # noqa: S603 - nothing in the command comes from outside
+        [sys.executable, "-m", "fathom.tools.documents.worker", str(memory)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -111,9 +129,14 @@ def _stop(process: subprocess.Popen[str]) -> None:
     process.communicate()  # closes the pipes
 
 
-def _ask(process: subprocess.Popen[str], file: File) -> LaidOut | Unreadable:
+def _ask(process: subprocess.Popen[str], path: Path, data: bytes | None, seconds: float) -> LaidOut:
+    """Have a process read a file, or bytes under its name.
+
+    Raises:
+        Unreadable: no text can be had from it.
+        Unfinished: the process was stopped or broke down.
+    """
     assert process.stdin and process.stdout
-    seconds = SECONDS + file.size / 1_000_000
     late = threading.Event()
 
     def give_up() -> None:
@@ -124,7 +147,7 @@ def _ask(process: subprocess.Popen[str], file: File) -> LaidOut | Unreadable:
     timer.start()
     answer = ""
     try:
-        process.stdin.write(json.dumps(os.fspath(file.path)) + "\n")
+        process.stdin.write(encode_request(path, data))
         process.stdin.flush()
         answer = process.stdout.readline()
     except BrokenPipeError:
@@ -132,13 +155,8 @@ def _ask(process: subprocess.Popen[str], file: File) -> LaidOut | Unreadable:
     finally:
         timer.cancel()
         timer.join()
-    complete = answer.endswith("\n")
-    if late.is_set() or not complete:
-        _stop(process)  # the next file gets a process that no timer is about to kill
-    if not complete:
-        slow = f"it takes longer than {seconds:.0f} s to read"
-        return Unfinished(slow if late.is_set() else "the reader broke down over it")
-    try:
-        return decoded(answer)
-    except Unreadable as error:
-        return error
+    if late.is_set():
+        raise Unfinished(f"it takes longer than {seconds:.0f} s to read")
+    if not answer.endswith("\n"):
+        raise Unfinished("the reader broke down over it")
+    return decode_answer(answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import ToolRejected
@@ -12,8 +12,10 @@ from fathom.models import ToolOutput
 from fathom.text.urls import canonical_url, source_ids, urls_in
 from fathom.tools.base import Tool
 from fathom.tools.context import ArtifactReader, RunContext
-from fathom.tools.fetch.web import WebReader
 from fathom.tools.pages import is_page, output
+
+if TYPE_CHECKING:
+    from fathom.tools.fetch.web import WebReader
 
 _SOURCE_ID = re.compile(r"\[?(S[0-9a-f]{6,64})\]?")
 
