@@ -184,7 +184,7 @@ async def test_only_known_pages_are_read_and_in_their_own_spelling(site: Site) -
         f"{source_id} http://evil.example",
     ]
     for address in unknown:
-        with pytest.raises(ToolRejected, match="no others"):
+        with pytest.raises(ToolRejected, match="reads only pages"):
             await tool.run(address)
     assert site.requests == []
 

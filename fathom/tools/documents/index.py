@@ -81,7 +81,7 @@ class StoredDocument(NamedTuple):
 
 
 class StoredFile(NamedTuple):
-    """A file as it was when it was last looked at; `digest` stands for its bytes."""
+    """A file when it was last read; `digest` is the SHA-256 of its bytes."""
 
     url: str
     size: int
@@ -106,7 +106,7 @@ class Index:
 
     @classmethod
     def build(cls, documents: Mapping[str, ReadDocument]) -> Index:
-        """Make an index in memory of documents by URL, in the order in which equally good ones are to be returned."""
+        """Make an index in memory of documents by URL; equally good ones are returned in this order."""
         index = cls.create(":memory:")
         for url, document in documents.items():
             index.add(url, "", lay_out(document))
@@ -114,7 +114,7 @@ class Index:
         return index
 
     def add(self, url: str, digest: str, document: LaidOut) -> None:
-        """Add a document; `digest` stands for the bytes it was read from."""
+        """Add a document; `digest` is that of the bytes it was read from."""
         run = self._database.execute
         words = sum(span.words for span in document.spans)
         values = (url, digest, document.title, document.text, words)
@@ -126,15 +126,15 @@ class Index:
             run("INSERT INTO search (rowid, title, heading, text) VALUES (?, ?, ?, ?)", fields)
 
     def skip(self, url: str, digest: str, reason: str) -> None:
-        """Note a file that is left out; without a digest if the reason does not lie in its bytes."""
+        """Record a file that is left out; without a digest if the reason is not in its bytes."""
         self._database.execute("INSERT INTO skipped VALUES (?, ?, ?)", (url, digest, reason))
 
     def forget_unsettled(self) -> None:
-        """Forget the files that were left out without a digest, for a reason that may be gone."""
+        """Forget the files that were left out without a digest: the reason may be gone."""
         self._database.execute("DELETE FROM skipped WHERE digest = ''")
 
     def keep(self, wanted: Collection[tuple[str, str]]) -> set[str]:
-        """Remove all but the wanted files, each a URL and a digest, and return the URLs of what is left."""
+        """Remove all but the wanted files, each a URL and a digest, and return the URLs of those that are left."""
         run = self._database.execute
         kept: set[str] = set()
         for table, key in (("documents", "id"), ("skipped", "rowid")):
@@ -149,7 +149,7 @@ class Index:
         return kept
 
     def finish(self, files: Sequence[StoredFile], *, optimize: bool = True) -> None:
-        """Write what was added; the order of the files tells which document comes first among equals."""
+        """Write what was added; among equally good documents, the first of the files comes first."""
         with self._database as database:
             database.execute("DELETE FROM files")
             database.executemany("INSERT INTO files VALUES (?, ?, ?, ?)", files)
@@ -164,7 +164,7 @@ class Index:
         return not self._rows("SELECT 1 FROM documents LIMIT 1", ())
 
     def files(self) -> list[StoredFile]:
-        """Return the files it was made of, in their order."""
+        """Return the files it was made from, in their order."""
         return [StoredFile(*row) for row in self._rows("SELECT * FROM files ORDER BY rowid", ())]
 
     def close(self) -> None:

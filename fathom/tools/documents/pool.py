@@ -21,8 +21,8 @@ from fathom.tools.documents.worker import decode_answer, encode_request, read_fi
 
 SECONDS = 60.0  # for one file, and one more for each megabyte
 MEMORY = 4 << 30  # bytes of address space
-PLAIN_BYTES = 2_000_000  # plain text that is read before a process has started
-FOREIGN = 10  # times slower than plain text: what has to be parsed
+PLAIN_BYTES = 2_000_000  # of plain text are read sooner than a process starts
+FOREIGN = 10  # how much longer other formats take than plain text
 MAX_WORKERS = 8
 REPORT_EVERY = 2.0  # seconds
 
@@ -30,14 +30,14 @@ Read = tuple[File, "LaidOut | Unreadable"]
 
 
 class Unfinished(Unreadable):
-    """A file that was given up; on another day it may be read."""
+    """A file that could not be read within the limits; another time it may be."""
 
 
 def read_apart(path: Path, data: bytes, seconds: float, memory: int) -> LaidOut:
-    """Read bytes under a file's name in a process that has so many seconds and bytes of memory.
+    """Read a document's bytes in a process of their own; only the ending of the path counts.
 
     Raises:
-        Unreadable: no text can be had from them, or not within these limits.
+        Unreadable: they hold no readable text, or reading takes more seconds or bytes of memory.
     """
     process = _start(memory)
     try:
@@ -47,7 +47,7 @@ def read_apart(path: Path, data: bytes, seconds: float, memory: int) -> LaidOut:
 
 
 def read_files(files: Sequence[File]) -> Iterator[Read]:
-    """Yield every file with what was read or why nothing was, in any order."""
+    """Yield every file with its document, or the reason why it cannot be read, in any order."""
     plain = [is_plain(file.path) for file in files]
     cost = sum(file.size * (1 if easy else FOREIGN) for file, easy in zip(files, plain, strict=True))
     if all(plain) and cost <= PLAIN_BYTES:
@@ -62,12 +62,12 @@ def read_files(files: Sequence[File]) -> Iterator[Read]:
 
 
 def _reported(reads: Iterator[Read], total: int) -> Iterator[Read]:
-    """Tell whoever watches how far the reading is, if it takes a while."""
-    told = time.monotonic()
+    """Report progress if the reading takes a while."""
+    reported = time.monotonic()
     for done, read in enumerate(reads, 1):
         yield read
-        if (now := time.monotonic()) - told >= REPORT_EVERY:
-            told = now
+        if (now := time.monotonic()) - reported >= REPORT_EVERY:
+            reported = now
             publish(Event("run", f"Reading documents: {done:,} of {total:,}"))
 
 
@@ -75,7 +75,7 @@ def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:
     waiting: queue.SimpleQueue[File] = queue.SimpleQueue()
     for file in files:
         waiting.put(file)
-    done: queue.Queue[Read] = queue.Queue(maxsize=2 * workers)  # a few only: they may be large
+    done: queue.Queue[Read] = queue.Queue(maxsize=2 * workers)  # only a few, because they may be large
     stopped = threading.Event()
     threads = [threading.Thread(target=_work, args=(waiting, done, stopped), daemon=True) for _ in range(workers)]
     for thread in threads:
@@ -87,7 +87,7 @@ def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:
         stopped.set()
         with contextlib.suppress(queue.Empty):
             while True:
-                done.get_nowait()  # so that a thread that waits to put can end
+                done.get_nowait()  # so that a waiting thread can end
         for thread in threads:
             thread.join()
 
@@ -133,8 +133,8 @@ def _ask(process: subprocess.Popen[str], path: Path, data: bytes | None, seconds
     """Have a process read a file, or bytes under its name.
 
     Raises:
-        Unreadable: no text can be had from it.
-        Unfinished: the process was stopped or broke down.
+        Unreadable: it holds no readable text.
+        Unfinished: the process was stopped or crashed.
     """
     assert process.stdin and process.stdout
     late = threading.Event()
@@ -158,5 +158,5 @@ def _ask(process: subprocess.Popen[str], path: Path, data: bytes | None, seconds
     if late.is_set():
         raise Unfinished(f"it takes longer than {seconds:.0f} s to read")
     if not answer.endswith("\n"):
-        raise Unfinished("the reader broke down over it")
+        raise Unfinished("reading it crashed")
     return decode_answer(answer)

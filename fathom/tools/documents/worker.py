@@ -1,7 +1,7 @@
-"""A process that reads documents, one for each line of standard input, and answers with a document or a reason a line.
+"""A process that reads documents: for each line of standard input it writes a line with the document or a reason.
 
-A process of its own can be stopped when a damaged or hostile file makes a parser run for ever, and cannot take the
-research down with it when one makes a parser eat up the memory.
+A separate process can be stopped when a damaged or hostile file makes a parser run for ever, and does not end the
+research when a parser uses up the memory.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ MAX_BYTES = 100_000_000
 
 
 def read_file(path: Path) -> LaidOut:
-    """Read a file and lay it out; without a title, it has the file's name.
+    """Read a file and lay it out; its name is its title if it has no other.
 
     Raises:
-        Unreadable: no text can be had from it.
+        Unreadable: it holds no readable text.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -35,7 +35,7 @@ def read_file(path: Path) -> LaidOut:
 
 
 def encode_request(path: Path, data: bytes | None) -> str:
-    """Return the line that asks for a file, or for bytes under a file's name."""
+    """Return the line that requests a file, or bytes whose format the path's ending tells."""
     return json.dumps([str(path), None if data is None else base64.b64encode(data).decode()]) + "\n"
 
 

@@ -1,7 +1,7 @@
-"""What a fetched page says: HTML, PDF or text, told apart by their bytes rather than by what the server calls them.
+"""The text of a fetched page: HTML, PDF or text, distinguished by its bytes, not by what the server calls it.
 
-Parsers of HTML and PDF have no limits that hold: ten megabytes of links take a minute and more than a gigabyte. So a
-process that is given 20 seconds and 2 GB reads PDFs and large pages.
+Parsers of HTML and PDF have no reliable limits: ten megabytes of links take a minute and more than a gigabyte. So PDFs
+and large pages are read by a process of their own with 20 seconds and 2 GB.
 """
 
 from __future__ import annotations

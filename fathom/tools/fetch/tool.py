@@ -33,7 +33,7 @@ class FetchTool(Tool):
     name = "fetch"
     description = (
         "Reads one web page in full. Input: the id of a source from the notes, such as S1a2b3c, or a URL that the "
-        "question names. Use it when a note lacks what its page may hold; no other addresses are read."
+        "question names; it reads no other pages. Use it when a note lacks a detail that its page may hold."
     )
     network = True
 
@@ -63,9 +63,9 @@ class FetchTool(Tool):
         return output([await self._reader.page(await self._known(tool_input))])
 
     async def _known(self, tool_input: str) -> str:
-        """Return the address that the input stands for, as the search or the user spelled it.
+        """Return the address that the input means, as the search or the user spelled it.
 
-        A model's own spelling is never used: what it adds to an address could carry something out.
+        The model's own spelling is never used: it could put data into the address and so send it out.
         """
         wanted = tool_input.strip().strip("<>\"'")
         known: dict[str, str] = {}
@@ -81,7 +81,7 @@ class FetchTool(Tool):
         key = source_id[1] if source_id else canonical_url(wanted) if is_page(wanted) else ""
         if key not in known:
             raise ToolRejected(
-                "fetch reads pages that a search of this run returned or that the question names, no others.",
+                "fetch reads only pages that a search of this run returned or that the question names.",
                 next_step="use the id of a source from the notes",
             )
         return known[key]

@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     import httpx
 
 API = "https://api.tavily.com"
-MAX_QUERY_CHARS = 400  # it refuses more
+MAX_QUERY_CHARS = 400  # Tavily refuses longer ones
 _REMEDIES = dict.fromkeys(
     (401, 403, 432, 433),  # 432 and 433: the plan's or the key's limit is used up
     "check TAVILY_API_KEY and the limits of its plan",
 )
 
 
-class _Found(BaseModel):
+class _Page(BaseModel):
+    """A page of a search or of an extraction, which has fewer fields."""
+
     url: str | None = None
     title: str | None = None
     content: str | None = None
@@ -39,13 +41,7 @@ class _Found(BaseModel):
 
 
 class _Search(BaseModel):
-    results: list[_Found]
-
-
-class _Read(BaseModel):
-    url: str | None = None
-    title: str | None = None
-    raw_content: str | None = None
+    results: list[_Page]
 
 
 class _Unread(BaseModel):
@@ -54,7 +50,7 @@ class _Unread(BaseModel):
 
 
 class _Extract(BaseModel):
-    results: list[_Read]
+    results: list[_Page]
     failed_results: list[_Unread] = []
 
 
@@ -83,11 +79,11 @@ class Tavily(SearchVendor):
         return cls(variables["TAVILY_API_KEY"], variables.get("TAVILY_BASE_URL") or API, run.pages)
 
     async def search(self, query: str, limit: int) -> list[WebPage]:
-        """Return the pages it finds, whole as far as it has them; a long query is shortened at a word."""
+        """Return the pages it finds, with their whole text where it has that; a long query is cut at a word."""
         query = textwrap.shorten(query, MAX_QUERY_CHARS, placeholder="") or query[:MAX_QUERY_CHARS]
         async with self._client() as client:
             found = await client.search(query, max_results=limit, include_raw_content="markdown")
-            return [_found(page) for page in _Search.model_validate(found).results]
+            return [_web_page(page) for page in _Search.model_validate(found).results]
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
         """Return the pages it can read, at most 20, and why it cannot read others."""
@@ -103,7 +99,7 @@ class Tavily(SearchVendor):
                 return _Extract.model_validate(await client.extract(wanted, format="markdown"))
 
         answer = await retrying(ask)
-        read = {canonical_url(page.url): page for page in map(_read, answer.results) if is_page(page.url)}
+        read = {canonical_url(page.url): page for page in map(_web_page, answer.results) if is_page(page.url)}
         reasons = {
             canonical_url(page.url): clean_line(page.error or "")[:200]
             for page in answer.failed_results
@@ -124,7 +120,7 @@ class Tavily(SearchVendor):
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Any]:
-        """Open an `AsyncTavilyClient` for one request; what goes wrong inside the block is raised as a `ToolError`."""
+        """Open an `AsyncTavilyClient` for one request; a failure in the block is raised as a `ToolError`."""
         import httpx
         from tavily import AsyncTavilyClient
         from tavily.errors import TimeoutError as TavilyTimeout
@@ -139,22 +135,18 @@ class Tavily(SearchVendor):
                 raise ToolTimeout(f"{self.name} did not answer in time.") from error
 
 
-def _found(page: _Found) -> WebPage:
+def _web_page(page: _Page) -> WebPage:
+    """Return a page; an extraction names no title, so its first heading is taken."""
+    text = page.raw_content or ""
+    heading = next((line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")), "")
     return WebPage(
         url=page.url or "",
-        title=page.title or "",
+        title=page.title or heading,
         published=page.published_date or "",
         score=page.score,
         excerpt=page.content or "",
-        whole=page.raw_content or "",
+        whole=text,
     )
-
-
-def _read(page: _Read) -> WebPage:
-    """Return a page; without a title, its first heading is taken for one."""
-    text = page.raw_content or ""
-    heading = next((line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")), "")
-    return WebPage(url=page.url or "", title=page.title or heading, whole=text)
 
 
 async def _check_status(response: httpx.Response) -> None:
