@@ -98,11 +98,12 @@ async def _ms_a_call(root: Path, count: int) -> float:
     from fathom.run.engine import Engine, RunStart
     from fathom.storage.store import ArtifactStore
     from fathom.telemetry.audit_log import AuditLog
+    from fathom.tools.base import Tool
     from fathom.tools.registry import Toolbox
     from tasks.durable import durable_run
     from tasks.tool_calls import call_tool
 
-    class Echo:
+    class Echo(Tool):
         name = "echo"
         description = "Answers at once."
 
@@ -110,15 +111,12 @@ async def _ms_a_call(root: Path, count: int) -> float:
             text = SourceText(source_id="S0a0a0a", url="docs:echo", title="Echo", kind="document", text="word " * 400)
             return ToolOutput(results=[text])
 
-        def follow_up(self, results: object) -> None:
-            return None
-
     environment = Environment.read({"HOME": str(root)})
     store = ArtifactStore(str(root / f"calls-{count}"))
     settings = resolve(ResearchSettings(), environment, [])
     start = RunStart(run_id="0", run_key="0", query=QUERY, started="2026-01-01T00:00:00+00:00", settings=settings)
     engine = Engine(start, store, environment, Ledger(Budget(), store, "ledger"), AuditLog(store, "audit"))
-    engine.tools = Toolbox([Echo()], ["echo"], scrubber=Scrubber(environment.secrets))
+    engine.tools = Toolbox([Echo()], scrubber=Scrubber(environment.secrets))
     await engine.enter("research_artifacts/calls")
     step = PlanStep(step_id=1, title="Calls", description="Many calls.")
 

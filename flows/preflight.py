@@ -19,7 +19,7 @@ from fathom.llm.model_checks import check_models, load_litellm, settled_budget
 from fathom.run.estimate import PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
-from fathom.tools.registry import configured_tools
+from fathom.tools.registry import REGISTRY, configured_tools
 from flows.server import find_api
 
 
@@ -73,7 +73,7 @@ def check_request(query: str, settings: ResearchSettings) -> Checked:
     find_api()  # a configured one that is not there; none is started yet
     # Last, because it makes the root's folder when there is none.
     asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
-    return Checked(query, settings, [*hidden, *_notices(settings, environment)])
+    return Checked(query, settings, [*hidden, *_notices(settings, tools)])
 
 
 def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
@@ -95,9 +95,11 @@ def artifact_root(root: str | None = None) -> str:
     return chosen if "://" in chosen else str(Path(chosen).expanduser().resolve())
 
 
-def _notices(settings: ResearchSettings, environment: Environment) -> list[str]:
-    if environment.tavily_key or environment.searxng_url or settings.tools:
+def _notices(settings: ResearchSettings, tools: list[str]) -> list[str]:
+    web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.network]
+    if settings.tools or any(tool.name in tools for tool in web):
         return []
+    missing = f"No {' or '.join(map(REGISTRY.variables, web))}"
     if settings.docs:
-        return ["No TAVILY_API_KEY: only your documents are searched, not the web."]
-    return ["No TAVILY_API_KEY and no --docs: the built-in Python language reference is researched, not the web."]
+        return [f"{missing}: only your documents are searched, not the web."]
+    return [f"{missing} and no --docs: the built-in Python language reference is searched, not the web."]

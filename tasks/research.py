@@ -140,6 +140,7 @@ async def decide_calls(
         step=step,
         breadth=breadth,
         tools=_engine.tools.offered,
+        searching=_engine.tools.searching,
         notes=within_budget(notes, focus, _engine.settings.max_context_tokens),
         tried=tried,
     )

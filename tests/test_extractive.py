@@ -175,7 +175,16 @@ async def test_researcher_searches_then_widens_then_stops() -> None:
     step = STEPS[0].model_copy(update={"queries": ["attribute lookup", "instance attribute order"]})
 
     def request(tried: list[ToolCall], notes: list[Note]) -> ResearchRequest:
-        return ResearchRequest(query=QUERY, today=TODAY, step=step, breadth=3, tools=TOOLS, notes=notes, tried=tried)
+        return ResearchRequest(
+            query=QUERY,
+            today=TODAY,
+            step=step,
+            breadth=3,
+            tools=TOOLS,
+            searching=["documents", "web_search"],
+            notes=notes,
+            tried=tried,
+        )
 
     first: ResearchAnswer = await ask(RESEARCHER, request([], []))
     assert len(first.calls) == 3

@@ -23,7 +23,7 @@ from fathom.models import SourceText, ToolOutput
 from fathom.storage.cache import TimedCache
 from fathom.text.urls import source_ids, urls_in
 from fathom.tools import http
-from fathom.tools.fetch import client, isolation, politeness
+from fathom.tools.fetch import client, page, politeness
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.network import GuardedBackend, system_resolve
 from fathom.tools.fetch.tool import FetchTool
@@ -98,7 +98,7 @@ class Site:
 
     def tool(self, query: str, cache: Path | None = None, allow: Iterable[str] = ()) -> FetchTool:
         allowed = AllowList.parse(allow)
-        return FetchTool(NoArtifacts(), query, self.reader(allowed, cache))
+        return FetchTool(NoArtifacts(), ["web_search"], query, self.reader(allowed, cache))
 
     def reader(self, allowed: AllowList, cache: Path | None = None) -> WebReader:
         return WebReader(allowed, TimedCache(cache, 3_600), GuardedBackend(allowed, self.resolve, self.network))
@@ -158,7 +158,9 @@ class Searched(NoArtifacts):
 
 async def test_only_known_pages_are_read_and_in_their_own_spelling(site: Site) -> None:
     site.pages["/page"] = site.pages["/named"] = "A page of text."
-    tool = FetchTool(Searched(), "Compare (http://named.example/named), please", site.reader(AllowList()))
+    tool = FetchTool(
+        Searched(), ["web_search"], "Compare (http://named.example/named), please", site.reader(AllowList())
+    )
     source_id = source_ids(["http://found.example/page?id=7"])["http://found.example/page?id=7"]
     for known in (
         source_id,
@@ -182,7 +184,7 @@ async def test_only_known_pages_are_read_and_in_their_own_spelling(site: Site) -
         f"{source_id} http://evil.example",
     ]
     for address in unknown:
-        with pytest.raises(ToolRejected, match="no others"):
+        with pytest.raises(ToolRejected, match="reads only pages"):
             await tool.run(address)
     assert site.requests == []
 
@@ -424,7 +426,7 @@ HOSTILE: dict[str, tuple[Handler, type[ToolError]]] = {
 @pytest.mark.parametrize("kind", HOSTILE)
 async def test_hostile_answers_are_harmless(site: Site, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "TOTAL_SECONDS", 2.0)
-    monkeypatch.setattr(isolation, "SECONDS", 2)
+    monkeypatch.setattr(page, "SECONDS", 2)
     site.pages["/page"], expected = HOSTILE[kind]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.monotonic()

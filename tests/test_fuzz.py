@@ -137,7 +137,15 @@ STEPS = [{"step_id": 1, "title": "Oceans", "description": "Find oceans.", "queri
 CALLS: dict[str, tuple[Request, Any]] = {
     PLANNER.name: (PlanRequest(**ASKED, max_steps=3, tools={}), {"plan_title": "Tides", "steps": STEPS}),
     RESEARCHER.name: (
-        ResearchRequest(**ASKED, step=STEP, breadth=2, tools={"documents": "search"}, notes=[NOTE], tried=[]),
+        ResearchRequest(
+            **ASKED,
+            step=STEP,
+            breadth=2,
+            tools={"documents": "search"},
+            searching=["documents"],
+            notes=[NOTE],
+            tried=[],
+        ),
         {"done": False, "calls": [{"tool": "documents", "input": "Mars oceans"}]},
     ),
     COMPRESSOR.name: (

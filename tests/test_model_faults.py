@@ -18,12 +18,12 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import AnswerInvalid, CircuitOpen, ModelError, ModelRejected, ModelTimeout, ProviderFailed
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import LiteLLMBackend
-from fathom.llm.failures import retry_after
 from fathom.llm.services import FAILURES, REST_SECONDS, Circuit, Pace
 from fathom.llm.shrinking import shrunk
 from fathom.models import Ending, Note, RunResult, SourceText
 from fathom.roles import COMPRESSOR, SECTION, AnswerRequest, CompressRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
+from fathom.text.retry_after import retry_after
 from fathom.text.tokens import count_tokens
 from flows.deep_research import deep_research
 from tests.conftest import ROOT, FathomCLI, PrefectServer, new_ledger

@@ -133,7 +133,14 @@ def test_a_note_is_cut_to_its_limits_and_loses_ids_that_were_never_given() -> No
 def test_the_researcher_can_name_enabled_tools_only() -> None:
     step = PlanAnswer.model_validate(PLAN).plan().steps[0]
     request = ResearchRequest(
-        query="q", today="2026-01-01", step=step, breadth=2, tools={"web_search": "search"}, notes=[], tried=[]
+        query="q",
+        today="2026-01-01",
+        step=step,
+        breadth=2,
+        tools={"web_search": "search"},
+        searching=["web_search"],
+        notes=[],
+        tried=[],
     )
     assert RESEARCHER.schema
     schema = strict_schema(RESEARCHER.schema(request))

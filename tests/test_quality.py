@@ -134,6 +134,14 @@ def test_authority_decides_between_pages_that_fit_alike_and_preference_before_it
         ("one.substack.com", "one.substack.com"),
         ("nasa.gov", "nasa.gov"),
         ("co.uk", "co.uk"),
+        ("docs.one.github.io", "one.github.io"),
+        ("two.github.io", "two.github.io"),
+        ("city.kawasaki.jp", "city.kawasaki.jp"),
+        ("wiki.office.example", "office.example"),
+        ("localhost", "localhost"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("", ""),
     ],
 )
 def test_a_site_is_what_one_party_publishes(host: str, site: str) -> None:

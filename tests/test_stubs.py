@@ -110,6 +110,7 @@ async def test_every_role_gets_an_answer_that_keeps_its_rules(stubs: Stubs) -> N
         step=plan.steps[0],
         breadth=2,
         tools={"web_search": "s", "artifact_grep": "g"},
+        searching=["web_search"],
         notes=[],
         tried=[],
     )

@@ -24,9 +24,6 @@ class Environment:
     model: str | None
     artifacts: str
     cache: Path
-    tavily_key: str | None
-    tavily_url: str | None
-    searxng_url: str | None
     fetch_allow: tuple[str, ...]
     variables: Mapping[str, str]
 
@@ -39,9 +36,6 @@ class Environment:
             model=env.get("FATHOM_MODEL") or None,
             artifacts=env.get("FATHOM_ARTIFACTS") or "artifacts",
             cache=Path(env.get("FATHOM_CACHE") or home / "fathom"),
-            tavily_key=env.get("TAVILY_API_KEY") or None,
-            tavily_url=env.get("TAVILY_BASE_URL") or None,
-            searxng_url=env.get("SEARXNG_URL") or None,
             fetch_allow=tuple(env.get("FATHOM_FETCH_ALLOW", "").replace(",", " ").split()),
             variables=env,
         )

@@ -7,15 +7,13 @@ from fathom.roles import ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import ToolCallAnswer
 from fathom.text.urls import urls_in
 
-SEARCH_TOOLS = ("documents", "web_search")
-"""Tools that take a query. The artifact tools read what was read before, which brings no new evidence."""
-
 
 def decide(request: ResearchRequest) -> ResearchAnswer:
     """Return the next calls, or that the step is done."""
-    wanted = request.step.tools or SEARCH_TOOLS
-    tools = [name for name in SEARCH_TOOLS if name in request.tools and name in wanted]
-    tools = tools or [name for name in SEARCH_TOOLS if name in request.tools]
+    tools = [name for name in request.searching if name in request.step.tools] or request.searching
+    if len(tools) > request.breadth:  # steps begin with different tools, so that each tool has its turn
+        first = sum(str(request.step.step_id).encode()) % len(tools)
+        tools = tools[first:] + tools[:first]
     tried = {(call.tool, _folded(call.input)) for call in request.tried}
     if not tried:
         return _answer(request, tools, request.step.queries or [_broad(request)], tried)

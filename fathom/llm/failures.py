@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +18,7 @@ from fathom.errors import (
     Refused,
 )
 from fathom.llm.base import ModelCall
+from fathom.text.retry_after import retry_after
 
 MAX_SAID = 500  # characters of a provider's message that are kept
 
@@ -57,20 +57,3 @@ def classify(litellm: ModuleType, error: Any, call: ModelCall, scrubber: Scrubbe
 def _headers(error: Any) -> Mapping[str, str]:
     response = getattr(error, "response", None)
     return getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None) or {}
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return the seconds that a provider asks to wait: a number or an HTTP date (RFC 9110, 10.2.3); None: it does not.
-
-    OpenAI and Azure give milliseconds too, in a header of their own, which is more exact.
-    """
-    milliseconds, value = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
-    try:
-        return max(0.0, float(milliseconds) / 1_000 if milliseconds else float(value))
-    except ValueError:
-        pass
-    try:
-        until = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds())

@@ -19,6 +19,7 @@ class ResearchRequest(Request):
     step: PlanStep
     breadth: int  # most calls in one decision
     tools: dict[str, str]  # name -> description of the tool and its input
+    searching: list[str]  # names of the tools that take a search query
     notes: list[Note]  # working memory: useful notes only
     tried: list[ToolCall]  # calls already made for this step
 

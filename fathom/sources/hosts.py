@@ -1,20 +1,12 @@
-"""Whose page is it: the site a host belongs to, and whether a domain covers it.
-
-Without the public suffix list, which would have to be downloaded and kept: a site is two labels, three under a
-country's general second level (`example.co.uk`) and on platforms where every user has a subdomain.
-"""
+"""Whose page is it: the site a host belongs to, and whether a domain covers it."""
 
 from __future__ import annotations
 
 from collections.abc import Container
+from ipaddress import ip_address
 
-_GENERAL_LABELS = "ac co com edu go gob gouv gov gv ltd me mil ne net nom or org plc sch"
-_GENERAL = frozenset(_GENERAL_LABELS.split())
-_PLATFORM_DOMAINS = """
-blogspot.com github.io gitlab.io hashnode.dev netlify.app pages.dev readthedocs.io readthedocs.org substack.com
-tumblr.com vercel.app weebly.com wixsite.com wordpress.com
-"""
-_PLATFORMS = frozenset(_PLATFORM_DOMAINS.split())
+# Every user has a subdomain there, and the public suffix list does not say so.
+_PLATFORMS = frozenset(("hashnode.dev", "readthedocs.org", "substack.com", "tumblr.com", "weebly.com", "wordpress.com"))
 
 
 def matching(host: str, domains: Container[str]) -> str:
@@ -25,9 +17,18 @@ def matching(host: str, domains: Container[str]) -> str:
 
 
 def site_of(host: str) -> str:
-    """Return the site a host belongs to: pages of one site are not independent of each other."""
-    labels = host.split(".")
-    if matching(host, _PLATFORMS):
-        return ".".join(labels[-3:])
-    country = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _GENERAL
-    return ".".join(labels[-3:] if country else labels[-2:])
+    """Return the site a host belongs to: pages of one site are not independent of each other.
+
+    It is the host's name below a public suffix (publicsuffix.org, in the copy that `tld` ships), under which anyone can
+    register one; an unlisted suffix is taken to be one label, as the list's own rule says.
+    """
+    from tld import get_fld
+
+    if platform := matching(host, _PLATFORMS):
+        return ".".join(host.split(".")[-platform.count(".") - 2 :])
+    if site := get_fld(host, fix_protocol=True, fail_silently=True):
+        return site
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return ".".join(host.split(".")[-2:])

@@ -1,1 +1,1 @@
-"""What the researcher can call: one file a tool, and a registry."""
+"""What the researcher can call: one file for each tool, and a registry."""

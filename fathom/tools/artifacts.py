@@ -1,4 +1,4 @@
-"""Going back to what this run has already read: searching the stored raw outputs, and reading one whole."""
+"""Searching what this run has already read and stored, and reading one of these raw outputs again."""
 
 from __future__ import annotations
 
@@ -8,40 +8,30 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from fathom.errors import ToolRejected
-from fathom.models import SourceText, ToolCall, ToolOutput, ToolResult
+from fathom.models import SourceText, ToolOutput
 from fathom.retrieval.narrowing import OMISSION
+from fathom.tools.base import Tool
+from fathom.tools.context import ArtifactReader, RunContext
 
 if TYPE_CHECKING:
     import regex
 
 MAX_PATTERN_CHARS = 500
-MAX_REPEATS = 10_000  # a{99}{99}{99} is compiled to a million nodes
+MAX_REPEATS = 10_000  # a{99}{99}{99} would compile to a million nodes
 MAX_PASSAGES = 20
 AROUND = 400  # characters of context on each side of a match
 LONGEST_PASSAGE = 2_000
 MAX_MATCHES = 10_000  # in one text
-SEARCH_SECONDS = 5.0  # of processor time for each text at most, of wall-clock time for beginning another
+SEARCH_SECONDS = 5.0  # most processor time for one text; after as much wall-clock time no other text is begun
 _OWN_OUTPUT = re.compile(r"__artifact_(grep|read)(__\d+)?\.\w+\Z")
-_RECURSION = re.compile(r"\(\?(?:R|[-+]?\d|&|P>)")  # no time limit holds its memory
+_RECURSION = re.compile(r"\(\?(?:R|[-+]?\d|&|P>)")  # its memory grows faster than any time limit helps
 _META = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
-class ArtifactReader(Protocol):
-    """The raw outputs of one run."""
-
-    async def list(self) -> list[str]:
-        """Return the file names of the run's raw outputs, sorted."""
-        ...
-
-    async def read(self, name: str) -> ToolOutput:
-        """Return a stored output."""
-        ...
-
-
-class ArtifactGrepTool:
+class ArtifactGrepTool(Tool):
     """Searches the texts of this run's stored raw outputs."""
 
     name = "artifact_grep"
@@ -52,6 +42,11 @@ class ArtifactGrepTool:
 
     def __init__(self, artifacts: ArtifactReader) -> None:
         self._artifacts = artifacts
+
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        """Search what the run has read."""
+        return cls(run.artifacts)
 
     async def run(self, tool_input: str) -> ToolOutput:
         """Return the passages around the matches, at most 20, as one text for each source."""
@@ -64,22 +59,23 @@ class ArtifactGrepTool:
         texts = [text for name in names for text in (await self._artifacts.read(name)).results]
         return ToolOutput(results=await asyncio.to_thread(_grep, pattern, texts))
 
-    def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return None: nothing was left out."""
-        return None
 
-
-class ArtifactReadTool:
+class ArtifactReadTool(Tool):
     """Reads one stored raw output, or one source of it."""
 
     name = "artifact_read"
     description = (
-        "Reads again in full what a note was made from. Input: the note's artifact_file, or artifact_file#SOURCE_ID "
+        "Reads what a note was made from again, in full. Input: the note's artifact_file, or artifact_file#SOURCE_ID "
         "for one of its sources. Use it only when the note lacks a detail."
     )
 
     def __init__(self, artifacts: ArtifactReader) -> None:
         self._artifacts = artifacts
+
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        """Read what the run has read."""
+        return cls(run.artifacts)
 
     async def run(self, tool_input: str) -> ToolOutput:
         """Return the texts of the file; a single one is stored as plain text."""
@@ -94,10 +90,6 @@ class ArtifactReadTool:
             raise ToolRejected(f"{name} has no source {source_id[:80]!r}.", next_step=f"its sources: {known}")
         return ToolOutput(results=chosen, structured=len(chosen) > 1)
 
-    def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return None: the whole text was read."""
-        return None
-
 
 class _Passage(NamedTuple):
     source: SourceText
@@ -111,7 +103,7 @@ class _Passage(NamedTuple):
 
 
 def _repeats(pattern: str) -> int:
-    """Return how often the counted repeats of a pattern make it repeat, were they all inside each other."""
+    """Return how often a pattern repeats if all of its counted repeats are nested."""
     counts = ([int(n) for n in re.findall(r"\d+", braces)] for braces in re.findall(r"\{[^{}]*\}", pattern))
     return math.prod(max(1, *numbers) for numbers in counts if numbers)
 
@@ -129,9 +121,9 @@ def _grep(pattern: str, texts: Sequence[SourceText]) -> list[SourceText]:
 
 
 def _expression(pattern: str) -> tuple[regex.Pattern[str], bool]:
-    """Compile a pattern; plain words, and what is no regular expression, match any of their words.
+    """Compile a pattern; plain words, and an invalid regular expression, match any of their words.
 
-    The `regex` module is used because its searches, unlike those of `re`, can be stopped when a pattern runs away.
+    Unlike `re`, the `regex` module can stop a search that takes too long.
     """
     import regex
 
@@ -145,7 +137,7 @@ def _expression(pattern: str) -> tuple[regex.Pattern[str], bool]:
 
 
 def _passages(expression: regex.Pattern[str], source: SourceText, deadline: float) -> Iterator[_Passage]:
-    """Yield the stretches of a text around its matches; those that touch are one, up to a length."""
+    """Yield the text around each match; stretches that touch are joined up to a length."""
     text, seconds = source.text, deadline - time.monotonic()
     try:
         if seconds <= 0:
@@ -170,13 +162,13 @@ def _passages(expression: regex.Pattern[str], source: SourceText, deadline: floa
 
 
 def _back(text: str, position: int) -> int:
-    """Return the start of the word at a position, within reason: a text may have no spaces."""
+    """Return the start of the word at a position, at most 40 characters back: a text may have no spaces."""
     space = re.search(r"\s\S*\Z", text[max(0, position - 40) : max(0, position)])
     return max(0, position - 40) + space.start() if space else max(0, position)
 
 
 def _on(text: str, position: int) -> int:
-    """Return the end of the word at a position, within reason."""
+    """Return the end of the word at a position, at most 40 characters on."""
     space = re.compile(r"\s").search(text, position, position + 40)
     return space.start() if space else min(len(text), position)
 

@@ -1,35 +1,80 @@
-"""What a tool is: a name, a description for the model, and one coroutine."""
+"""What a tool is. The class of a tool, or of a search vendor, declares all that the rest of Fathom must know of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Self
 
-from fathom.models import ToolCall, ToolOutput, ToolResult
+from fathom.config.environment import Environment
+from fathom.config.settings import ResearchSettings
+from fathom.models import Document, ToolCall, ToolOutput, ToolResult
+
+if TYPE_CHECKING:
+    from fathom.tools.context import RunContext
 
 
-class Tool(Protocol):
-    """A tool the researcher can call. A new one is one file in this folder and one line in the registry.
+class Configurable(ABC):
+    """Something that a run can use once its environment variables are set.
 
     Attributes:
-        name: snake_case, part of artifact names and so of the run's contract.
-        description: one or two sentences for the model: what it is good for and what its input is.
+        name: what it is called; of a tool snake_case, because it is part of artifact names.
+        variables: the variables that must be set, all of them. One that ends in `_URL` holds a web address; one that
+            holds a secret ends in `_KEY`, `_TOKEN`, `_SECRET` or `_PASSWORD`, by which it is kept out of all output.
+        setup: how a user gets the values, for `fathom doctor`.
     """
 
     name: str
-    description: str
+    variables: tuple[str, ...] = ()
+    setup: str = ""
 
+    @classmethod
+    def is_configured(cls, environment: Environment) -> bool:
+        """Return whether all of its variables are set."""
+        return all(environment.variables.get(name) for name in cls.variables)
+
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        """Make one for a run; nothing is read and no connection made before the first call."""
+        return cls()
+
+
+class Tool(Configurable):
+    """A tool of the researcher.
+
+    Attributes:
+        description: one or two sentences for the model: what it is good for and what its input is.
+        searches: it takes a search query and brings new evidence; without a model, only such tools are called.
+        network: it needs the network.
+        fetchable: `fetch` may read the pages that its results name.
+        by_vendors: it works through the search vendors, so one that is configured is enough.
+        follows: the tool whose results make the pipeline call this one (`follow_up`); it is not offered to the model.
+    """
+
+    description: str
+    searches: bool = False
+    network: bool = False
+    fetchable: bool = False
+    by_vendors: bool = False
+    follows: str = ""
+
+    @classmethod
+    def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
+        """Return whether a run that does not choose its tools has a use for it beside those that are configured."""
+        return True
+
+    @abstractmethod
     async def run(self, tool_input: str) -> ToolOutput:
         """Serve one call.
 
         Raises:
-            ToolError: the call failed; the typed class says whether trying again can help.
+            ToolError: the call failed; the class says whether trying again can help.
         """
-        ...
 
     def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return a call that the results of one decision make necessary, such as reading pages a search left out.
+        """Return a call that the results of one decision make necessary, such as reading pages a search left out."""
+        return None
 
-        It is made by the pipeline, not offered to the model. Most tools return None.
-        """
-        ...
+    async def survey(self, query: str, limit: int) -> list[Document]:
+        """Return names and headings of local documents that come close to a query, for the planner."""
+        return []

@@ -1,14 +1,21 @@
-"""Second and third attempts at a vendor that may only be having a bad moment."""
+"""Asking a service over HTTP: one request, what its failures mean, and second and third attempts."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import ssl
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, TypeVar
 
-from fathom.errors import ToolError, ToolTimeout
+from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
+from fathom.text.retry_after import retry_after
+
+if TYPE_CHECKING:
+    import httpx
 
 ATTEMPTS = 3
 ATTEMPT_SECONDS = 30.0
@@ -18,11 +25,102 @@ LONGEST_PAUSE = 30.0
 T = TypeVar("T")
 
 
-async def retrying(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Make up to three attempts of 30 seconds each, 1 and 2 seconds or the vendor's Retry-After apart.
+def user_agent() -> str:
+    """Return the name by which web servers and their robots.txt know us."""
+    return f"fathom/{version('fathom-research')}"
+
+
+@cache
+def tls() -> ssl.SSLContext:
+    """Return the certificates that httpx trusts; reading them takes longer than a search over a local network."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+async def get(
+    service: str,
+    url: str,
+    read: Callable[[httpx.Response], T],
+    *,
+    params: Mapping[str, str | int] | None = None,
+    headers: Mapping[str, str] | None = None,
+    remedies: Mapping[int, str] | None = None,
+) -> T:
+    """Make one GET request to a service and read its answer.
+
+    Args:
+        service: its name, for messages.
+        url: what to ask for.
+        read: turns a successful answer into data; a ValueError in it means that the answer is unreadable.
+        params: of the query string.
+        headers: beside the User-Agent.
+        remedies: by status, what the user can do about a refusal.
 
     Raises:
-        ToolError: it cannot be tried again, the attempts are used up, or the vendor asks for more than 30 seconds.
+        ToolError: the request failed; the class says whether trying again can help.
+    """
+    import httpx
+
+    with service_errors(service):
+        async with httpx.AsyncClient(verify=tls(), timeout=ATTEMPT_SECONDS) as client:
+            answer = await client.get(url, params=params, headers={"User-Agent": user_agent(), **(headers or {})})
+        raise_status(service, answer.status_code, answer.headers, remedies=remedies)
+        return read(answer)
+
+
+@contextmanager
+def service_errors(service: str) -> Iterator[None]:
+    """Raise as a `ToolError` what goes wrong in the block when a service is asked and its answer read."""
+    import httpx
+
+    try:
+        yield
+    except httpx.TimeoutException as error:
+        raise ToolTimeout(f"{service} did not answer in time.") from error
+    except httpx.HTTPError as error:
+        raise ToolUnavailable(f"{service} cannot be reached: {type(error).__name__}.") from error
+    except (ValueError, AttributeError, SyntaxError) as error:  # not JSON or XML, or not of the expected shape
+        raise ToolUnavailable(f"The answer of {service} is unreadable.") from error
+
+
+def raise_status(
+    service: str,
+    status: int,
+    headers: Mapping[str, str],
+    detail: str = "",
+    remedies: Mapping[int, str] | None = None,
+) -> None:
+    """Raise what the status of an answer means, unless it is 200.
+
+    Args:
+        service: who answered.
+        status: of the answer.
+        headers: of the answer, with names in lower case.
+        detail: what the answer says about the failure.
+        remedies: by status, what the user can do about a refusal.
+
+    Raises:
+        ToolError: the class says whether trying again can help.
+    """
+    if status == 200:
+        return
+    message = f"{service} answered {status}" + (f": {detail}" if detail else ".")
+    wait = retry_after(headers, datetime.now(UTC))
+    if status == 429:
+        raise ToolRateLimited(message, retry_after=wait)
+    if status == 408:
+        raise ToolTimeout(message)
+    if status >= 500:
+        raise ToolUnavailable(message, retry_after=wait)
+    raise ToolRejected(message, next_step=(remedies or {}).get(status, ""))
+
+
+async def retrying(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Make up to three attempts of 30 seconds each, 1 and 2 seconds or the service's Retry-After apart.
+
+    Raises:
+        ToolError: trying again cannot help, the attempts are used up, or Retry-After is more than 30 seconds.
     """
     pause = FIRST_PAUSE
     for _ in range(ATTEMPTS - 1):
@@ -43,17 +141,3 @@ async def _in_time(attempt: Callable[[], Awaitable[T]]) -> T:
             return await attempt()
     except TimeoutError as error:
         raise ToolTimeout(f"No answer within {ATTEMPT_SECONDS:g} seconds.") from error
-
-
-def seconds_to_wait(retry_after: str | None) -> float | None:
-    """Read a Retry-After header, which is a number of seconds or a date; None when it is neither."""
-    if not retry_after:
-        return None
-    try:
-        return max(0.0, float(retry_after))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):  # no date, or one without a time zone
-        return None

@@ -1,4 +1,4 @@
-"""Personal data taken out of what tools read, before any of it is stored: e-mail, IBAN, card and phone numbers."""
+"""Takes personal data out of what tools read before it is stored: e-mail addresses, IBANs, card and phone numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PHONE_DIGITS = (9, 15)
 
 
 def redacted(output: ToolOutput) -> ToolOutput:
-    """Return a tool's output without personal data in what people wrote; the sources' addresses stay as they are."""
+    """Return a tool's output without personal data in its texts; the sources' addresses stay as they are."""
     written = ("text", "snippet", "title", "location")
     results = [
         found.model_copy(update={name: redact(getattr(found, name)) for name in written}) for found in output.results
@@ -34,7 +34,7 @@ def redacted(output: ToolOutput) -> ToolOutput:
 def redact(text: str) -> str:
     """Return the text with each e-mail address, IBAN, card and phone number replaced by its kind in brackets.
 
-    IBANs and cards count when their checksums do (ISO 7064 mod 97-10; Luhn), so years, ISBNs and measurements stay.
+    IBANs and card numbers must have a valid checksum (ISO 7064 mod 97-10; Luhn), so years, ISBNs and measurements stay.
     """
     text = _EMAIL.sub("[email]", text)
     text = _IBAN.sub(_iban, text)
@@ -43,7 +43,7 @@ def redact(text: str) -> str:
 
 
 def _iban(found: re.Match[str]) -> str:
-    """Replace the longest beginning of a match with a right checksum: words may follow the number in capitals."""
+    """Replace the longest start of a match that has a valid checksum: words in capitals may follow the number."""
     whole = found[0]
     for end in range(len(whole), 14, -1):
         compact = whole[:end].replace(" ", "")

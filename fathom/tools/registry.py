@@ -1,129 +1,104 @@
-"""Which tools there are, which of them a run may use, and how a call finds its tool."""
+"""Which tools and search vendors there are, which of them a run may use, and how a call finds its tool."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from pkgutil import resolve_name
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings
-from fathom.errors import InvalidInput, MissingCredential, ToolNotFound
+from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRejected
 from fathom.models import Document, ToolCall, ToolOutput, ToolResult
-from fathom.storage.cache import TimedCache
-from fathom.text.urls import urls_in
-from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReader, ArtifactReadTool
-from fathom.tools.base import Tool
-from fathom.tools.documents.tool import DocumentsTool
+from fathom.tools.base import Configurable, Tool
+from fathom.tools.context import ArtifactReader, RunContext
 from fathom.tools.fetch.allow import AllowList
-from fathom.tools.fetch.tool import FetchTool
-from fathom.tools.fetch.web import WebReader
+from fathom.tools.pages import is_page
 from fathom.tools.redact import redact, redacted
-from fathom.tools.search.searxng import SearXNG
-from fathom.tools.search.tavily import Tavily
-from fathom.tools.search.vendors import is_page
-from fathom.tools.search.web_extract import WebExtractTool
-from fathom.tools.search.web_search import WebSearchTool
+from fathom.tools.search.vendor import SearchVendor
 
-SEARCHES_SECONDS, PAGES_SECONDS = 15 * 60, 60 * 60
+# A new tool or vendor is one line here. Tools are offered and vendors are asked in this order.
+TOOLS = (
+    "fathom.tools.documents.tool:DocumentsTool",
+    "fathom.tools.search.web_search:WebSearchTool",
+    "fathom.tools.search.web_extract:WebExtractTool",
+    "fathom.tools.fetch.tool:FetchTool",
+    "fathom.tools.artifacts:ArtifactGrepTool",
+    "fathom.tools.artifacts:ArtifactReadTool",
+)
+VENDORS = (
+    "fathom.tools.search.tavily:Tavily",
+    "fathom.tools.search.searxng:SearXNG",
+)
 
 
 @dataclass(frozen=True)
-class _Run:
-    """What tools are made of. What is read of the web passes through parts that they share."""
+class Registry:
+    """The tools and the search vendors, each as `module:class`."""
 
-    settings: ResolvedSettings
-    environment: Environment
-    artifacts: ArtifactReader
-    query: str
+    tool_classes: tuple[str, ...] = TOOLS
+    vendor_classes: tuple[str, ...] = VENDORS
 
     @cached_property
-    def searches(self) -> TimedCache:
-        return self._cache("searches", SEARCHES_SECONDS)
+    def tools(self) -> dict[str, type[Tool]]:
+        """The tools by name."""
+        return {tool.name: tool for tool in map(resolve_name, self.tool_classes)}
 
     @cached_property
-    def pages(self) -> TimedCache:
-        return self._cache("pages", PAGES_SECONDS)
+    def vendors(self) -> list[type[SearchVendor]]:
+        """The search vendors."""
+        return [resolve_name(vendor) for vendor in self.vendor_classes]
 
-    @cached_property
-    def reader(self) -> WebReader:
-        return WebReader(AllowList.parse(self.settings.fetch_allow_hosts), self.pages)
+    def configured_by(self, tool: type[Tool]) -> Sequence[type[Configurable]]:
+        """Return what configures a tool; one of them is enough."""
+        return self.vendors if tool.by_vendors else [tool]
 
-    @cached_property
-    def tavily(self) -> list[Tavily]:
-        key, address = self.environment.tavily_key, self.environment.tavily_url
-        return [Tavily(key, address, self.searches, self.pages)] if key else []
+    def is_configured(self, tool: type[Tool], environment: Environment) -> bool:
+        """Return whether a tool can be used."""
+        return any(way.is_configured(environment) for way in self.configured_by(tool))
 
-    @cached_property
-    def searxng(self) -> list[SearXNG]:
-        address = self.environment.searxng_url
-        return [SearXNG(address, self.searches)] if address else []
-
-    def _cache(self, name: str, seconds: float) -> TimedCache:
-        """Return a cache; one that keeps nothing when personal data must not be stored or the web be asked anew."""
-        off = self.settings.redact or self.settings.fresh
-        clean = Scrubber(self.environment.secrets).text
-        return TimedCache(None if off else self.environment.cache / name, seconds, clean)
+    def variables(self, tool: type[Tool]) -> str:
+        """Return the variables that configure a tool, as a message names them."""
+        return " or ".join(" and ".join(way.variables) for way in self.configured_by(tool))
 
 
-class _Entry(NamedTuple):
-    """How a tool is made, which variables configure it (one is enough), and whether the model may call it."""
-
-    open: Callable[[_Run], Tool]
-    variables: tuple[str, ...] = ()
-    offered: bool = True
+REGISTRY = Registry()
 
 
-_SEARCH = ("TAVILY_API_KEY", "SEARXNG_URL")
-
-# A new tool is one line here. The order is the one in which tools are offered.
-_TOOLS = {
-    "documents": _Entry(
-        lambda r: DocumentsTool(r.settings.docs, r.environment.cache, r.settings.max_results, r.settings.embed_model)
-    ),
-    "web_search": _Entry(
-        lambda r: WebSearchTool([*r.tavily, *r.searxng], r.settings.max_results, r.settings.sources), _SEARCH
-    ),
-    "web_extract": _Entry(lambda r: WebExtractTool([*r.tavily, r.reader]), _SEARCH, offered=False),
-    "fetch": _Entry(lambda r: FetchTool(r.artifacts, r.query, r.reader)),
-    "artifact_grep": _Entry(lambda r: ArtifactGrepTool(r.artifacts)),
-    "artifact_read": _Entry(lambda r: ArtifactReadTool(r.artifacts)),
-}
-
-
-def configured_tools(settings: ResearchSettings, environment: Environment, query: str = "") -> list[str]:
-    """Return the names of the tools a run may use: those asked for, else all that are configured.
-
-    Without documents of the user's own, `documents` is the Python reference; it is left out when the web can be
-    searched, unless it is asked for. `fetch` is there when something can be fetched: what a search returns, or what
-    the query names.
+def configured_tools(
+    settings: ResearchSettings, environment: Environment, query: str = "", registry: Registry = REGISTRY
+) -> list[str]:
+    """Return the names of the tools a run may use: those asked for, else all that are configured and useful.
 
     Raises:
-        InvalidInput: there is no tool of a name that is asked for, or a host to allow or SEARXNG_URL is no address.
-        MissingCredential: a tool is asked for whose key is not set.
+        InvalidInput: a tool that is asked for does not exist, or a variable or a host to allow is not an address.
+        MissingCredential: a tool that is asked for is not configured.
     """
-    set_here = {name for name, value in environment.variables.items() if value}
-    keyed = [name for name, entry in _TOOLS.items() if not entry.variables or set_here.intersection(entry.variables)]
-    address = environment.searxng_url
-    if address and not is_page(address) and "web_search" in (settings.tools or keyed):
-        raise InvalidInput("SEARXNG_URL is no web address.", next_step="set it to one such as http://localhost:8080")
     AllowList.parse([*settings.fetch_allow_hosts, *environment.fetch_allow])
-    if not settings.tools:
-        searched = "web_search" in keyed
-        useful = {"documents": bool(settings.docs) or not searched, "fetch": searched or bool(urls_in(query))}
-        return [name for name in keyed if useful.get(name, True)]
-    known = [name for name, entry in _TOOLS.items() if entry.offered]
-    for name in settings.tools:
-        if name not in _TOOLS:
-            raise InvalidInput(f"There is no tool {name!r}.", next_step="tools: " + ", ".join(known))
-        if name not in keyed:
-            needed = " or ".join(_TOOLS[name].variables)
+    tools = registry.tools
+    configured = [tool for tool in tools.values() if registry.is_configured(tool, environment)]
+    for name in settings.tools or ():
+        if name not in tools:
+            known = ", ".join(name for name, tool in tools.items() if not tool.follows)
+            raise InvalidInput(f"There is no tool {name!r}.", next_step=f"tools: {known}")
+        if tools[name] not in configured:
+            needed = registry.variables(tools[name])
             raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
-    # Searching without reading what was found would be half a tool.
-    wanted = {*settings.tools, *(["web_extract"] if "web_search" in settings.tools else [])}
-    return [name for name in _TOOLS if name in wanted]
+    if settings.tools:
+        chosen = [tool for tool in configured if tool.name in settings.tools or tool.follows in settings.tools]
+    else:
+        chosen = [tool for tool in configured if tool.is_useful(settings, query, configured)]
+    for tool in chosen:
+        _check_addresses(registry.configured_by(tool), environment)
+    return [tool.name for tool in chosen]
+
+
+def _check_addresses(ways: Sequence[type[Configurable]], environment: Environment) -> None:
+    for name in (name for way in ways for name in way.variables if name.endswith("_URL")):
+        if (address := environment.variables.get(name)) and not is_page(address):
+            raise InvalidInput(f"{name} is not a web address.", next_step="set it to one such as http://localhost:8080")
 
 
 class Toolbox:
@@ -131,19 +106,18 @@ class Toolbox:
 
     Args:
         tools: all that may be called.
-        offered: the names of those that the model may call.
         scrubber: takes secrets out of what they return.
         redact: whether personal data is taken out of it too.
     """
 
-    def __init__(
-        self, tools: Sequence[Tool], offered: Sequence[str], *, scrubber: Scrubber, redact: bool = False
-    ) -> None:
+    def __init__(self, tools: Sequence[Tool], *, scrubber: Scrubber, redact: bool = False) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._scrubber = scrubber
         self._redact = redact
-        self.offered = {name: self._tools[name].description for name in offered}
-        """The tools the model may call, with what it is told of them."""
+        self.offered = {tool.name: tool.description for tool in tools if not tool.follows}
+        """The tools the model may call, with what it is told about them."""
+        self.searching = [tool.name for tool in tools if tool.searches]
+        """The names of those that take a search query."""
 
     async def run(self, call: ToolCall) -> ToolOutput:
         """Serve a call.
@@ -164,31 +138,59 @@ class Toolbox:
         return next((call for call in calls if call and call.tool in self._tools), None)
 
     async def survey(self, query: str, limit: int = 8) -> list[Document]:
-        """Return the local documents closest to a query, by name; none when `documents` is not enabled."""
-        documents = self._tools.get("documents")
-        found = await documents.survey(query, limit) if isinstance(documents, DocumentsTool) else []
+        """Return the local documents closest to a query, by name; none when no tool has any."""
+        found = [document for tool in self._tools.values() for document in await tool.survey(query, limit)]
         found = [self._scrubber.model(document) for document in found]
         if not self._redact:
             return found
         return [Document(title=redact(d.title), headings=list(map(redact, d.headings))) for d in found]
 
 
+class _Unconfigured(Tool):
+    """Takes a tool's place in a run that is resumed where the tool's variables are not set."""
+
+    def __init__(self, tool: type[Tool], variables: str) -> None:
+        self.name, self.description = tool.name, tool.description
+        self.searches, self.follows = tool.searches, tool.follows
+        self._variables = variables
+
+    async def run(self, tool_input: str) -> ToolOutput:
+        """Say what is missing."""
+        raise ToolRejected(f"The tool {self.name} is not configured.", next_step=f"set {self._variables}")
+
+
 def open_toolbox(
-    settings: ResolvedSettings, environment: Environment, artifacts: ArtifactReader, query: str = ""
+    settings: ResolvedSettings,
+    environment: Environment,
+    artifacts: ArtifactReader,
+    query: str = "",
+    registry: Registry = REGISTRY,
 ) -> Toolbox:
-    """Make the tools that the settings name. Nothing is read and no connection made before the first call.
+    """Open the tools that the settings name. Nothing is read and no connection made before the first call.
 
     Args:
         settings: what the run works with.
         environment: what the process was started with.
         artifacts: what the run has read so far.
         query: the run's question, which may name pages to fetch.
+        registry: the tools and vendors there are.
     """
-    run = _Run(settings, environment, artifacts, query)
-    chosen = {name: _TOOLS[name] for name in settings.tools}
+    run = RunContext(
+        settings,
+        environment,
+        artifacts,
+        query,
+        configured_vendors=[vendor for vendor in registry.vendors if vendor.is_configured(environment)],
+        fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
+    )
+    tools = [tool for tool in registry.tools.values() if tool.name in settings.tools]
     return Toolbox(
-        [entry.open(run) for entry in chosen.values()],
-        [name for name, entry in chosen.items() if entry.offered],
+        [
+            tool.open(run)
+            if registry.is_configured(tool, environment)
+            else _Unconfigured(tool, registry.variables(tool))
+            for tool in tools
+        ],
         scrubber=Scrubber(environment.secrets),
         redact=settings.redact,
     )

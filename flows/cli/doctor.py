@@ -18,30 +18,33 @@ from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import UserError
 from fathom.llm.model_checks import check_models
 from fathom.storage.store import ArtifactStore
-from fathom.tools.registry import configured_tools
+from fathom.tools.base import Tool
+from fathom.tools.registry import REGISTRY, Registry, configured_tools
 from flows.preflight import artifact_root
 from flows.server import find_api
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. `off` is fine without; `broken` is what a run would stumble over."""
+    """One thing that was checked. `off`: a run works without it; `broken`: a run would fail."""
 
     name: str
     state: Literal["ok", "off", "broken"]
     detail: str
-    how: str = ""  # to set it or mend it
+    how: str = ""  # to set or repair it
 
 
-def examine() -> Iterator[Finding]:
-    """Look at everything a run needs; no secret is part of what is found."""
+def examine(registry: Registry = REGISTRY) -> Iterator[Finding]:
+    """Check everything a run needs; the findings hold no secrets."""
     environment = Environment.read()
     yield Finding("python", "ok", platform.python_version())
     for package in ("prefect", "litellm"):
         yield _package(package)
     yield _checked("Prefect API", _api)
     yield _checked("model", lambda: _model(environment))
-    yield _web(environment)
+    for tool in registry.tools.values():
+        if registry.variables(tool) and not tool.follows:
+            yield _tool(tool, registry, environment)
     yield _corpus()
     yield _checked("artifacts", _artifacts)
     yield _cache(environment)
@@ -67,7 +70,7 @@ def _api() -> Finding:
     return Finding(
         "Prefect API",
         "off",
-        "none runs; `fathom research` starts one on this machine",
+        "none is running; `fathom research` starts one on this machine",
         "set PREFECT_API_URL to use another",
     )
 
@@ -77,16 +80,16 @@ def _model(environment: Environment) -> Finding:
     check_models(resolve(settings, environment, configured_tools(settings, environment)), environment)
     if environment.model in (None, EXTRACTIVE):
         how = "set FATHOM_MODEL or use --model, for example openai/gpt-5-mini with OPENAI_API_KEY"
-        return Finding("model", "off", "extractive: reports are made of quotations, without a language model", how)
+        return Finding("model", "off", "extractive: reports consist of quotations, without a language model", how)
     return Finding("model", "ok", f"{environment.model}, its key is set")
 
 
-def _web(environment: Environment) -> Finding:
-    vendors = {"TAVILY_API_KEY": environment.tavily_key, "SEARXNG_URL": environment.searxng_url}
-    if chosen := [name for name, value in vendors.items() if value]:
-        return Finding("web search", "ok", f"{' and '.join(chosen)} {'is' if len(chosen) == 1 else 'are'} set")
-    how = "set TAVILY_API_KEY (keys: https://tavily.com), or SEARXNG_URL to an instance of your own"
-    return Finding("web search", "off", "neither TAVILY_API_KEY nor SEARXNG_URL is set", how)
+def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Finding:
+    """Say by which variables a tool is configured, or how to configure it."""
+    name, ways = tool.name.replace("_", " "), registry.configured_by(tool)
+    if found := [" and ".join(way.variables) for way in ways if way.is_configured(environment)]:
+        return Finding(name, "ok", f"configured by {', '.join(found)}")
+    return Finding(name, "off", f"no {registry.variables(tool)}", "set " + ", or ".join(way.setup for way in ways))
 
 
 def _corpus() -> Finding:
@@ -102,18 +105,20 @@ def _artifacts() -> Finding:
         asyncio.run(ArtifactStore(root).check_writable())
         return Finding("artifacts", "ok", root)
     if _may_create(Path(root)):
-        return Finding("artifacts", "ok", f"{root} (made by the first run)")
-    return Finding("artifacts", "broken", f"{root} cannot be made", "set FATHOM_ARTIFACTS to a folder or s3:// address")
+        return Finding("artifacts", "ok", f"{root} (the first run creates it)")
+    return Finding(
+        "artifacts", "broken", f"{root} cannot be created", "set FATHOM_ARTIFACTS to a folder or s3:// address"
+    )
 
 
 def _cache(environment: Environment) -> Finding:
     if _may_create(environment.cache):
         return Finding("cache", "ok", str(environment.cache))
-    return Finding("cache", "off", f"{environment.cache} cannot be written: documents are indexed anew by every run",
+    return Finding("cache", "off", f"{environment.cache} cannot be written: every run indexes documents again",
                    "set FATHOM_CACHE to a folder")  # fmt: skip
 
 
 def _may_create(folder: Path) -> bool:
-    """Whether a folder can be written, or made: its closest ancestor that exists says so."""
+    """Return whether a folder can be written or created, going by its closest ancestor that exists."""
     closest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     return closest.is_dir() and os.access(closest, os.W_OK)

@@ -1,8 +1,8 @@
-"""The documents a run may search: those the user points at, or else the Python reference.
+"""The documents a run may search: the user's own, or else the Python reference.
 
-The index of a folder lies in the cache. It is brought up to date when the folder is opened: only files of other bytes
-than before are read again. Work is done on a copy that replaces the index at once, so that runs which search it are
-not disturbed and an interrupted one leaves nothing half done.
+The index of a folder is kept in the cache. Opening the folder updates it: only files whose bytes changed are read
+again. The update is made on a copy that then replaces the index, so it does not disturb runs that search the index, and an
+interrupted update leaves nothing half done.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from fathom.tools.documents.python_reference import python_reference
 from fathom.tools.documents.readers import Unreadable
 
 KEPT_INDEXES = 8
-FORMAT = "2"  # changes when readers, layout or index would make something else of the same files
+FORMAT = "3"  # changes when readers, layout or index treat the same files differently
 _FORMATS = "txt, md, rst, html, pdf, docx"
 _opening = threading.Lock()
 
 
 def check_documents(paths: Sequence[str], embed_model: str | None = None) -> None:
-    """See to it that there is something to read, and a library for the model; no paths mean the built-in corpus.
+    """Check that there is something to read, and a library for the model; no paths mean the built-in corpus.
 
     Raises:
         InvalidInput: a path does not exist, no file below the paths can be read, or the `embed` extra is not installed.
@@ -53,7 +53,7 @@ def check_documents(paths: Sequence[str], embed_model: str | None = None) -> Non
 
 
 def open_corpus(paths: Sequence[str], cache: Path) -> Index:
-    """Open the corpus, which is read and indexed only if it was not before: once a process, and once a cache folder.
+    """Open the corpus; it is read and indexed only once in a process, and once in a cache folder.
 
     Raises:
         InvalidInput: as in `check_documents`.
@@ -64,7 +64,7 @@ def open_corpus(paths: Sequence[str], cache: Path) -> Index:
 
 @functools.lru_cache(maxsize=4)
 def _opened(files: tuple[File, ...], paths: tuple[str, ...], cache: Path) -> Index:
-    """Open an index; sizes and times in the arguments see to it that a changed folder is another one."""
+    """Open an index; a changed folder has other sizes or times and so is not found in the cache of this function."""
     if not paths:
         return Index.build(python_reference())
     index = _cached(files, paths, cache / "documents")
@@ -76,7 +76,7 @@ def _opened(files: tuple[File, ...], paths: tuple[str, ...], cache: Path) -> Ind
 
 
 def _cached(files: tuple[File, ...], paths: tuple[str, ...], folder: Path) -> Index:
-    """Open the index of these paths in the cache folder, brought up to date."""
+    """Open the index of these paths in the cache folder, updated."""
     roots = "\0".join([FORMAT, *(str(Path(path).expanduser().resolve()) for path in paths)])
     place = folder / f"{hashlib.sha256(os.fsencode(roots)).hexdigest()[:32]}.sqlite"
     try:
@@ -85,10 +85,10 @@ def _cached(files: tuple[File, ...], paths: tuple[str, ...], folder: Path) -> In
             with contextlib.suppress(PermissionError):  # a cache that others fill
                 os.utime(place)
         else:
-            _bring_up_to_date(place, files, paths)
+            _update(place, files, paths)
             _prune(folder)
         return Index(str(place))
-    except (OSError, sqlite3.DatabaseError):  # no place to keep it: it is made anew in every process
+    except (OSError, sqlite3.DatabaseError):  # no place to keep it: every process builds it again
         index = Index.create(":memory:")
         _synchronize(index, files, paths)
         return index
@@ -106,8 +106,8 @@ def _is_current(place: Path, files: Sequence[File]) -> bool:
     return stored == [(file.url, file.size, file.modified) for file in files]
 
 
-def _bring_up_to_date(place: Path, files: Sequence[File], paths: Sequence[str]) -> None:
-    """Change a copy and rename it, so that no process ever opens half an index."""
+def _update(place: Path, files: Sequence[File], paths: Sequence[str]) -> None:
+    """Change a copy and rename it, so that no process opens an incomplete index."""
     handle, name = tempfile.mkstemp(dir=place.parent, prefix="building-")
     os.close(handle)
     try:
@@ -128,7 +128,7 @@ def _prune(folder: Path) -> None:
 
 
 def _synchronize(index: Index, files: Sequence[File], paths: Sequence[str]) -> None:
-    """Make an index hold these files: those of the same bytes stay, others are read, the rest goes."""
+    """Make an index hold these files: unchanged ones stay, others are read, the rest is removed."""
     stored = {file.url: file for file in index.files()}
     digests = {file.url: _digest(file, stored.get(file.url)) for file in files}
     first_with: dict[str, str] = {}
@@ -155,7 +155,7 @@ def _synchronize(index: Index, files: Sequence[File], paths: Sequence[str]) -> N
 
 
 def _digest(file: File, stored: StoredFile | None) -> str:
-    """Return the digest of a file's bytes; its size and time tell whether they can have changed."""
+    """Return the digest of a file's bytes, the stored one if size and time are unchanged."""
     unchanged = stored and (stored.size, stored.modified) == (file.size, file.modified)
     return stored.digest if stored and unchanged else digest(file)
 

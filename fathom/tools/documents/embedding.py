@@ -1,7 +1,7 @@
-"""Search by meaning beside search by words, with a sentence-embedding model that the user names; the `embed` extra.
+"""Search by meaning as well as by words, with a sentence-embedding model that the user names; the `embed` extra.
 
-The two rankings are joined by reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009), which needs no scores that
-compare. Vectors are kept in the cache by the text they stand for, so only new passages are encoded.
+The two rankings are joined by reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009), which needs no comparable
+scores. Vectors are kept in the cache by their text, so only new passages are encoded.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from typing import Protocol
 from fathom.errors import InvalidInput
 from fathom.tools.documents.index import Hit, Index, Match
 
-FUSION = 60  # the paper's constant: how little the very first ranks stand out
+FUSION = 60  # the paper's constant: the higher, the less the first ranks count
 DEPTH = 100  # documents of each ranking that are joined
 BATCH = 256  # passages encoded and kept at a time, so that an interrupted run loses little
 
 
 class Encoder(Protocol):
-    """What is used of a sentence-transformers model."""
+    """The part of a sentence-transformers model that is used."""
 
     def encode(self, texts: list[str]) -> Iterable[Iterable[float]]:
         """Return a vector for each text."""
@@ -37,7 +37,7 @@ class Encoder(Protocol):
 
 
 def check_installed() -> None:
-    """See to it that a model can be loaded, without the seconds that loading the library takes.
+    """Check that a model can be loaded, without taking the seconds that loading the library takes.
 
     Raises:
         InvalidInput: the extra is not installed.
@@ -54,7 +54,7 @@ def _not_installed() -> InvalidInput:
 
 @functools.lru_cache(maxsize=1)
 def load_encoder(model: str) -> Encoder:
-    """Load a model, which may be downloaded when it is used for the first time.
+    """Load a model; the first use may download it.
 
     Raises:
         InvalidInput: the extra is not installed, or there is no such model.
@@ -71,7 +71,7 @@ def load_encoder(model: str) -> Encoder:
 
 
 def hybrid_search(index: Index, model: str, cache: Path, query: str, limit: int) -> list[Match]:
-    """Return the documents that words or meaning bring close to a query."""
+    """Return the documents closest to a query by words or by meaning."""
     by_words = index.search(query, DEPTH)
     by_meaning = _by_meaning(index, model, cache, query)
     fused: dict[int, float] = defaultdict(float)

@@ -1,4 +1,4 @@
-"""Which files make up a corpus, and under which names they are cited."""
+"""Which files a corpus has, and the names under which they are cited."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class File(NamedTuple):
 def find_files(paths: Sequence[str]) -> Iterator[File]:
     """Yield the files below the paths in a fixed order, each once.
 
-    Hidden ones and those of unknown endings are passed over, unless they are given themselves.
+    Hidden files and those with unknown endings are skipped, unless they are given by name.
 
     Raises:
         InvalidInput: a path does not exist.
@@ -70,7 +70,7 @@ def portable(name: str) -> str:
 
 
 def _unused(name: str, names: set[str]) -> str:
-    """Tell folders of the same name apart by their order."""
+    """Return a name that no other folder has: the second `docs` is `docs~2`."""
     unused = next(n for n in [name, *(f"{name}~{i}" for i in range(2, 1000))] if n not in names)
     names.add(unused)
     return unused

@@ -1,28 +1,23 @@
 """A searchable copy of a corpus: SQLite's FTS5 over the terms of the text engine.
 
-Stored are terms, not words, so that a search, a ranking and a check compare the same things. A document is kept as one
-text, in which passages of at most about 400 words are marked by their offsets; what a search returns is always a slice
-of that text.
+It stores terms, not words, so that a search compares the same things as a ranking and a check. A document is kept as
+one text, in which passages of at most about 400 words are marked by their offsets; a search always returns slices of
+that text.
 """
 
 from __future__ import annotations
 
-import math
 import sqlite3
 import threading
 import weakref
 from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate
 from typing import Any, NamedTuple
 
-from fathom.text.terms import query_terms, terms
+from fathom.text.terms import query_terms
 from fathom.tools.documents.layout import LaidOut, lay_out
-from fathom.tools.documents.ranking import FIELD_GAP, Candidate, second_look
 from fathom.tools.documents.sections import ReadDocument
 
-HITS = 300  # passages looked at for one query
-SECOND_LOOK = 30  # of them, those looked at twice
-POSTINGS = 2_000  # so many passages are scored for rare terms; common ones wait for the second look
+HITS = 300  # passages of one query
 MAX_QUERY_TERMS = 64
 _SCHEMA = """
 CREATE TABLE documents (
@@ -35,10 +30,8 @@ CREATE TABLE skipped (url TEXT, digest TEXT, reason TEXT);
 CREATE TABLE files (url TEXT, size INTEGER, modified INTEGER, digest TEXT);
 CREATE INDEX passages_of ON passages (document);
 CREATE VIRTUAL TABLE search USING fts5(title, heading, text, tokenize="ascii tokenchars '.,'");
-CREATE VIRTUAL TABLE vocabulary USING fts5vocab(search, row);
-CREATE TABLE frequencies (term TEXT PRIMARY KEY, passages INTEGER) WITHOUT ROWID;
 """
-# A title or heading that holds a word of the query says twice as much as a text that does.
+# A word of the query counts twice in a title or heading.
 _SEARCH = """
 SELECT document, passages.id, score FROM (
     SELECT rowid AS passage, -bm25(search, 2.0, 2.0, 1.0) AS score
@@ -88,7 +81,7 @@ class StoredDocument(NamedTuple):
 
 
 class StoredFile(NamedTuple):
-    """A file as it was when it was last looked at; `digest` stands for its bytes."""
+    """A file when it was last read; `digest` is the SHA-256 of its bytes."""
 
     url: str
     size: int
@@ -113,7 +106,7 @@ class Index:
 
     @classmethod
     def build(cls, documents: Mapping[str, ReadDocument]) -> Index:
-        """Make an index in memory of documents by URL, in the order in which equally good ones are to be returned."""
+        """Make an index in memory of documents by URL; equally good ones are returned in this order."""
         index = cls.create(":memory:")
         for url, document in documents.items():
             index.add(url, "", lay_out(document))
@@ -121,7 +114,7 @@ class Index:
         return index
 
     def add(self, url: str, digest: str, document: LaidOut) -> None:
-        """Add a document; `digest` stands for the bytes it was read from."""
+        """Add a document; `digest` is that of the bytes it was read from."""
         run = self._database.execute
         words = sum(span.words for span in document.spans)
         values = (url, digest, document.title, document.text, words)
@@ -133,15 +126,15 @@ class Index:
             run("INSERT INTO search (rowid, title, heading, text) VALUES (?, ?, ?, ?)", fields)
 
     def skip(self, url: str, digest: str, reason: str) -> None:
-        """Note a file that is left out; without a digest if the reason does not lie in its bytes."""
+        """Record a file that is left out; without a digest if the reason is not in its bytes."""
         self._database.execute("INSERT INTO skipped VALUES (?, ?, ?)", (url, digest, reason))
 
     def forget_unsettled(self) -> None:
-        """Forget the files that were left out without a digest, for a reason that may be gone."""
+        """Forget the files that were left out without a digest: the reason may be gone."""
         self._database.execute("DELETE FROM skipped WHERE digest = ''")
 
     def keep(self, wanted: Collection[tuple[str, str]]) -> set[str]:
-        """Remove all but the wanted files, each a URL and a digest, and return the URLs of what is left."""
+        """Remove all but the wanted files, each a URL and a digest, and return the URLs of those that are left."""
         run = self._database.execute
         kept: set[str] = set()
         for table, key in (("documents", "id"), ("skipped", "rowid")):
@@ -156,7 +149,7 @@ class Index:
         return kept
 
     def finish(self, files: Sequence[StoredFile], *, optimize: bool = True) -> None:
-        """Write what was added; the order of the files tells which document comes first among equals."""
+        """Write what was added; among equally good documents, the first of the files comes first."""
         with self._database as database:
             database.execute("DELETE FROM files")
             database.executemany("INSERT INTO files VALUES (?, ?, ?, ?)", files)
@@ -164,8 +157,6 @@ class Index:
             database.executemany("UPDATE documents SET position = ? WHERE url = ?", order)
             if optimize:
                 database.execute("INSERT INTO search (search) VALUES ('optimize')")
-            database.execute("DELETE FROM frequencies")  # kept because counting a common term takes a while
-            database.execute("INSERT INTO frequencies SELECT term, doc FROM vocabulary")
 
     @property
     def is_empty(self) -> bool:
@@ -173,7 +164,7 @@ class Index:
         return not self._rows("SELECT 1 FROM documents LIMIT 1", ())
 
     def files(self) -> list[StoredFile]:
-        """Return the files it was made of, in their order."""
+        """Return the files it was made from, in their order."""
         return [StoredFile(*row) for row in self._rows("SELECT * FROM files ORDER BY rowid", ())]
 
     def close(self) -> None:
@@ -182,17 +173,12 @@ class Index:
 
     def search(self, query: str, limit: int) -> list[Match]:
         """Return the documents closest to a query, ranked by their best passage."""
-        topical = set(query_terms(query))
-        asked = [term for term in terms(query) if term in topical][:MAX_QUERY_TERMS]
+        asked = list(dict.fromkeys(query_terms(query)))[:MAX_QUERY_TERMS]
         if not asked:
             return []
-        rare, common = self._by_rarity(set(asked))
-        rows = self._rows(_SEARCH, (" OR ".join(f'"{term}"' for term in rare), HITS)) if rare else []
-        better = second_look(asked, common, self._candidates(rows[:SECOND_LOOK]), self._idf)
-        ranked = sorted(rows, key=lambda row: -better.get(row[1], row[2]))
         found: dict[int, list[Hit]] = {}
-        for document, passage, score in ranked:
-            found.setdefault(document, []).append(Hit(passage, better.get(passage, score)))
+        for document, passage, score in self._rows(_SEARCH, (" OR ".join(f'"{term}"' for term in asked), HITS)):
+            found.setdefault(document, []).append(Hit(passage, score))
         return [Match(document, hits) for document, hits in list(found.items())[:limit]]
 
     def document(self, number: int) -> StoredDocument:
@@ -211,41 +197,6 @@ class Index:
     def skipped(self) -> dict[str, str]:
         """Files that were left out, with the reason."""
         return dict(self._rows("SELECT url, reason FROM skipped ORDER BY rowid", ()))
-
-    def _by_rarity(self, wanted: Collection[str]) -> tuple[list[str], list[str]]:
-        """Tell the terms that find passages from those that too many passages have for that; rare ones first.
-
-        In a large corpus most of a search's time goes into passages that share only a common term with the query.
-        """
-        frequency = self._frequencies(wanted)
-        ordered = sorted(frequency, key=lambda term: (frequency[term], term))
-        sums = accumulate(frequency[term] for term in ordered)
-        enough = max(1, sum(total <= POSTINGS for total in sums))
-        return ordered[:enough], ordered[enough:]
-
-    def _frequencies(self, wanted: Collection[str]) -> dict[str, int]:
-        """Return the number of passages for each term that at least one has."""
-        marks = ",".join("?" * len(wanted))
-        sql = f"SELECT term, passages FROM frequencies WHERE term IN ({marks})"  # noqa: S608 - only marks
-        return dict(self._rows(sql, list(wanted)))
-
-    def _candidates(self, rows: Sequence[tuple[int, int, float]]) -> list[Candidate]:
-        marks = ",".join("?" * len(rows))
-        stored = self._rows(
-            f"SELECT rowid, title, heading, text FROM search WHERE rowid IN ({marks})",  # noqa: S608 - only marks
-            [passage for _, passage, _ in rows],
-        )
-        words = {
-            row: [*title.split(), *FIELD_GAP, *heading.split(), *FIELD_GAP, *text.split()]
-            for row, title, heading, text in stored
-        }
-        return [Candidate(passage, score, words[passage]) for _, passage, score in rows]
-
-    def _idf(self, wanted: Collection[str]) -> dict[str, float]:
-        """Return the inverse document frequency of each term that a passage has."""
-        total = self._rows("SELECT count(*) FROM passages", ())[0][0]
-        found = self._frequencies(wanted)
-        return {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in found.items()}
 
     def _rows(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         with self._lock:

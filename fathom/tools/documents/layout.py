@@ -1,6 +1,6 @@
-"""How a document lies in the index: one text, marked with passages, and the terms that each passage is found by.
+"""The form of a document in the index: one text with its passages, and the terms by which each passage is found.
 
-All that costs time is done here, in pure functions, so that it can be done in another process.
+The slow work is done here, in pure functions, so that another process can do it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, terms
 from fathom.tools.documents.sections import ReadDocument
 
-PASSAGE_WORDS = 400  # an abstract, a short page: what says one thing is one passage
-PASSAGE_CHARS = 4_000  # where nothing in a text looks like a word
+PASSAGE_WORDS = 400  # an abstract or a short page is one passage
+PASSAGE_CHARS = 4_000  # for texts in which nothing looks like a word
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
@@ -40,7 +40,7 @@ class LaidOut(NamedTuple):
 
 
 def lay_out(document: ReadDocument) -> LaidOut:
-    """Join the sections to one text, headings as in Markdown, and mark its passages; a heading begins one."""
+    """Join the sections to one text, with headings as in Markdown, and find its passages; a heading starts one."""
     parts: list[str] = []
     spans: list[Span] = []
     offset = 0
@@ -61,7 +61,7 @@ def _joined_terms(text: str) -> str:
 
 
 def _passage_spans(text: str, head: int) -> Iterator[tuple[int, int, int]]:
-    """Yield passages with their words: as many paragraphs as fit into 400 words; the first includes the `head`."""
+    """Yield passages (start, stop, words) of whole paragraphs, up to 400 words; the first includes the `head`."""
     start, stop, words = 0, head, _words(text[:head])
     for unit_start, unit_stop in _units(text, head):
         more = _words(text[unit_start:unit_stop])
@@ -74,7 +74,7 @@ def _passage_spans(text: str, head: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _units(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield paragraphs, and the sentences of those that are too long for one passage."""
+    """Yield paragraphs, or their sentences where a paragraph is too long for one passage."""
     borders = [(m.start(), m.end()) for m in _BLANK_LINES.finditer(text, start)]
     for stop, following in [*borders, (len(text), len(text))]:
         paragraph = text[start:stop]
@@ -87,7 +87,7 @@ def _units(text: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def _words(text: str) -> int:
-    """Count words, which is quick where spaces separate them."""
+    """Count words; this is quick where spaces separate them."""
     words = len(text.split())
     return words if len(text) <= 12 * words else count_words(text)
 

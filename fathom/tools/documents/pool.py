@@ -1,9 +1,8 @@
-"""Reading many files: in this process where that is quick and safe, otherwise in others, none of which can hang."""
+"""Reading files in this process where that is quick and safe, otherwise in others that can be stopped."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import queue
 import subprocess
@@ -18,11 +17,12 @@ from fathom.telemetry.progress import Event, publish
 from fathom.tools.documents.files import File
 from fathom.tools.documents.layout import LaidOut
 from fathom.tools.documents.readers import Unreadable, is_plain
-from fathom.tools.documents.worker import decoded, read_file
+from fathom.tools.documents.worker import decode_answer, encode_request, read_file
 
-SECONDS = 60.0  # for one file, and one more a megabyte
-PLAIN_BYTES = 2_000_000  # plain text that is read before a process has started
-FOREIGN = 10  # times slower than plain text: what has to be parsed
+SECONDS = 60.0  # for one file, and one more for each megabyte
+MEMORY = 4 << 30  # bytes of address space
+PLAIN_BYTES = 2_000_000  # of plain text are read sooner than a process starts
+FOREIGN = 10  # how much longer other formats take than plain text
 MAX_WORKERS = 8
 REPORT_EVERY = 2.0  # seconds
 
@@ -30,11 +30,24 @@ Read = tuple[File, "LaidOut | Unreadable"]
 
 
 class Unfinished(Unreadable):
-    """A file that was given up; on another day it may be read."""
+    """A file that could not be read within the limits; another time it may be."""
+
+
+def read_apart(path: Path, data: bytes, seconds: float, memory: int) -> LaidOut:
+    """Read a document's bytes in a process of their own; only the ending of the path counts.
+
+    Raises:
+        Unreadable: they hold no readable text, or reading takes more seconds or bytes of memory.
+    """
+    process = _start(memory)
+    try:
+        return _ask(process, path, data, seconds)
+    finally:
+        _stop(process)
 
 
 def read_files(files: Sequence[File]) -> Iterator[Read]:
-    """Yield every file with what was read or why nothing was, in any order."""
+    """Yield every file with its document, or the reason why it cannot be read, in any order."""
     plain = [is_plain(file.path) for file in files]
     cost = sum(file.size * (1 if easy else FOREIGN) for file, easy in zip(files, plain, strict=True))
     if all(plain) and cost <= PLAIN_BYTES:
@@ -49,12 +62,12 @@ def read_files(files: Sequence[File]) -> Iterator[Read]:
 
 
 def _reported(reads: Iterator[Read], total: int) -> Iterator[Read]:
-    """Tell whoever watches how far the reading is, if it takes a while."""
-    told = time.monotonic()
+    """Report progress if the reading takes a while."""
+    reported = time.monotonic()
     for done, read in enumerate(reads, 1):
         yield read
-        if (now := time.monotonic()) - told >= REPORT_EVERY:
-            told = now
+        if (now := time.monotonic()) - reported >= REPORT_EVERY:
+            reported = now
             publish(Event("run", f"Reading documents: {done:,} of {total:,}"))
 
 
@@ -62,7 +75,7 @@ def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:
     waiting: queue.SimpleQueue[File] = queue.SimpleQueue()
     for file in files:
         waiting.put(file)
-    done: queue.Queue[Read] = queue.Queue(maxsize=2 * workers)  # a few only: they may be large
+    done: queue.Queue[Read] = queue.Queue(maxsize=2 * workers)  # only a few, because they may be large
     stopped = threading.Event()
     threads = [threading.Thread(target=_work, args=(waiting, done, stopped), daemon=True) for _ in range(workers)]
     for thread in threads:
@@ -74,30 +87,35 @@ def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:
         stopped.set()
         with contextlib.suppress(queue.Empty):
             while True:
-                done.get_nowait()  # so that a thread that waits to put can end
+                done.get_nowait()  # so that a waiting thread can end
         for thread in threads:
             thread.join()
 
 
 def _work(waiting: queue.SimpleQueue[File], done: queue.Queue[Read], stopped: threading.Event) -> None:
-    """Have one process after another read files, until none are left."""
+    """Have a process read files until none are left, and start another when it did not finish one."""
     process: subprocess.Popen[str] | None = None
     while not stopped.is_set():
         try:
             file = waiting.get_nowait()
         except queue.Empty:
             break
-        if process is None or process.poll() is not None:
-            process = _start()
-        done.put((file, _ask(process, file)))
+        process = process or _start(MEMORY)
+        try:
+            done.put((file, _ask(process, file.path, None, SECONDS + file.size / 1_000_000)))
+        except Unreadable as error:
+            if isinstance(error, Unfinished):
+                _stop(process)
+                process = None
+            done.put((file, error))
     if process:
         _stop(process)
 
 
-def _start() -> subprocess.Popen[str]:
+def _start(memory: int) -> subprocess.Popen[str]:
     # A plain command, because multiprocessing would run the user's main module again in every process.
-    return subprocess.Popen(
-        [sys.executable, "-m", "fathom.tools.documents.worker"],
+    return subprocess.Popen(  # noqa: S603 - nothing in the command comes from outside
+        [sys.executable, "-m", "fathom.tools.documents.worker", str(memory)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -111,9 +129,14 @@ def _stop(process: subprocess.Popen[str]) -> None:
     process.communicate()  # closes the pipes
 
 
-def _ask(process: subprocess.Popen[str], file: File) -> LaidOut | Unreadable:
+def _ask(process: subprocess.Popen[str], path: Path, data: bytes | None, seconds: float) -> LaidOut:
+    """Have a process read a file, or bytes under its name.
+
+    Raises:
+        Unreadable: it holds no readable text.
+        Unfinished: the process was stopped or crashed.
+    """
     assert process.stdin and process.stdout
-    seconds = SECONDS + file.size / 1_000_000
     late = threading.Event()
 
     def give_up() -> None:
@@ -124,7 +147,7 @@ def _ask(process: subprocess.Popen[str], file: File) -> LaidOut | Unreadable:
     timer.start()
     answer = ""
     try:
-        process.stdin.write(json.dumps(os.fspath(file.path)) + "\n")
+        process.stdin.write(encode_request(path, data))
         process.stdin.flush()
         answer = process.stdout.readline()
     except BrokenPipeError:
@@ -132,13 +155,8 @@ def _ask(process: subprocess.Popen[str], file: File) -> LaidOut | Unreadable:
     finally:
         timer.cancel()
         timer.join()
-    complete = answer.endswith("\n")
-    if late.is_set() or not complete:
-        _stop(process)  # the next file gets a process that no timer is about to kill
-    if not complete:
-        slow = f"it takes longer than {seconds:.0f} s to read"
-        return Unfinished(slow if late.is_set() else "the reader broke down over it")
-    try:
-        return decoded(answer)
-    except Unreadable as error:
-        return error
+    if late.is_set():
+        raise Unfinished(f"it takes longer than {seconds:.0f} s to read")
+    if not answer.endswith("\n"):
+        raise Unfinished("reading it crashed")
+    return decode_answer(answer)

@@ -14,7 +14,7 @@ def python_reference() -> dict[str, ReadDocument]:
     """Return the topics by URL, `python:TOPIC`.
 
     Topics are cut from one manual and overlap: `else` is `if`, `specialnames` repeats `attribute-access`. The shortest
-    topic keeps a section, longer ones lose it, so that nothing looks as if two sources said it.
+    topic keeps a section and longer ones lose it, so that one statement does not look like two sources.
     """
     from pydoc_data.topics import topics
 

@@ -1,6 +1,6 @@
 """Reading a file: txt, md, rst, html, pdf and docx become a title and sections.
 
-The bytes decide where the ending lies: a PDF that is called `.txt` is read as one.
+Where bytes and ending disagree, the bytes decide: a PDF named `.txt` is read as a PDF.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ _HTML_ENDINGS = (".html", ".htm", ".xhtml")
 _ZIP = b"PK\x03\x04"
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.S)
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # what Office wraps around encrypted files, and its formats before 2007
-# What a parser stumbles over in a damaged file; lxml's error is a SyntaxError.
-_TRIPS = (
+# What parsers raise for a damaged file; lxml's error is a SyntaxError.
+_PARSER_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError,
     ValueError, struct.error, zlib.error,
 )  # fmt: skip
 
 
 class Unreadable(Exception):
-    """A file from which no text can be had; the message says why."""
+    """A file without readable text; the message says why."""
 
 
 def read_document(name: str, data: bytes) -> ReadDocument:
     """Read a file's bytes.
 
     Args:
-        name: the file's name; its ending tells plain-text formats apart.
+        name: the file's name; its ending distinguishes plain-text formats.
         data: the whole file.
 
     Raises:
@@ -60,7 +60,7 @@ def read_document(name: str, data: bytes) -> ReadDocument:
 
 
 def is_plain(path: Path) -> bool:
-    """Return whether a file is text without a format that has to be parsed. One that cannot be opened is, too."""
+    """Return whether a file is plain text, or cannot be opened."""
     try:
         with path.open("rb") as stream:
             head = stream.read(2000)
@@ -80,7 +80,7 @@ def _read(ending: str, data: bytes) -> ReadDocument:
     if ending in _HTML_ENDINGS or _HTML_START.match(data[:2000]):
         return _read_html(data)
     if ending in (".pdf", ".docx"):
-        raise Unreadable(f"it is no {ending[1:]} file, or a damaged one")
+        raise Unreadable(f"it is damaged, or not a {ending[1:]} file")
     text = clean_text(_decode(data))
     if ending in (".md", ".markdown"):
         return _read_markdown(text)
@@ -111,7 +111,7 @@ def _decode(data: bytes) -> str:
 
 
 def _first_heading(sections: list[Section]) -> str:
-    """Return the first heading of the highest level, or the one the document begins with."""
+    """Return the first heading of level 1, else the first heading."""
     return next((s.heading for s in sections if s.level == 1), sections[0].heading if sections else "")
 
 
@@ -121,7 +121,7 @@ def _read_html(data: bytes) -> ReadDocument:
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     text = trafilatura.extract(data, output_format="markdown", include_comments=False, favor_recall=True)
     metadata = trafilatura.extract_metadata(data)
-    # A page of a few lines has no main part that stands out; then all of its text counts. Some are mere fragments.
+    # A short page may have no main part; then all of its text counts. Some pages are fragments without <html>.
     text = text or trafilatura.html2txt(data) or trafilatura.html2txt(b"<html><body>" + data)
     sections = markdown_sections(clean_text(text))
     return ReadDocument(clean_line((metadata and metadata.title) or "") or _first_heading(sections), sections)
@@ -131,7 +131,7 @@ def _read_pdf(data: bytes) -> ReadDocument:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, PyPdfError
 
-    # It reports every oddity of a file as a warning; what matters arrives as an exception.
+    # It logs every irregularity of a file as a warning; what matters is raised.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = PdfReader(io.BytesIO(data))
@@ -140,10 +140,10 @@ def _read_pdf(data: bytes) -> ReadDocument:
         pages = [Section(clean_text(page.extract_text()), page=n) for n, page in enumerate(reader.pages, 1)]
         title = clean_line((reader.metadata and reader.metadata.title) or "")
     except DependencyError as error:
-        raise Unreadable("it is encrypted in a way that cannot be read here") from error
-    except (PyPdfError, *_TRIPS) as error:
+        raise Unreadable("it is encrypted in an unsupported way") from error
+    except (PyPdfError, *_PARSER_ERRORS) as error:
         raise Unreadable(f"it is a damaged pdf ({type(error).__name__})") from error
-    # Many a title in the metadata is the name of the file it was made from.
+    # The title in the metadata is often the name of the file it was made from.
     title = "" if re.search(r"\.\w{2,5}\Z", title) or title.lower() in ("untitled", "anonymous") else title
     pages = [page for page in pages if page.text.strip()]
     if not pages:
@@ -157,8 +157,8 @@ def _read_docx(data: bytes) -> ReadDocument:
 
     try:
         sections, title = _docx_sections(Document(io.BytesIO(data)))
-    except (OpcError, zipfile.BadZipFile, *_TRIPS) as error:
-        raise Unreadable(f"it is a damaged docx, or no docx ({type(error).__name__})") from error
+    except (OpcError, zipfile.BadZipFile, *_PARSER_ERRORS) as error:
+        raise Unreadable(f"it is a damaged docx, or not a docx file ({type(error).__name__})") from error
     return ReadDocument(title or _first_heading(sections), sections)
 
 

@@ -1,4 +1,4 @@
-"""What a document is once it is read: a title and sections. And how plain text shows where its sections begin."""
+"""A document after reading: a title and sections. And how the sections of plain text are found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNDERLINE = re.compile(r"([=\-~^*#\"'`+.:_])\1{2,}\s*\Z")
 
 @dataclass(frozen=True)
 class Section:
-    """A stretch of a document under one heading, or one page of it.
+    """The part of a document under one heading, or one page of it.
 
     Attributes:
         text: without the heading.
@@ -47,9 +47,9 @@ def markdown_sections(text: str) -> list[Section]:
 
 
 def underlined_sections(text: str) -> list[Section]:
-    """Split reST and plain text at lines that are underlined in full, with or without a line above.
+    """Split reST and plain text at lines that are fully underlined, with or without a line above.
 
-    As in reST, a level is a kind of line, numbered as they first appear.
+    As in reST, each kind of line is a level; levels are numbered in the order in which they first appear.
     """
     lines = text.split("\n")
     return _split(lines, _underlined_headings(lines))
@@ -98,7 +98,7 @@ def _underlined_headings(lines: list[str]) -> Iterator[tuple[int, _Heading]]:
 
 
 def _is_heading(lines: list[str], at: int) -> bool:
-    """Return whether a line stands alone over an underline of at least its own length."""
+    """Return whether a line is separate from the text above and underlined in full (or by 8 characters)."""
     title = lines[at].strip()
     if not title or len(title) > MAX_HEADING_CHARS or at + 1 >= len(lines) or not any(c.isalnum() for c in title):
         return False

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Self
 
-from fathom.models import Document, SourceText, ToolCall, ToolOutput, ToolResult
+from fathom.config.settings import ResearchSettings
+from fathom.models import Document, SourceText, ToolOutput
 from fathom.retrieval.narrowing import OMISSION
 from fathom.text.urls import source_ids
+from fathom.tools.base import Tool
+from fathom.tools.context import RunContext
 from fathom.tools.documents.corpus import open_corpus
 from fathom.tools.documents.embedding import hybrid_search
 from fathom.tools.documents.index import Index, Match, Passage, StoredDocument
 
-WHOLE_WORDS = 2_500  # a document of at most so many words is returned whole, of a longer one as much
-RELEVANT = 0.5  # share of the best passage's score from which another one is worth reading
+WHOLE_WORDS = 2_500  # a document of up to 2,500 words is returned whole, of a longer one this much
+RELEVANT = 0.5  # share of the best passage's score that makes another passage worth reading
 HEADINGS = 3
 
 
-class DocumentsTool:
+class DocumentsTool(Tool):
     """Searches the user's documents, or the Python reference when there are none."""
 
     name = "documents"
+    searches = True
 
     def __init__(self, paths: Sequence[str], cache: Path, max_results: int, embed_model: str | None = None) -> None:
         self._paths = tuple(paths)
@@ -29,18 +34,25 @@ class DocumentsTool:
         self._max_results = max_results
         self._embed_model = embed_model
         self.description = (
-            f"Searches {self._what()} and reads what is closest. Input: one search query of a few specific words."
+            f"Searches {self._what()} and reads the closest ones. Input: one search query of a few specific words."
         )
 
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        """Search the run's documents."""
+        settings = run.settings
+        return cls(settings.docs, run.environment.cache, settings.max_results, settings.embed_model)
+
+    @classmethod
+    def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
+        """Return whether the user has documents, or nothing else can be searched."""
+        return bool(settings.docs) or not any(tool.searches for tool in configured if tool is not cls)
+
     async def run(self, tool_input: str) -> ToolOutput:
-        """Return the best documents, small ones whole, of long ones the matching sections and their neighbours."""
+        """Return the best documents: small ones whole, long ones as matching passages with their neighbours."""
         return await asyncio.to_thread(self._search, tool_input)
 
-    def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return None: what matters was read."""
-        return None
-
-    async def survey(self, query: str, limit: int = 8) -> list[Document]:
+    async def survey(self, query: str, limit: int) -> list[Document]:
         """Return the names and best headings of the documents closest to a query."""
         return await asyncio.to_thread(self._survey, query, limit)
 
@@ -88,7 +100,7 @@ def _source_text(index: Index, match: Match, document: StoredDocument, ids: dict
 
 
 def _excerpt(text: str, passages: Sequence[Passage], match: Match) -> str:
-    """Return the matching passages with their neighbours, in reading order, as far as 2,500 words go."""
+    """Return the matching passages with their neighbours, in reading order, up to 2,500 words."""
     first = passages[0].id
     enough = RELEVANT * match.hits[0].score
     chosen: set[int] = set()

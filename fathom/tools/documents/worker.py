@@ -1,11 +1,12 @@
-"""A process that reads files: a path a line on standard input; on standard output a document or a reason a line.
+"""A process that reads documents: for each line of standard input it writes a line with the document or a reason.
 
-A process of its own can be stopped when a damaged or hostile file makes a parser run for ever, and cannot take the
-research down with it when one makes a parser eat up the memory.
+A separate process can be stopped when a damaged or hostile file makes a parser run for ever, and does not end the
+research when a parser uses up the memory.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from pathlib import Path
@@ -16,14 +17,13 @@ from fathom.tools.documents.readers import Unreadable, read_document
 from fathom.tools.documents.sections import ReadDocument
 
 MAX_BYTES = 100_000_000
-MAX_MEMORY = 4 << 30
 
 
 def read_file(path: Path) -> LaidOut:
-    """Read a file and lay it out.
+    """Read a file and lay it out; its name is its title if it has no other.
 
     Raises:
-        Unreadable: no text can be had from it.
+        Unreadable: it holds no readable text.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -34,8 +34,13 @@ def read_file(path: Path) -> LaidOut:
     return lay_out(ReadDocument(document.title or portable(path.name), document.sections))
 
 
-def decoded(answer: str) -> LaidOut:
-    """Return the document of a worker's answer.
+def encode_request(path: Path, data: bytes | None) -> str:
+    """Return the line that requests a file, or bytes whose format the path's ending tells."""
+    return json.dumps([str(path), None if data is None else base64.b64encode(data).decode()]) + "\n"
+
+
+def decode_answer(answer: str) -> LaidOut:
+    """Return the document of an answer.
 
     Raises:
         Unreadable: the answer is a reason.
@@ -47,9 +52,12 @@ def decoded(answer: str) -> LaidOut:
     return LaidOut(title, title_terms, text, [Span(*span) for span in spans])
 
 
-def _encoded(path: Path) -> str:
+def _answer(line: str) -> str:
+    path, data = json.loads(line)
     try:
-        return json.dumps(read_file(path))
+        return json.dumps(
+            read_file(Path(path)) if data is None else lay_out(read_document(path, base64.b64decode(data)))
+        )
     except Unreadable as error:
         return json.dumps(str(error))
     except (MemoryError, RecursionError) as error:
@@ -57,13 +65,13 @@ def _encoded(path: Path) -> str:
 
 
 def main() -> None:
-    """Answer until the input ends."""
+    """Answer until the input ends; the argument is the memory that may be used, in bytes."""
     if sys.platform == "linux":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), int(sys.argv[1])))
     for line in sys.stdin:
-        print(_encoded(Path(json.loads(line))), flush=True)  # noqa: T201 - the pipe to the parent
+        print(_answer(line), flush=True)  # noqa: T201 - the pipe to the parent
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Reading one web page, safely: only addresses the run knows, only public hosts, never more than it can bear."""
+"""Reading one web page safely: only addresses that the run knows, only public hosts, only so much time and memory."""

@@ -1,6 +1,6 @@
-"""Where `fetch` may connect to: public addresses and, by explicit permission, private ones.
+"""Where `fetch` may connect: to public addresses and, if the user allows them, to private ones.
 
-The rules hold for addresses, not for names: a name is judged by every address it resolves to, at each connection.
+The rules apply to addresses, not to names: every address of a name is checked at each connection.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import httpx
 
 PORTS = frozenset({80, 443, 8000, 8008, 8080, 8081, 8443, 8888})
-"""Ports that web servers use; on others live mail, databases and shells."""
+"""Ports that web servers use; others belong to mail servers, databases and shells."""
 
 MAX_URL_CHARS = 2_048
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\]|\s")  # a backslash is a slash to some parsers
 _USER = re.compile(r"[^/?#]*//[^/?#]*@")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*", re.IGNORECASE)
 
-# Parts of the public ranges that lead elsewhere: `ipaddress.is_global` lets some of these through, in some versions.
+# Parts of the public ranges that lead elsewhere; some versions of `ipaddress.is_global` accept them.
 _RELAYS = [IPv4Network("192.88.99.0/24")]
 _GLOBAL_UNICAST = IPv6Network("2000::/3")  # leaves out mapped, compatible, NAT64, local and multicast addresses
 _TUNNELS = [
@@ -36,7 +36,7 @@ _TUNNELS = [
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Return whether an address is one of the open internet, and no other address in disguise."""
+    """Return whether an address is on the open internet and does not hide another address."""
     if isinstance(address, IPv4Address):
         return address.is_global and not address.is_multicast and not any(address in net for net in _RELAYS)
     if address.scope_id is not None or address not in _GLOBAL_UNICAST:
@@ -46,7 +46,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 @dataclass(frozen=True)
 class AllowList:
-    """What may be read although it is not public: exact `host:port` pairs, and networks on the usual ports."""
+    """Private hosts that may be read: exact `host:port` pairs, and networks on the usual ports."""
 
     hosts: frozenset[tuple[str, int]] = frozenset()
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
@@ -56,7 +56,7 @@ class AllowList:
         """Read entries such as `intranet.example:8080`, `[fd00::1]:80` and `10.1.0.0/16`.
 
         Raises:
-            InvalidInput: an entry is neither.
+            InvalidInput: an entry has another form.
         """
         hosts: set[tuple[str, int]] = set()
         networks: list[IPv4Network | IPv6Network] = []
@@ -71,13 +71,13 @@ class AllowList:
                     hosts.add((host.strip("[]").lower(), int(port)))
             except ValueError as error:
                 raise InvalidInput(
-                    f"{entry!r} cannot be allowed to fetch.",
+                    f"{entry!r} cannot be allowed as a host to fetch from.",
                     next_step="give host:port, or a network such as 10.1.0.0/16",
                 ) from error
         return cls(frozenset(hosts), tuple(networks))
 
     def permits(self, host: str, port: int, address: str) -> bool:
-        """Return whether a connection to an address, which a host of that name resolved to, may be made."""
+        """Return whether a connection may be made to an address of a host."""
         if (host.lower(), port) in self.hosts:
             return True
         ip = ip_address(address)
@@ -85,34 +85,34 @@ class AllowList:
 
 
 def check_url(url: str | httpx.URL, allowed: AllowList) -> httpx.URL:
-    """Return a URL that may be asked for, as far as its spelling tells.
+    """Return a URL whose spelling allows a request.
 
     Raises:
-        ToolRejected: no http(s) address, one with a user name or an unusual port, or a host in a misleading spelling.
+        ToolRejected: it is not http(s), has a user name or an unusual port, or its host is spelled misleadingly.
     """
     import httpx
 
     shown = str(url)[:200]
     if len(str(url)) > MAX_URL_CHARS or _FORBIDDEN.search(str(url)):
-        raise ToolRejected(f"{shown!r} is no address of a web page.")
+        raise ToolRejected(f"{shown!r} is not a web address.")
     try:
         parsed = httpx.URL(url)
         host, port = parsed.raw_host.decode("ascii").lower(), parsed.port or (443 if parsed.scheme == "https" else 80)
     except (httpx.InvalidURL, UnicodeError, ValueError) as error:
-        raise ToolRejected(f"{shown!r} is no address of a web page.") from error
+        raise ToolRejected(f"{shown!r} is not a web address.") from error
     if parsed.scheme not in ("http", "https") or not host:
-        raise ToolRejected(f"{shown!r} is no address of a web page.", next_step="only http and https are read")
+        raise ToolRejected(f"{shown!r} is not a web address.", next_step="use http or https")
     if parsed.userinfo or _USER.match(str(url)):
-        raise ToolRejected("Addresses with a user name or password are not read.")
+        raise ToolRejected("Addresses with a user name or password are not allowed.")
     if "%" in host or host.startswith(".") or ".." in host or _is_disguised(host):
         raise ToolRejected(f"The host {host[:100]!r} is spelled in an unusual way.")
     if port not in PORTS and (host, port) not in allowed.hosts:
-        raise ToolRejected(f"Port {port} is not read.", next_step="allow it with FATHOM_FETCH_ALLOW=host:port")
+        raise ToolRejected(f"Port {port} is not allowed.", next_step="allow it with FATHOM_FETCH_ALLOW=host:port")
     return parsed.copy_with(fragment=None)
 
 
 def _is_disguised(host: str) -> bool:
-    """Whether a host is an IPv4 address in a spelling that some resolvers understand: decimal, octal, hex, short."""
+    """Return whether a host is an IPv4 address in an unusual form: decimal, octal, hexadecimal or shortened."""
     last = host.rstrip(".").rpartition(".")[2]
     if not _NUMBER.fullmatch(last):
         return False

@@ -1,7 +1,7 @@
-"""One HTTP request with limits on everything: time, bytes on the wire, bytes once unpacked.
+"""One HTTP request with limits on its time, its bytes on the wire and its bytes after unpacking.
 
-httpx would unpack a whole chunk at once and follow redirects by itself; here memory stays flat, and whoever follows a
-redirect looks at it first.
+httpx would unpack a whole chunk at once and follow redirects by itself. Here memory stays flat, and the caller checks a
+redirect before following it.
 """
 
 from __future__ import annotations
@@ -12,29 +12,24 @@ import zlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
 
 import httpcore
 import httpx
 
 from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
+from fathom.tools.http import tls, user_agent
 
 TOTAL_SECONDS = 20.0
 MAX_BYTES = 10 * 2**20
+_TOO_LARGE = f"The page is larger than {MAX_BYTES / 2**20:g} MB."
 PIECE = 2**16  # bytes unpacked at once
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown,text/plain,application/json;q=0.9,*/*;q=0.1"
 _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
-def user_agent() -> str:
-    """Return the name by which web servers and their robots.txt know us."""
-    return f"fathom/{version('fathom-research')}"
-
-
 @dataclass(frozen=True)
 class Answer:
-    """What a server answered. `headers` have lowercase names; of a repeated one the last counts."""
+    """What a server answered. `headers` have lowercase names; the last of a repeated header counts."""
 
     url: httpx.URL
     status: int
@@ -43,7 +38,7 @@ class Answer:
 
     @property
     def redirect(self) -> httpx.URL | None:
-        """Where the server sends us instead.
+        """The address that the server redirects to, if it does.
 
         Raises:
             ToolUnavailable: its address is unreadable.
@@ -57,14 +52,14 @@ class Answer:
 
 
 class TimeAllowance:
-    """The 20 seconds that all network activity of one call may take; waiting for one's turn is not counted."""
+    """The 20 seconds that the requests of one call may take together; waiting for a turn is not counted."""
 
     def __init__(self) -> None:
         self._left = TOTAL_SECONDS
 
     @asynccontextmanager
     async def spend(self) -> AsyncIterator[None]:
-        """Count the time that the block takes.
+        """Count the time of the block.
 
         Raises:
             ToolTimeout: the allowance is used up.
@@ -83,20 +78,19 @@ class TimeAllowance:
 class Client:
     """Makes GET requests over a network backend; keeps no cookies, sends no credentials and uses no proxy."""
 
-    def __init__(self, network: httpcore.AsyncNetworkBackend, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, network: httpcore.AsyncNetworkBackend) -> None:
         self._network = network
-        self._max_bytes = max_bytes
 
     async def get(self, url: httpx.URL, *, cut_at: int | None = None) -> Answer:
-        """Ask for a URL and follow nothing.
+        """Request a URL without following redirects.
 
         Args:
             url: an address that `check_url` returned.
-            cut_at: read at most so many bytes and leave the rest, instead of refusing what is too large.
+            cut_at: read only this number of bytes, instead of refusing a larger body.
 
         Raises:
             ToolRejected: the body is too large.
-            ToolUnavailable: no connection, or no answer that HTTP knows.
+            ToolUnavailable: there is no connection, or the answer is not valid HTTP.
         """
         headers: dict[bytes | str, bytes | str] = {
             "Host": url.netloc.decode("ascii"),
@@ -106,7 +100,7 @@ class Client:
         }
         try:
             async with (
-                httpcore.AsyncConnectionPool(ssl_context=_tls(), network_backend=self._network) as pool,
+                httpcore.AsyncConnectionPool(ssl_context=tls(), network_backend=self._network) as pool,
                 pool.stream("GET", str(url), headers=headers) as response,
             ):
                 fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
@@ -116,10 +110,10 @@ class Client:
             raise ToolUnavailable(f"{url.host[:100]} cannot be read: {type(error).__name__}.") from error
 
     async def _body(self, response: httpcore.Response, fields: dict[str, str], cut_at: int | None) -> bytes:
-        if cut_at is None and _declared(fields) > self._max_bytes:
-            raise self._too_large()
+        if cut_at is None and _declared(fields) > MAX_BYTES:
+            raise ToolRejected(_TOO_LARGE)
         unpack = _Unpacker(fields.get("content-encoding", "").strip().lower())
-        data, received, most = bytearray(), 0, cut_at or self._max_bytes
+        data, received, most = bytearray(), 0, cut_at or MAX_BYTES
         async for chunk in response.aiter_stream():
             received += len(chunk)
             for piece in unpack.feed(chunk):
@@ -128,20 +122,17 @@ class Client:
                     break
             if max(len(data), received) > most:
                 if cut_at is None:
-                    raise self._too_large()
+                    raise ToolRejected(_TOO_LARGE)
                 return bytes(data[:most])
         return bytes(data)
 
-    def _too_large(self) -> ToolRejected:
-        return ToolRejected(f"The page is larger than {self._max_bytes / 2**20:g} MB.")
-
 
 class _Unpacker:
-    """Unpacks a stream piece by piece, so that a small chunk cannot become a huge one."""
+    """Unpacks a stream in pieces of limited size: a small chunk could hold gigabytes."""
 
     def __init__(self, encoding: str) -> None:
         if encoding not in ("", "identity", *_WBITS):
-            raise ToolUnavailable(f"The page is packed in a way that was not asked for: {encoding[:40]!r}.")
+            raise ToolUnavailable(f"The page is compressed in an unsupported way: {encoding[:40]!r}.")
         self._stream = zlib.decompressobj(_WBITS[encoding]) if encoding in _WBITS else None
         self._raw = encoding == "deflate"  # some servers leave out the header
 
@@ -163,15 +154,9 @@ class _Unpacker:
                 yield piece
                 chunk = self._stream.unconsumed_tail
         except zlib.error as error:
-            raise ToolUnavailable("The page is damaged: it cannot be unpacked.") from error
+            raise ToolUnavailable("The page is damaged: it cannot be decompressed.") from error
 
 
 def _declared(fields: dict[str, str]) -> int:
     length = fields.get("content-length", "")
     return int(length) if length.isascii() and length.isdigit() else 0
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """Return the certificates to trust; reading them takes longer than a request."""
-    return httpx.create_ssl_context(trust_env=False)

@@ -1,6 +1,6 @@
-"""Connections that reach only what they may: a name is resolved once, every address checked, a checked one used.
+"""Connections to permitted addresses only: a name is resolved once, all its addresses are checked, one of them is used.
 
-This sits below HTTP, so redirects, robots.txt and a DNS answer that changes between check and use are all covered.
+This happens below HTTP, so it covers redirects, robots.txt and a DNS answer that changes between check and use.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     """Opens connections to permitted addresses only.
 
     Args:
-        allowed: what is permitted beside public addresses.
+        allowed: what is permitted besides public addresses.
         resolve: finds the addresses of a host.
         network: opens the connections; it is given addresses, never names.
     """
@@ -76,8 +76,8 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             try:
                 addresses = await self._resolve(host, port)
             except (OSError, UnicodeError) as error:
-                raise ToolUnavailable(f"The host {host[:100]!r} is not known.") from error
-        # One bad address spoils the name: which one a later connection would take is not ours to say.
+                raise ToolUnavailable(f"The host {host[:100]!r} is unknown.") from error
+        # One forbidden address is enough to refuse the name: a later connection might take that one.
         if not addresses or not all(self._allowed.permits(host, port, address) for address in addresses):
             raise ToolRejected(
                 f"{host[:100]!r} is not on the public internet.",

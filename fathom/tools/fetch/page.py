@@ -1,18 +1,27 @@
-"""What a fetched page says: HTML, PDF or text, told apart by their bytes rather than by what the server calls them."""
+"""The text of a fetched page: HTML, PDF or text, distinguished by its bytes, not by what the server calls it.
+
+Parsers of HTML and PDF have no reliable limits: ten megabytes of links take a minute and more than a gigabyte. So PDFs
+and large pages are read by a process of their own with 20 seconds and 2 GB.
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from fathom.errors import ToolRejected
 from fathom.text.cleaning import clean_title
+from fathom.tools.documents.layout import LaidOut, lay_out
+from fathom.tools.documents.pool import read_apart
 from fathom.tools.documents.readers import Unreadable, read_document
-from fathom.tools.documents.sections import ReadDocument
 from fathom.tools.fetch.client import Answer
 
+SECONDS = 20.0
+MEMORY = 2 << 30  # bytes of address space
+SMALL = 256 * 1024  # bytes of HTML that any parser can read quickly
 _NO_TEXT = ("image/", "audio/", "video/", "font/")
 _DATE = rb"(\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?)"
 _PUBLISHED = [
@@ -24,7 +33,7 @@ _PUBLISHED = [
         rb"<time\b[^>]{0,200}\bdatetime=[\"']?%b",
     )
 ]
-_HEAD_BYTES = 200_000  # of a page, which hold its dates
+_HEAD_BYTES = 200_000  # at the start of a page, which hold its dates
 
 
 class Page(BaseModel):
@@ -41,26 +50,31 @@ def read_page(answer: Answer) -> Page:
     """Read the body of an answer.
 
     Raises:
-        ToolRejected: it is no text, or holds none.
+        ToolRejected: it is not text, holds none, or takes too long to read.
     """
     kind, charset = _content_type(answer.headers.get("content-type", ""))
     data = answer.data
     if data.startswith((b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"MZ", b"\x7fELF")):
         raise ToolRejected("The page is an archive or a program.")
     if kind.startswith(_NO_TEXT) and not data.lstrip()[:1] == b"<":
-        raise ToolRejected(f"The page is no text but {kind[:40]}.")
-    is_pdf = data.lstrip()[:5] == b"%PDF-"
-    if not is_pdf:
-        data = _as_utf8(data, charset)
+        raise ToolRejected(f"The page is not text but {kind[:40]}.")
+    is_pdf = b"%PDF-" in data[:1024]
+    data = data if is_pdf else _as_utf8(data, charset)
     try:
-        document = read_document("page" + _ending(kind, data), data)
+        document = _read("page" + _ending(kind, data), data, is_pdf)
     except Unreadable as error:
         raise ToolRejected(f"The page cannot be read: {error}.") from error
     return Page(
         title=clean_title(document.title),
         published="" if is_pdf else _published(data[:_HEAD_BYTES]),
-        text=_text(document),
+        text=document.text,
     )
+
+
+def _read(name: str, data: bytes, is_pdf: bool) -> LaidOut:
+    if is_pdf or len(data) > SMALL:
+        return read_apart(Path(name), data, SECONDS, MEMORY)
+    return lay_out(read_document(name, data))
 
 
 def _content_type(header: str) -> tuple[str, str]:
@@ -70,13 +84,13 @@ def _content_type(header: str) -> tuple[str, str]:
 
 
 def _as_utf8(data: bytes, charset: str) -> bytes:
-    """Return a text in UTF-8 where its server names another encoding; otherwise the bytes decide."""
+    """Return a text in UTF-8 if its server names another encoding; otherwise its bytes decide."""
     try:
         codec = codecs.lookup(charset).name if charset else "utf-8"
         if codec == "utf-8" or "escape" in codec:  # escapes are Python's own, and no page is written in them
             return data
         return data.decode(codec, "replace").encode("utf-8", "replace")
-    except (LookupError, ValueError):  # unknown, or one of Python's that are no text encodings
+    except (LookupError, ValueError):  # unknown, or one of Python's own that is not a text encoding
         return data
 
 
@@ -89,12 +103,3 @@ def _ending(kind: str, data: bytes) -> str:
 def _published(data: bytes) -> str:
     found = (pattern.search(data) for pattern in _PUBLISHED)
     return next((match[1].decode() for match in found if match), "")
-
-
-def _text(document: ReadDocument) -> str:
-    """Return the sections in reading order, each under its heading, as Markdown."""
-    parts: list[str] = []
-    for section in document.sections:
-        parts += [f"{'#' * min(section.level or 1, 6)} {section.heading}"] if section.heading else []
-        parts += [section.text] if section.text else []
-    return "\n\n".join(parts)

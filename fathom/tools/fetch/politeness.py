@@ -1,4 +1,4 @@
-"""Being a good guest: robots.txt is honoured, and no host is asked too often or too much at once."""
+"""Politeness: robots.txt is obeyed, and no host gets requests too often or too many at once."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING
 from fathom.errors import ToolRejected, ToolUnavailable
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList, check_url
-from fathom.tools.fetch.client import Answer, Client, user_agent
+from fathom.tools.fetch.client import Answer, Client
+from fathom.tools.http import user_agent
 
 if TYPE_CHECKING:
     import httpx
     from protego import Protego
 
 MAX_REDIRECTS = 5
-MAX_ROBOTS_BYTES = 500 * 1024  # as much as RFC 9309 asks crawlers to read
+MAX_ROBOTS_BYTES = 500 * 1024  # which RFC 9309 asks crawlers to read
 AT_ONCE = 2
 APART_SECONDS = 1.0
 
 
 class Turns:
-    """Lets at most two requests to a host run at once, and begin at least a second apart."""
+    """Lets at most two requests to a host run at once and starts them at least a second apart."""
 
     def __init__(self) -> None:
         self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(AT_ONCE))
@@ -33,7 +34,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, host: str) -> AsyncIterator[None]:
-        """Wait for one's turn with a host; it lasts as long as the block."""
+        """Wait for a turn with a host; it lasts as long as the block."""
         async with self._places[host]:
             async with self._doors[host]:
                 clock = asyncio.get_running_loop().time
@@ -43,7 +44,7 @@ class Turns:
 
 
 class Robots:
-    """What the hosts' robots.txt allow, asked for once an hour."""
+    """What the robots.txt of hosts allows; each is requested once an hour."""
 
     def __init__(self, client: Client, allowed: AllowList, cache: TimedCache) -> None:
         self._client = client
@@ -53,11 +54,11 @@ class Robots:
         self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def check(self, url: httpx.URL) -> None:
-        """Pass when a URL may be read.
+        """Check that a URL may be read.
 
         Raises:
-            ToolRejected: its host does not want it read.
-            ToolUnavailable: the host cannot be asked, which RFC 9309 takes for a no.
+            ToolRejected: its host forbids it.
+            ToolUnavailable: robots.txt cannot be read, which RFC 9309 treats as a refusal.
         """
         from protego import Protego
 
@@ -66,7 +67,7 @@ class Robots:
             if origin not in self._rules:
                 self._rules[origin] = Protego.parse(await self._text(f"{origin}/robots.txt"))
         if not self._rules[origin].can_fetch(str(url), user_agent()):
-            raise ToolRejected(f"The robots.txt of {url.host[:100]} does not want this page read.")
+            raise ToolRejected(f"The robots.txt of {url.host[:100]} does not allow reading this page.")
 
     async def _text(self, address: str) -> str:
         if (stored := self._cache.get(address)) is not None:
@@ -74,13 +75,13 @@ class Robots:
         answer = await self._ask(address)
         if answer and (answer.status >= 500 or answer.status == 429):
             raise ToolUnavailable(f"{address[:200]} answered {answer.status}.")
-        # Any other failure means that there are no rules.
+        # Any other failure means that there are no rules (RFC 9309, 2.3.1.3).
         text = answer.data.decode("utf-8", "replace") if answer and answer.status == 200 else ""
         self._cache.put(address, text)
         return text
 
     async def _ask(self, address: str) -> Answer | None:
-        """Return the answer, after at most five redirects; None when these lead nowhere."""
+        """Return the answer after at most five redirects; None when there are more."""
         url = check_url(address, self._allowed)
         for _ in range(MAX_REDIRECTS + 1):
             answer = await self._client.get(url, cut_at=MAX_ROBOTS_BYTES)

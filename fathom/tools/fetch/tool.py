@@ -3,56 +3,69 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Self
 
+from fathom.config.settings import ResearchSettings
 from fathom.errors import ToolRejected
-from fathom.models import ToolCall, ToolOutput, ToolResult
+from fathom.models import ToolOutput
 from fathom.text.urls import canonical_url, source_ids, urls_in
-from fathom.tools.artifacts import ArtifactReader
-from fathom.tools.fetch.web import WebReader
-from fathom.tools.search.vendors import is_page, output
+from fathom.tools.base import Tool
+from fathom.tools.context import ArtifactReader, RunContext
+from fathom.tools.pages import is_page, output
+
+if TYPE_CHECKING:
+    from fathom.tools.fetch.web import WebReader
 
 _SOURCE_ID = re.compile(r"\[?(S[0-9a-f]{6,64})\]?")
-_SEARCH = re.compile(r"__web_search(__\d+)?\.json\Z")
 
 
-class FetchTool:
+class FetchTool(Tool):
     """Reads one page that a search of this run returned or that the question names.
 
     Args:
         artifacts: the run's raw outputs, which tell what its searches returned.
+        fetchable: the names of the tools whose results may be fetched.
         query: the run's question.
-        reader: the way to pages.
+        reader: reads the page.
     """
 
     name = "fetch"
     description = (
         "Reads one web page in full. Input: the id of a source from the notes, such as S1a2b3c, or a URL that the "
-        "question names. Use it when a note lacks what its page may hold; no other addresses are read."
+        "question names; it reads no other pages. Use it when a note lacks a detail that its page may hold."
     )
+    network = True
 
-    def __init__(self, artifacts: ArtifactReader, query: str, reader: WebReader) -> None:
+    def __init__(self, artifacts: ArtifactReader, fetchable: Iterable[str], query: str, reader: WebReader) -> None:
         self._artifacts = artifacts
+        self._output_of_search = re.compile(rf"__({'|'.join(fetchable)})(__\d+)?\.(json|txt)\Z")
         self._named = urls_in(query)
         self._reader = reader
+
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        """Read what the run's searches return."""
+        return cls(run.artifacts, run.fetchable, run.query, run.reader)
+
+    @classmethod
+    def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
+        """Return whether there can be a page to fetch."""
+        return any(tool.fetchable for tool in configured) or bool(urls_in(query))
 
     async def run(self, tool_input: str) -> ToolOutput:
         """Read the page.
 
         Raises:
-            ToolRejected: no page this run knows, or one that cannot be read however often it is asked for.
-            ToolError: the page failed to arrive.
+            ToolRejected: the run does not know the page, or it can never be read.
+            ToolError: reading it failed this time.
         """
         return output([await self._reader.page(await self._known(tool_input))])
 
-    def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return None: the whole page was read."""
-        return None
-
     async def _known(self, tool_input: str) -> str:
-        """Return the address that the input stands for, as the search or the user spelled it.
+        """Return the address that the input means, as the search or the user spelled it.
 
-        A model's own spelling is never used: what it adds to an address could carry something out.
+        The model's own spelling is never used: it could put data into the address and so send it out.
         """
         wanted = tool_input.strip().strip("<>\"'")
         known: dict[str, str] = {}
@@ -60,7 +73,7 @@ class FetchTool:
             known.setdefault(canonical_url(url), url)
         known.update({source_id: url for url, source_id in source_ids(known.values()).items()})
         for name in await self._artifacts.list():
-            if _SEARCH.search(name):
+            if self._output_of_search.search(name):
                 for source in (await self._artifacts.read(name)).results:
                     known.setdefault(source.source_id, source.url)
                     known.setdefault(canonical_url(source.url), source.url)
@@ -68,7 +81,7 @@ class FetchTool:
         key = source_id[1] if source_id else canonical_url(wanted) if is_page(wanted) else ""
         if key not in known:
             raise ToolRejected(
-                "fetch reads pages that a search of this run returned or that the question names, no others.",
+                "fetch reads only pages that a search of this run returned or that the question names.",
                 next_step="use the id of a source from the notes",
             )
         return known[key]

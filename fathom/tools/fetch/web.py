@@ -1,31 +1,28 @@
-"""The way to pages: permission, turn, request, redirect, and the same again; and the pages kept for a while."""
+"""Reading pages: permission, turn, request and redirect for each; and the pages kept for a while."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
 
-from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
+import httpcore
+
+from fathom.errors import ToolError, ToolRejected
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList, check_url
-from fathom.tools.http import retrying, seconds_to_wait
-from fathom.tools.search.vendors import WebPage
-
-if TYPE_CHECKING:
-    import httpcore
-
-    from fathom.tools.fetch.client import Answer, Client, TimeAllowance
-    from fathom.tools.fetch.page import Page
-    from fathom.tools.fetch.politeness import Robots, Turns
+from fathom.tools.fetch.client import Answer, Client, TimeAllowance
+from fathom.tools.fetch.network import GuardedBackend
+from fathom.tools.fetch.page import Page, read_page
+from fathom.tools.fetch.politeness import Robots, Turns
+from fathom.tools.http import raise_status, retrying
+from fathom.tools.pages import WebPage
 
 MAX_REDIRECTS = 5
 AT_ONCE = 4  # pages of one call; a large one takes a process and its memory
 
 
 class WebReader:
-    """Reads pages by itself, from hosts that may be read.
+    """Reads pages without a vendor, from hosts that may be read.
 
     Args:
         allowed: private hosts that may be read.
@@ -40,27 +37,29 @@ class WebReader:
     ) -> None:
         self._allowed = allowed
         self._cache = cache
-        self._network = network
+        self._client = Client(network or GuardedBackend(allowed))
+        self._robots = Robots(self._client, allowed, cache)
+        self._turns = Turns()
 
     async def page(self, url: str) -> WebPage:
         """Read one page.
 
         Raises:
-            ToolRejected: it cannot be read however often it is asked for.
-            ToolError: it failed to arrive.
+            ToolRejected: it can never be read.
+            ToolError: reading it failed this time.
         """
-        from fathom.tools.fetch.page import Page
-
         key = f"page {url} {self._allowed}"  # what one run may read, another may not
         kept = self._cache.load(key, Page)
-        page = kept or await self._read(url)
         since = self._cache.since(key) if kept else ""
-        if not kept:
+        if not (page := kept):
+            time = TimeAllowance()
+            answer = await retrying(lambda: self._request(url, time))
+            page = await asyncio.to_thread(read_page, answer)
             self._cache.put(key, page.model_dump_json())
         return WebPage(url=url, title=page.title, published=page.published, whole=page.text, kept_since=since)
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
-        """Read several pages, and say why others cannot be read."""
+        """Read several pages; also return, by URL, why others cannot be read."""
         places = asyncio.Semaphore(AT_ONCE)
 
         async def attempt(url: str) -> WebPage | ToolError:
@@ -74,34 +73,7 @@ class WebReader:
         failed = {url: answer for url, answer in answers.items() if isinstance(answer, ToolError)}
         return [answer for answer in answers.values() if isinstance(answer, WebPage)], failed
 
-    @cached_property
-    def _client(self) -> Client:
-        from fathom.tools.fetch.client import Client
-        from fathom.tools.fetch.network import GuardedBackend
-
-        return Client(self._network or GuardedBackend(self._allowed))
-
-    @cached_property
-    def _robots(self) -> Robots:
-        from fathom.tools.fetch.politeness import Robots
-
-        return Robots(self._client, self._allowed, self._cache)
-
-    @cached_property
-    def _turns(self) -> Turns:
-        from fathom.tools.fetch.politeness import Turns
-
-        return Turns()
-
-    async def _read(self, url: str) -> Page:
-        from fathom.tools.fetch.client import TimeAllowance
-        from fathom.tools.fetch.isolation import read_apart
-
-        time = TimeAllowance()
-        answer = await retrying(lambda: self._arrive(url, time))
-        return await read_apart(answer)
-
-    async def _arrive(self, address: str, time: TimeAllowance) -> Answer:
+    async def _request(self, address: str, time: TimeAllowance) -> Answer:
         """Follow at most five redirects to an answer with a page."""
         url = check_url(address, self._allowed)
         for _ in range(MAX_REDIRECTS + 1):
@@ -110,20 +82,7 @@ class WebReader:
             async with self._turns.turn(url.host), time.spend():
                 answer = await self._client.get(url)
             if (target := answer.redirect) is None:
-                _raise_failure(answer)
+                raise_status(answer.url.host[:100], answer.status, answer.headers)
                 return answer
             url = check_url(target, self._allowed)
         raise ToolRejected(f"The page redirects more than {MAX_REDIRECTS} times.")
-
-
-def _raise_failure(answer: Answer) -> None:
-    status, wait = answer.status, seconds_to_wait(answer.headers.get("retry-after"))
-    message = f"{answer.url.host[:100]} answered {status}."
-    if status == 429:
-        raise ToolRateLimited(message, retry_after=wait)
-    if status == 408:
-        raise ToolTimeout(message)
-    if status >= 500:
-        raise ToolUnavailable(message, retry_after=wait)
-    if status != 200:
-        raise ToolRejected(message)

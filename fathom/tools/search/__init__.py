@@ -1,1 +1,1 @@
-"""Searching the web and reading what was found: one file a vendor."""
+"""Searching the web and reading what was found: one file for each vendor."""

@@ -1,4 +1,4 @@
-"""SearXNG, a search engine of one's own that asks many others.
+"""SearXNG, a search engine to run yourself that asks many others.
 
 Its JSON interface is off until the instance's `settings.yml` lists `json` among `search.formats`; until then it answers
 403. It returns excerpts only, as many as it likes, and says which engines did not answer.
@@ -6,15 +6,18 @@ Its JSON interface is off until the instance's `settings.yml` lists `json` among
 
 from __future__ import annotations
 
+from typing import Self
+
 from pydantic import BaseModel
 
 from fathom.errors import ToolUnavailable
-from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line
-from fathom.tools.http import ATTEMPT_SECONDS, retrying
-from fathom.tools.search.vendors import Score, WebPage, raise_status, remembered, tls, vendor_errors
+from fathom.tools.context import RunContext
+from fathom.tools.http import get
+from fathom.tools.pages import Score, WebPage
+from fathom.tools.search.vendor import SearchVendor
 
-_REFUSED = {403: "add json to search.formats in the settings.yml of the instance that SEARXNG_URL names"}
+_REMEDIES = {403: "add json to search.formats in the settings.yml of the instance that SEARXNG_URL names"}
 
 
 class _Found(BaseModel):
@@ -30,42 +33,34 @@ class _Search(BaseModel):
     unresponsive_engines: list[list[str]] = []  # name and reason of each
 
 
-class SearXNG:
-    """Searches through an instance.
-
-    Args:
-        address: of the instance.
-        searches: where answers are kept for a while.
-    """
+class SearXNG(SearchVendor):
+    """Searches through the instance at an address."""
 
     name = "SearXNG"
+    variables = ("SEARXNG_URL",)
+    setup = "SEARXNG_URL to the address of your own instance"
 
-    def __init__(self, address: str, searches: TimedCache) -> None:
-        self._address = address
-        self._searches = searches
+    def __init__(self, address: str) -> None:
+        self.address = address
 
-    async def search(self, query: str, most: int) -> list[WebPage]:
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        """Search through the user's instance."""
+        return cls(run.environment.variables["SEARXNG_URL"])
+
+    async def search(self, query: str, limit: int) -> list[WebPage]:
         """Return the best of the pages it finds."""
-        key = f"search {self._address} {query}"
-        pages = await remembered(self._searches, key, lambda: retrying(lambda: self._ask(query)))
-        return sorted(pages, key=lambda page: -page.score)[:most]
-
-    async def _ask(self, query: str) -> list[WebPage]:
-        import httpx
-
-        from fathom.tools.fetch.client import user_agent
-
-        headers = {"User-Agent": user_agent()}
-        with vendor_errors(self.name):
-            async with httpx.AsyncClient(
-                base_url=self._address, headers=headers, verify=tls(), timeout=ATTEMPT_SECONDS
-            ) as http:
-                response = await http.get("search", params={"q": query, "format": "json"})
-            raise_status(self.name, response, "", _REFUSED)
-            answer = _Search.model_validate(response.json())
+        answer = await get(
+            self.name,
+            f"{self.address.rstrip('/')}/search",
+            lambda response: _Search.model_validate(response.json()),
+            params={"q": query, "format": "json"},
+            remedies=_REMEDIES,
+        )
         if answer.unresponsive_engines and not answer.results:
             reasons = ", ".join(": ".join(engine) for engine in answer.unresponsive_engines)
             raise ToolUnavailable(f"No engine of SearXNG answered ({clean_line(reasons)[:200]}).")
+        best = sorted(answer.results, key=lambda page: -page.score)[:limit]
         return [
             WebPage(
                 url=page.url or "",
@@ -74,5 +69,5 @@ class SearXNG:
                 score=page.score,
                 excerpt=page.content or "",
             )
-            for page in answer.results
+            for page in best
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel
 
@@ -13,19 +13,25 @@ from fathom.errors import ToolError, ToolTimeout, ToolUnavailable
 from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import canonical_url
-from fathom.tools.http import retrying
-from fathom.tools.search.vendors import Score, WebPage, is_page, raise_status, remembered, tls, vendor_errors
+from fathom.tools.context import RunContext
+from fathom.tools.http import raise_status, retrying, service_errors, tls
+from fathom.tools.pages import Score, WebPage, is_page
+from fathom.tools.search.vendor import SearchVendor
 
 if TYPE_CHECKING:
     import httpx
 
 API = "https://api.tavily.com"
-MAX_QUERY_CHARS = 400  # it refuses more
-_MEND = "check TAVILY_API_KEY and the limits of its plan"
-_REFUSED = dict.fromkeys((401, 403, 432, 433), _MEND)  # 432 and 433: the plan's or the key's limit is used up
+MAX_QUERY_CHARS = 400  # Tavily refuses longer ones
+_REMEDIES = dict.fromkeys(
+    (401, 403, 432, 433),  # 432 and 433: the plan's or the key's limit is used up
+    "check TAVILY_API_KEY and the limits of its plan",
+)
 
 
-class _Found(BaseModel):
+class _Page(BaseModel):
+    """A page of a search or of an extraction, which has fewer fields."""
+
     url: str | None = None
     title: str | None = None
     content: str | None = None
@@ -35,13 +41,7 @@ class _Found(BaseModel):
 
 
 class _Search(BaseModel):
-    results: list[_Found]
-
-
-class _Read(BaseModel):
-    url: str | None = None
-    title: str | None = None
-    raw_content: str | None = None
+    results: list[_Page]
 
 
 class _Unread(BaseModel):
@@ -50,38 +50,40 @@ class _Unread(BaseModel):
 
 
 class _Extract(BaseModel):
-    results: list[_Read]
+    results: list[_Page]
     failed_results: list[_Unread] = []
 
 
-class Tavily:
+class Tavily(SearchVendor):
     """Searches and reads pages.
 
     Args:
         key: the API key.
-        address: of the service, when it is not the public one.
-        searches, pages: where answers are kept for a while.
+        address: of the service.
+        pages: where pages are kept for a while.
     """
 
     name = "Tavily"
+    variables = ("TAVILY_API_KEY",)
+    setup = "TAVILY_API_KEY (keys: https://tavily.com)"
 
-    def __init__(self, key: str, address: str | None, searches: TimedCache, pages: TimedCache) -> None:
+    def __init__(self, key: str, address: str, pages: TimedCache) -> None:
         self._key = key
-        self._address = address or API
-        self._searches = searches
+        self.address = address
         self._pages = pages
 
-    async def search(self, query: str, most: int) -> list[WebPage]:
-        """Return the pages it finds, whole as far as it has them; a long query is shortened at a word."""
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        """Use the user's key, at the public service unless TAVILY_BASE_URL names another."""
+        variables = run.environment.variables
+        return cls(variables["TAVILY_API_KEY"], variables.get("TAVILY_BASE_URL") or API, run.pages)
+
+    async def search(self, query: str, limit: int) -> list[WebPage]:
+        """Return the pages it finds, with their whole text where it has that; a long query is cut at a word."""
         query = textwrap.shorten(query, MAX_QUERY_CHARS, placeholder="") or query[:MAX_QUERY_CHARS]
-
-        async def ask() -> list[WebPage]:
-            async with self._client() as client:
-                found = await client.search(query, max_results=most, include_raw_content="markdown")
-                return [_found(page) for page in _Search.model_validate(found).results]
-
-        key = f"search {self._address} {most} {query}"
-        return await remembered(self._searches, key, lambda: retrying(ask))
+        async with self._client() as client:
+            found = await client.search(query, max_results=limit, include_raw_content="markdown")
+            return [_web_page(page) for page in _Search.model_validate(found).results]
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
         """Return the pages it can read, at most 20, and why it cannot read others."""
@@ -97,7 +99,7 @@ class Tavily:
                 return _Extract.model_validate(await client.extract(wanted, format="markdown"))
 
         answer = await retrying(ask)
-        read = {canonical_url(page.url): page for page in map(_read, answer.results) if is_page(page.url)}
+        read = {canonical_url(page.url): page for page in map(_web_page, answer.results) if is_page(page.url)}
         reasons = {
             canonical_url(page.url): clean_line(page.error or "")[:200]
             for page in answer.failed_results
@@ -114,47 +116,43 @@ class Tavily:
         return pages, failed
 
     def _page_key(self, url: str) -> str:
-        return f"extract {self._address} {canonical_url(url)}"
+        return f"extract {self.address} {canonical_url(url)}"
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Any]:
-        """Open an `AsyncTavilyClient` for one request; what goes wrong inside the block is raised as a `ToolError`."""
+        """Open an `AsyncTavilyClient` for one request; a failure in the block is raised as a `ToolError`."""
         import httpx
         from tavily import AsyncTavilyClient
         from tavily.errors import TimeoutError as TavilyTimeout
 
-        # The vendor's client throws Retry-After away and has no common error class, so answers are judged before it.
-        hooks = {"response": [_judge]}
-        with vendor_errors(self.name):
+        # The vendor's client drops Retry-After and has no common error class, so its answers are checked before it.
+        hooks = {"response": [_check_status]}
+        with service_errors(self.name):
             try:
-                async with httpx.AsyncClient(base_url=self._address, event_hooks=hooks, verify=tls()) as http:
+                async with httpx.AsyncClient(base_url=self.address, event_hooks=hooks, verify=tls()) as http:
                     yield AsyncTavilyClient(self._key, client=http)
             except TavilyTimeout as error:
-                raise ToolTimeout(f"{self.name} gave no answer in time.") from error
+                raise ToolTimeout(f"{self.name} did not answer in time.") from error
 
 
-def _found(page: _Found) -> WebPage:
+def _web_page(page: _Page) -> WebPage:
+    """Return a page; an extraction names no title, so its first heading is taken."""
+    text = page.raw_content or ""
+    heading = next((line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")), "")
     return WebPage(
         url=page.url or "",
-        title=page.title or "",
+        title=page.title or heading,
         published=page.published_date or "",
         score=page.score,
         excerpt=page.content or "",
-        whole=page.raw_content or "",
+        whole=text,
     )
 
 
-def _read(page: _Read) -> WebPage:
-    """Take over a page; where the vendor gives no title, its first heading stands for one."""
-    text = page.raw_content or ""
-    heading = next((line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")), "")
-    return WebPage(url=page.url or "", title=page.title or heading, whole=text)
-
-
-async def _judge(response: httpx.Response) -> None:
+async def _check_status(response: httpx.Response) -> None:
     if not response.is_success:
         await response.aread()
-        raise_status(Tavily.name, response, _detail(response), _REFUSED)
+        raise_status(Tavily.name, response.status_code, response.headers, _detail(response), _REMEDIES)
 
 
 def _detail(response: httpx.Response) -> str:

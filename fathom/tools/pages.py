@@ -1,0 +1,102 @@
+"""Web pages as vendors and readers deliver them, and what a tool returns of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from fathom.models import SourceText, ToolFailure, ToolOutput
+from fathom.storage.cache import TimedCache
+from fathom.text.cleaning import clean_line, clean_text, clean_title
+from fathom.text.urls import canonical_url, source_ids
+
+
+def _finite(score: object) -> float:
+    return float(score) if isinstance(score, int | float) and math.isfinite(score) else 0.0
+
+
+Score = Annotated[float, BeforeValidator(_finite)]
+"""A vendor's score; what is not a finite number counts as 0."""
+
+
+def _text(text: str) -> str:
+    clean = clean_text(text)
+    return clean if clean.strip() else ""
+
+
+class WebPage(BaseModel):
+    """A page, cleaned: an excerpt, its whole text, or both."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: Annotated[str, AfterValidator(clean_line)]
+    title: Annotated[str, AfterValidator(clean_title)] = ""
+    published: Annotated[str, AfterValidator(clean_line)] = ""
+    score: float = 0.0  # comparable within one query only
+    excerpt: Annotated[str, AfterValidator(_text)] = ""
+    whole: Annotated[str, AfterValidator(_text)] = ""
+    kept_since: str = Field("", exclude=True)  # ISO 8601, UTC; for a page from the cache
+
+
+class _Kept(BaseModel):
+    pages: list[WebPage]
+
+
+async def remembered(cache: TimedCache, key: str, ask: Callable[[], Awaitable[list[WebPage]]]) -> list[WebPage]:
+    """Return the pages kept under a key, else ask for them and keep them; an empty answer is not kept."""
+    if kept := cache.load(key, _Kept):
+        since = cache.since(key)
+        return [page.model_copy(update={"kept_since": since}) for page in kept.pages]
+    pages = await ask()
+    if pages:
+        cache.put(key, _Kept(pages=pages).model_dump_json())
+    return pages
+
+
+def output(pages: Sequence[WebPage], failures: Sequence[ToolFailure] = ()) -> ToolOutput:
+    """Return a tool's output made of pages; those without a web address or a text, and repeated ones, are left out.
+
+    It is as old as its oldest page that came from the cache.
+    """
+    since = [page.kept_since for page in pages if page.kept_since]
+    return ToolOutput(
+        results=_source_texts(pages),
+        failures=list(failures),
+        cached=bool(since) and len(since) == len(pages),
+        retrieved=min(since, default=""),
+    )
+
+
+def _source_texts(pages: Sequence[WebPage]) -> list[SourceText]:
+    first: dict[str, WebPage] = {}
+    for page in pages:
+        if is_page(page.url) and (page.whole or page.excerpt):
+            first.setdefault(canonical_url(page.url), page)
+    ids = source_ids(page.url for page in first.values())
+    return [
+        SourceText(
+            source_id=ids[page.url],
+            url=page.url,
+            title=page.title or page.url,
+            kind="web",
+            published=page.published,
+            score=page.score,
+            full=bool(page.whole),
+            text=page.whole or page.excerpt,
+            snippet=page.excerpt,
+        )
+        for page in first.values()
+    ]
+
+
+def is_page(url: str) -> bool:
+    """Return whether a URL is a web address."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and not any(c.isspace() for c in url)
+    except ValueError:
+        return False
