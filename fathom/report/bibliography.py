@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote, urlsplit
 
-from fathom.models import Report, Source
+from fathom.models import Report
 from fathom.models.claims import SourceType
-from fathom.report.markdown import chapters
-from fathom.text.citations import number_citations
+from fathom.report.markdown import cited_sources, web_address
 from fathom.text.cleaning import clean_line
 
 _ENTRIES: dict[SourceType, str] = {"academic": "article", "code": "software", "documentation": "manual"}
@@ -39,7 +37,6 @@ _LATEX = str.maketrans(
         **{char: f"\\{char}" for char in "$&%#_"},
     }
 )
-_IN_ADDRESSES = "!#$%&'()*+,-./:;=?@[]_~"  # all that RFC 3986 lets stand as it is
 
 
 @dataclass(frozen=True)
@@ -63,13 +60,6 @@ class Reference:
     year: str
     retrieved: str
     location: str
-
-
-def cited_sources(report: Report) -> list[Source]:
-    """Return the sources that a report cites, in the order of their numbers, from 1."""
-    by_id = {source.source_id: source for source in report.sources}
-    _, order = number_citations(chapter.markdown for chapter in chapters(report))
-    return [by_id[source_id] for source_id in order if source_id in by_id]
 
 
 def references(report: Report, retrieved: Mapping[str, str]) -> list[Reference]:
@@ -96,17 +86,6 @@ def references(report: Report, retrieved: Mapping[str, str]) -> list[Reference]:
             )
         )
     return found
-
-
-def web_address(url: str) -> str:
-    """Return an address of the web with every character quoted that one may not hold; empty when it is none."""
-    address = quote(clean_line(url), safe=_IN_ADDRESSES)
-    try:
-        parts = urlsplit(address)
-        port = parts.port
-    except ValueError:  # a port that is no number, an open bracket
-        return ""
-    return address if parts.scheme in ("http", "https") and parts.hostname and port != 0 else ""
 
 
 def bibtex(listed: Sequence[Reference]) -> str:
