@@ -157,8 +157,8 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
         for outcome in await asyncio.gather(*map(research, wave)):
             run.learn(outcome)
         await _keep(engine, run)
-        publish(Event("step", "", done=run.finished, total=len(run.plan.steps)))
-        display.progress(run.finished, len(run.plan.steps))
+        publish(Event("step", "", done=len(run.calls), total=len(run.plan.steps)))
+        display.progress(len(run.calls), len(run.plan.steps))
 
 
 def _waves(steps: Sequence[PlanStep], execution: Execution) -> list[list[PlanStep]]:

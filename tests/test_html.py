@@ -120,6 +120,23 @@ def test_charts_are_drawings_that_name_themselves_and_need_no_style() -> None:
     assert {"Useful notes", "Sources", "3"} <= {text.strip() for text in by_step.said}
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "The gates of the lagoon are to be replaced in the next year."),
+        ("de", "Die Tore der Lagune werden nicht mit dem Damm ersetzt."),
+        ("fr", "Les vannes de la lagune sont dans une digue qui est fermée."),
+        ("ja", "ラグーンの門は二十五年後に交換されます。"),
+        ("zh", "潟湖的闸门必须在二十五年后更换。"),
+        ("", "4711 SHA-256 GWh"),
+    ],
+)
+def test_a_section_says_its_language_where_it_is_clear(language: str, text: str) -> None:
+    report = sample_report().model_copy(update={"sections": [ReportSection(heading="H", markdown=text)], "claims": []})
+    (section,) = [a for a in Page(render_html(report)).of("section") if a.get("class") == "prose"]
+    assert section.get("lang", "") == language
+
+
 HOSTILE = st.one_of(
     st.text(max_size=40),
     st.sampled_from(

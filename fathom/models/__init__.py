@@ -4,7 +4,7 @@ What a language model fills is defined with its role in `fathom.roles`.
 """
 
 from fathom.models.base import Model
-from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceFlag, SourceQuality, SourceType, Verdict
+from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceQuality, Verdict
 from fathom.models.evidence import (
     Call,
     Document,
@@ -59,10 +59,8 @@ __all__ = [
     "RunManifest",
     "RunResult",
     "Source",
-    "SourceFlag",
     "SourceQuality",
     "SourceText",
-    "SourceType",
     "StepCoverage",
     "StepOutcome",
     "StepStatus",

@@ -89,11 +89,6 @@ class ToolResult(Model):
     retrieved: str = ""  # when the tool returned, ISO 8601, UTC
     cached: bool = False
 
-    @property
-    def found(self) -> bool:
-        """Whether the call found any text."""
-        return bool(self.sources)
-
 
 class NoteMessage(Model):
     """The assistant message that a useful note adds to the context: these four fields and no others."""

@@ -1,8 +1,7 @@
 """The references of a report for reference managers: BibTeX, as biblatex reads it, and RIS.
 
-Written here because titles come from the open web: a brace, a `%` or a line end in one must neither break the file nor
-be typeset as a command. Neither format has a type for every kind of source; authors and journals are not known, and
-nothing is invented in their place.
+Titles come from the open web: a brace, a `%` or a line end in one must neither break the file nor be typeset as a
+command. Neither format has a type for every kind of source. Authors and journals are not known, and none are made up.
 """
 
 from __future__ import annotations
@@ -41,25 +40,16 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class Reference:
-    """A source as a bibliography lists it; what is not known is empty.
+    """A source as a bibliography lists it; what is not known is empty."""
 
-    Attributes:
-        key: its source id, the same in every report.
-        type: the kind of publication.
-        web: whether `address` leads there; that of a local document only names it.
-        year: of publication.
-        retrieved: the day on which it was read first, ISO 8601.
-        location: a heading or page inside the document.
-    """
-
-    key: str
+    key: str  # the source id, the same in every report
     type: SourceType
     title: str
     address: str
-    web: bool
-    year: str
-    retrieved: str
-    location: str
+    web: bool  # whether `address` leads to the source; that of a local document only names it
+    year: str  # of publication
+    retrieved: str  # the day on which it was first read, ISO 8601
+    location: str  # a heading or page inside the document
 
 
 def references(report: Report, retrieved: Mapping[str, str]) -> list[Reference]:
@@ -67,7 +57,7 @@ def references(report: Report, retrieved: Mapping[str, str]) -> list[Reference]:
 
     Args:
         report: with the qualities of its sources.
-        retrieved: when each source was read first, ISO 8601, by source id.
+        retrieved: when each source was first read, ISO 8601, by source id.
     """
     qualities = {quality.source_id: quality for quality in report.qualities}
     found = []
@@ -97,10 +87,10 @@ def _entry(reference: Reference) -> str:
     kind = _ENTRIES.get(reference.type, "online" if reference.web else "misc")
     address = reference.address if reference.web else ""
     fields = {
-        # A second pair of braces keeps its capitals, which styles would take away.
+        # A second pair of braces keeps the capitals, which styles would lower.
         "title": f"{{{reference.title.translate(_LATEX)}}}",
         "year": reference.year.translate(_LATEX),
-        "url": address,  # is taken literally
+        "url": address,  # read literally
         "urldate": reference.retrieved.translate(_LATEX) if address else "",
         "howpublished": "" if address else reference.address.translate(_LATEX),
         "note": reference.location.translate(_LATEX),

@@ -63,11 +63,6 @@ class RunState:
                 found.setdefault(source.source_id, source)
         return found
 
-    @property
-    def finished(self) -> int:
-        """How many steps were researched."""
-        return len(self.calls)
-
     def spend(self, role: str, usage: Usage, step_id: str = "") -> None:
         """Count what a role's calls took, for one step or for the whole run."""
         self.spent.append(Spent(role, step_id, usage))
