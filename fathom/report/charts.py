@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fathom.models import Phase, Report
 
-_LONGEST_BAR = 270  # in units of the drawing, which is 340 wide: the value stands behind its bar
+_LONGEST_BAR = 270  # in units of the drawing, which is 340 wide: the value follows its bar
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def report_charts(report: Report) -> list[Chart]:
 
 
 def phase_charts(phases: Sequence[Phase]) -> list[Chart]:
-    """Return the charts of the money, time and tokens that each phase took; without those of which nothing is known."""
+    """Return the charts of the cost, time and tokens of each phase, as far as they are known."""
     costs = tuple((p.name, p.cost_usd) for p in phases if p.cost_usd is not None)
     times = tuple((p.name, p.seconds) for p in phases)
     tokens = tuple((p.name, p.tokens) for p in phases)

@@ -32,7 +32,7 @@ def render_markdown(report: Report) -> str:
 
 
 def notices(report: Report) -> list[str]:
-    """Return what a reader is told first, as Markdown: the question, and who wrote the sentences."""
+    """Return the notices above the report, as Markdown: the question, and who wrote the sentences."""
     found = []
     if report.query.strip() != report.title.strip():
         found.append(f"**Question:** {clean_line(report.query)}")
