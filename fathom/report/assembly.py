@@ -18,7 +18,6 @@ from fathom.models import (
 )
 from fathom.run.state import RunState
 from fathom.text.citations import cited_ids
-from fathom.text.counting import counted
 
 
 def coverage(run: RunState) -> list[StepCoverage]:
@@ -87,16 +86,13 @@ def limitations(run: RunState, claims: Sequence[Claim], left_out: Sequence[str])
     ending, reason = run.ending()
     found = [f"The run is {ending.value}: {reason}."] if reason else []
     if left_out:
-        found.append(
-            f"Left out or marked, because the cited sources do not support it: {counted(len(left_out), 'sentence')} "
-            "of the draft."
-        )
+        found.append(f"Sentences left out or marked because the cited sources do not support them: {len(left_out):,}.")
     if claims:
         verdicts = Counter(claim.verdict for claim in claims)
         counts = ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in Verdict if verdicts[verdict])
         found.append(
-            f"{counted(len(claims), 'claim')} checked against the stored sources by words, numbers, dates and names: "
-            f"{counts}. This check cannot see what a sentence implies, nor whether a source is right."
+            f"Sentences checked against the stored sources by words, numbers, dates and names: {counts}. "
+            "This check cannot see what a sentence implies, nor whether a source is right."
         )
     if unread := sum(call.narrowed_tokens for call in run.all_calls):
         found.append(f"About {unread:,} tokens of the sources were skipped as less relevant and not read.")
