@@ -19,15 +19,16 @@ from fathom.config.settings import Execution, Mode, ResearchSettings
 from fathom.evidence.provenance import RoundRecord
 from fathom.llm.model_checks import check_models
 from fathom.models import Account, Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
-from fathom.report.markdown import measure
 from fathom.run.convergence import decide
 from fathom.run.engine import Engine
+from fathom.run.metrics import measure
 from fathom.run.state import RunState
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.progress import Event, publish
+from fathom.text.counting import counted
 from flows.writing import save_provenance, save_report, write_report
 from tasks.auditing import log_event, session
 from tasks.durable import durable_run, run_logger
@@ -103,7 +104,7 @@ async def _research(engine: Engine, display: Display) -> RunState:
     planned = await make_plan(engine.start.query, _engine=engine)
     run = RunState(planned.plan, planned.usage)
     await engine.enter(await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine))
-    publish(Event("plan", f"{run.plan.plan_title}: {len(run.plan.steps)} steps", total=len(run.plan.steps)))
+    publish(Event("plan", f"{run.plan.plan_title}: {counted(len(run.plan.steps), 'step')}", total=len(run.plan.steps)))
     display.folder(engine.run_folder.url)
     await _keep(engine, run)
     steps: Sequence[PlanStep] = run.plan.steps
@@ -143,7 +144,7 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
     """Research the steps of a round, one after another or, in waves, those together that wait for no other."""
     for wave in _waves(steps, engine.settings.execution):
         for step in wave:
-            run.mark(step, StepStatus.in_progress)
+            run.mark(step.step_id, StepStatus.in_progress)
         display.plan(run.plan)
         limit = asyncio.Semaphore(engine.settings.concurrency)
         known = list(run.notes)
@@ -156,8 +157,8 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
         for outcome in await asyncio.gather(*map(research, wave)):
             run.learn(outcome)
         await _keep(engine, run)
-        publish(Event("step", "", done=run.finished, total=len(run.plan.steps)))
-        display.progress(run.finished, len(run.plan.steps))
+        publish(Event("step", "", done=len(run.calls), total=len(run.plan.steps)))
+        display.progress(len(run.calls), len(run.plan.steps))
 
 
 def _waves(steps: Sequence[PlanStep], execution: Execution) -> list[list[PlanStep]]:

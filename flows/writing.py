@@ -5,27 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from datetime import date
 
 from fathom.config.models import Role
 from fathom.config.settings import Mode
 from fathom.evidence.locating import StoredText
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.models import Claim, Report, ReportSection, RunManifest
+from fathom.report.assembly import assemble, coverage, limitations, next_steps, open_questions
 from fathom.report.html import render_html
-from fathom.report.markdown import (
-    assemble,
-    coverage,
-    limitations,
-    next_steps,
-    open_questions,
-    phases_of,
-    render_markdown,
-    warnings,
-)
+from fathom.report.markdown import render_markdown
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
+from fathom.run.metrics import phases_of
 from fathom.run.state import RunState
 from fathom.sources.rules import usable
+from fathom.sources.warnings import report_warnings
 from fathom.telemetry.audit_events import AuditType
 from tasks.evidence import read_texts, score_retrieved, verify_claims
 from tasks.reporting import make_outline, write_answer, write_section
@@ -93,7 +88,7 @@ async def _sections(
     engine: Engine, run: RunState, scored: Scored, texts: Sequence[StoredText]
 ) -> tuple[Report, list[str]]:
     """Write the sections one by one, and last, where a model writes, the first, which sums them up."""
-    questions = open_questions(run.plan, run.reflection, run.notes)
+    questions = open_questions(run)
     authority = {quality.source_id: quality.overall for quality in scored.qualities}
     outlined = await make_outline(run.plan, run.notes, questions, scored.contradictions, authority, _engine=engine)
     run.spend(OUTLINE.name, outlined.usage)
@@ -114,7 +109,7 @@ async def _sections(
         extractive=engine.settings.extractive,
         sections=[sections[p] for p in sorted(sections)],
         sources=run.sources,
-        steps=coverage(run.plan, run.calls, run.notes),
+        steps=coverage(run),
         questions=questions,
         contradictions=scored.contradictions,
         qualities=scored.qualities,
@@ -145,7 +140,11 @@ async def _answer(
 
 def _checked(engine: Engine, run: RunState, report: Report, claims: list[Claim], left_out: list[str]) -> Report:
     """Return the report with its claims and what a reader must know of them."""
-    told: dict[str, object] = {"claims": claims, "warnings": warnings(report, claims, engine.start.today)}
+    today = date.fromisoformat(engine.start.today)
+    told: dict[str, object] = {
+        "claims": claims,
+        "warnings": report_warnings(claims, report.qualities, report.sources, today),
+    }
     if engine.settings.mode is not Mode.answer:
         told |= {"limitations": limitations(run, claims, left_out), "next_steps": next_steps(run.reflection)}
     return report.model_copy(update=told)

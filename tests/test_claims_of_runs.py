@@ -65,7 +65,8 @@ async def test_the_reporter_is_asked_again_once_with_what_the_sources_say(provid
     told = again.body["messages"][-1]["content"]
     assert "Professor Quillon Vasterby counted 4711 of them in 1899." in told
     assert "The sources say:\n<source>\nFACT-" in told
-    assert "not carried" not in first.body["messages"][-1]["content"]
+    assert "not supported by the sources they cite" in told
+    assert "not supported by the sources they cite" not in first.body["messages"][-1]["content"]
     assert not any("left out" in line for line in report_of(result).limitations)
 
 

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.models import PlanStep, Reflection
+from fathom.models import Note, Plan, PlanStep, Reflection, StepOutcome, StepStatus, Usage
 from fathom.run.convergence import Reason, decide
+from fathom.run.state import RunState
 from fathom.text.citations import cited_ids, number_citations, with_known_ids
+from fathom.text.counting import counted
 from fathom.text.urls import canonical_url, source_ids
 
 FOLLOW_UP = [PlanStep(step_id="R2_1", title="More", description="Look for more.")]
@@ -35,6 +37,35 @@ def test_each_stop_has_its_reason(
     )
     assert decision.reason is reason
     assert decision.go_on is (reason is Reason.gaps)
+
+
+def test_no_step_is_left_in_progress_once_it_was_researched() -> None:
+    steps = [PlanStep(step_id=n, title=f"Step {n}", description="Look.") for n in (1, 2, 3, 4)]
+    run = RunState(Plan(plan_title="Tides", steps=steps), Usage())
+    for step in steps:
+        run.mark(step.step_id, StepStatus.in_progress)
+        note = Note(
+            step_id=step.step_id,
+            summary_title="T",
+            summary="S",
+            extraction=[],
+            is_useful=True,
+            artifact_file="a",
+            source_ids=[],
+        )
+        run.learn(StepOutcome(step_id=step.step_id, notes=[note] if step.step_id != 4 else [], calls=[], usage={}))
+    view = {
+        "1": StepStatus.in_progress,
+        "2": StepStatus.blocked,
+        "4": StepStatus.done,  # although nothing was found
+    }
+    run.reflect(Reflection(sufficiency_score=5, statuses=view), Usage())
+    statuses = [step.status.value for step in run.plan.steps]
+    assert statuses == ["done", "blocked", "done", "blocked"]
+
+
+def test_counts_have_their_nouns_in_the_right_number() -> None:
+    assert [counted(n, "step") for n in (0, 1, 2, 1_200)] == ["0 steps", "1 step", "2 steps", "1,200 steps"]
 
 
 @given(st.lists(st.sampled_from(["S0a0a0a", "S0b0b0b", "S0c0c0c0c", "Sffffff"]), max_size=12))

@@ -23,9 +23,10 @@ from typer.testing import CliRunner
 from fathom.errors import InvalidInput
 from fathom.models import Report, ReportSection, Source
 from fathom.models.claims import SourceQuality
-from fathom.report.bibliography import bibtex, cited_sources, references, ris, web_address
+from fathom.report.bibliography import bibtex, references, ris
 from fathom.report.docx import render_docx
 from fathom.report.exporting import FORMATS, check_formats
+from fathom.report.markdown import cited_sources, web_address
 from fathom.report.pdf import render_pdf
 from fathom.storage.store import ArtifactStore
 from fathom.text.cleaning import clean_line

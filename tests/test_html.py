@@ -98,6 +98,45 @@ def test_headings_are_in_order_and_tables_can_be_reached(page: Page) -> None:
     assert all(a.get("tabindex") == "0" and a.get("aria-label") for a in scrolling)
 
 
+def test_charts_are_drawings_that_name_themselves_and_need_no_style() -> None:
+    report = sample_report()
+    steps = [row.model_copy(update={"title": f"<b>{row.title}</b> {'on and ' * 20}"}) for row in report.coverage]
+    html = render_html(report.model_copy(update={"coverage": steps}), PHASES)
+    drawings = [Page(drawing) for drawing in re.findall(r"<svg.*?</svg>", html, re.DOTALL)]
+    assert [drawing.of("svg")[0]["aria-label"] for drawing in drawings] == [
+        "Evidence by step",
+        "Sources by type",
+        "Sources by year",
+        "Cost by phase, in US dollars",
+        "Time of model calls by phase, in seconds",
+        "Tokens by phase",
+    ]
+    by_step = drawings[0]
+    assert {tag for drawing in drawings for tag, _ in drawing.elements} == {"svg", "rect", "text"}
+    assert not [a for drawing in drawings for _, a in drawing.elements if {"id", "style"} & set(a)]
+    assert len(by_step.of("rect")) == 2 * len(steps) + 2  # two bars a step, and the legend
+    assert max(float(bar["width"] or 0) for bar in by_step.of("rect")) == 270
+    assert all(len(text) <= 46 for text in by_step.said)
+    assert {"Useful notes", "Sources", "3"} <= {text.strip() for text in by_step.said}
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "The gates of the lagoon are to be replaced in the next year."),
+        ("de", "Die Tore der Lagune werden nicht mit dem Damm ersetzt."),
+        ("fr", "Les vannes de la lagune sont dans une digue qui est fermée."),
+        ("ja", "ラグーンの門は二十五年後に交換されます。"),
+        ("zh", "潟湖的闸门必须在二十五年后更换。"),
+        ("", "4711 SHA-256 GWh"),
+    ],
+)
+def test_a_section_says_its_language_where_it_is_clear(language: str, text: str) -> None:
+    report = sample_report().model_copy(update={"sections": [ReportSection(heading="H", markdown=text)], "claims": []})
+    (section,) = [a for a in Page(render_html(report)).of("section") if a.get("class") == "prose"]
+    assert section.get("lang", "") == language
+
+
 HOSTILE = st.one_of(
     st.text(max_size=40),
     st.sampled_from(

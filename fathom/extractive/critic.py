@@ -7,9 +7,9 @@ from fathom.extractive.prompting import standalone
 from fathom.extractive.statements import Relevance, Statement, statements_of
 from fathom.extractive.vocabulary import VERBS
 from fathom.extractive.wording import capitalized, keywords, topic_terms
-from fathom.models import Note, PlanStep, Priority, StepStatus
+from fathom.models import Gap, Note, PlanStep, Priority, StepStatus
 from fathom.roles import ReflectAnswer, ReflectRequest
-from fathom.roles.critic import ContradictionAnswer, GapAnswer, StepVerdict
+from fathom.roles.critic import StepVerdict
 from fathom.roles.planner import PlannedStep
 from fathom.text.terms import terms
 
@@ -46,12 +46,9 @@ def reflect(request: ReflectRequest) -> ReflectAnswer:
             for step in request.plan.steps
         ],
         gaps=_gaps(request, missing, empty),
-        contradictions=[
-            ContradictionAnswer(**found.model_dump())
-            for found in find_contradictions(
-                (Said(s.text, s.sources) for s in _on_question(request.query, statements)), MOST_CONTRADICTIONS
-            )
-        ],
+        contradictions=find_contradictions(
+            (Said(s.text, s.sources) for s in _on_question(request.query, statements)), MOST_CONTRADICTIONS
+        ),
         follow_up_steps=_follow_ups(request, missing, empty)[: request.max_follow_ups],
     )
 
@@ -99,9 +96,9 @@ def _text(note: Note) -> str:
     return " ".join([note.summary_title, note.summary, *note.extraction])
 
 
-def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) -> list[GapAnswer]:
+def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) -> list[Gap]:
     gaps = [
-        GapAnswer(
+        Gap(
             description=step.title,
             severity="critical" if step.priority is Priority.high else "important",
             suggested_query=_broader(request, step),
@@ -110,7 +107,7 @@ def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) ->
     ]
     if missing:
         gaps.append(
-            GapAnswer(
+            Gap(
                 description=f"No note mentions {_listed(missing)}.",
                 severity="important",
                 suggested_query=_query(missing, request.query),

@@ -1,11 +1,10 @@
-"""The nouns of a research run, from the plan to the run's result.
+"""The data of a research run, from the plan to the result: what the pipeline passes on, stores and reads back.
 
-Plain data, no behaviour beyond what a noun can say of itself. What a model (LLM) fills lives with its role in
-`fathom.roles`; these are what the pipeline passes on, stores and reads back.
+What a language model fills is defined with its role in `fathom.roles`.
 """
 
 from fathom.models.base import Model
-from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceFlag, SourceQuality, SourceType, Verdict
+from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceQuality, Verdict
 from fathom.models.evidence import (
     Call,
     Document,
@@ -60,10 +59,8 @@ __all__ = [
     "RunManifest",
     "RunResult",
     "Source",
-    "SourceFlag",
     "SourceQuality",
     "SourceText",
-    "SourceType",
     "StepCoverage",
     "StepOutcome",
     "StepStatus",

@@ -1,4 +1,4 @@
-"""What every noun has in common."""
+"""The base of all models."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """Base of every noun: unknown fields are mistakes."""
+    """Base of all models: frozen, and unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

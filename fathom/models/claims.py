@@ -1,4 +1,4 @@
-"""Claims of a report and the words in stored sources that carry them; how good a source is."""
+"""Claims of a report, the words in stored sources that support them, and the quality of sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Verdict(StrEnum):
-    """Whether the cited sources carry a claim, by their words."""
+    """Whether the cited sources support a claim, by their words."""
 
     supported = "supported"
     weak = "weak"
@@ -21,19 +21,19 @@ class Verdict(StrEnum):
 
 
 class Corroboration(StrEnum):
-    """How many independent sources carry a claim, over all that was read."""
+    """How many independent sources support a claim, of all that were read."""
 
-    verified = "verified"  # two independent, credible sources carry it
+    verified = "verified"  # by two independent, credible sources
     single_source = "single_source"
     contradicted = "contradicted"
-    unverified = "unverified"  # no source carries it
+    unverified = "unverified"  # by no source
 
 
 class Quote(Model):
-    """Bytes of a stored tool output that carry a claim.
+    """Bytes of a stored tool output that support a claim.
 
-    `start` and `end` are byte offsets in the artifact file, `sha256` is of the whole file; `text` is what a reader
-    sees: the bytes decoded and, in a JSON file, unescaped.
+    `start` and `end` are byte offsets in the artifact file and `sha256` is the hash of the whole file. `text` is what a
+    reader sees: the bytes decoded and, in a JSON file, unescaped.
     """
 
     source_id: str
@@ -46,7 +46,7 @@ class Quote(Model):
 
 
 class Judgement(Model):
-    """What a model said of a claim, beside the lexical verdict."""
+    """A model's opinion of a claim, shown beside the lexical verdict."""
 
     verdict: Verdict
     model: str
@@ -54,7 +54,7 @@ class Judgement(Model):
 
 
 class Claim(Model):
-    """One sentence of the report with its citations. `complaints`: numbers, dates or names that no quote has."""
+    """One sentence of the report, checked. `complaints` are numbers, dates or names that no quote has."""
 
     number: int  # in the report, from 1
     section: int  # position of its section, from 0
@@ -67,8 +67,8 @@ class Claim(Model):
     corroboration: Corroboration = Field(
         Corroboration.unverified, validation_alias=AliasChoices("corroboration", "standing")
     )  # `standing` in runs stored before 0.2
-    corroborating: list[Quote] = []  # of sources that carry it by themselves, one each
-    contradicting: list[Quote] = []  # of sources that say the same with another number or date, or deny it
+    corroborating: list[Quote] = []  # one of each source that supports it alone
+    contradicting: list[Quote] = []  # of sources that give another number or date, or deny it
     judgement: Judgement | None = None
 
 
@@ -91,7 +91,7 @@ SourceFlag = Literal["outdated", "single_source", "low_authority", "paywalled", 
 
 
 class SourceQuality(Model):
-    """How far a source can be trusted, and how well it fits; every score is 0 to 1."""
+    """How far a source can be trusted and how relevant it is; every score is 0 to 1."""
 
     source_id: str
     type: SourceType

@@ -1,4 +1,4 @@
-"""Evidence: sources, tool calls, the notes made of them, and what that took."""
+"""Evidence: sources, tool calls, the notes made from them, and what that took."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Source(Model):
 
     @property
     def key(self) -> str:
-        """What tells one text of a source from another: a document may be read in several parts."""
+        """An id of the text, not only of its source: a document may be read in several parts."""
         return f"{self.source_id}:{self.digest}"
 
 
@@ -34,31 +34,31 @@ class SourceText(Source):
     snippet: str = ""
 
     def source(self) -> Source:
-        """Return the source without its text, which its digest stands for."""
+        """Return the source with the digest of its text instead of the text."""
         digest = hashlib.sha256(self.text.encode()).hexdigest()[:12]
         return Source(**{**self.model_dump(include=set(Source.model_fields)), "digest": digest})
 
 
 class Document(Model):
-    """A document of the local corpus as the planner sees it: its name, never its text."""
+    """A local document as the planner sees it: its title and headings, never its text."""
 
     title: str
     headings: list[str] = []
 
 
 class ToolCall(Model):
-    """One request to one tool. `input` is a query, a pattern or a file, as the tool's description says."""
+    """A request to a tool. `input` is a query, a pattern or a file, as the tool's description says."""
 
     tool: str
     input: str
 
 
 class ToolFailure(Model):
-    """Why a tool call, or a part of it, gave nothing: shown in the coverage table, never evidence."""
+    """Why a tool call, or a part of it, failed: shown in the coverage table, never used as evidence."""
 
     code: str
     message: str
-    replaced_by: str = ""  # the vendor that made it good; the run lacks nothing then
+    replaced_by: str = ""  # the vendor that answered instead; the run lacks nothing then
 
     @property
     def line(self) -> str:
@@ -67,17 +67,17 @@ class ToolFailure(Model):
 
 
 class ToolOutput(Model):
-    """What a tool returns: the texts it read, whole. `structured` output is stored as JSON, other as plain text."""
+    """What a tool returns: the whole texts that it read. Structured output is stored as JSON, other as plain text."""
 
     results: list[SourceText]
     failures: list[ToolFailure] = []  # parts of the call that failed while others succeeded
     structured: bool = True
-    cached: bool = False  # nobody was asked: all of it was kept from an earlier call
-    retrieved: str = ""  # ISO 8601, UTC: since when the oldest part was kept; empty when nothing was
+    cached: bool = False  # all of it comes from the cache of earlier calls
+    retrieved: str = ""  # ISO 8601, UTC: when the oldest cached part was retrieved; empty when nothing was cached
 
 
 class ToolResult(Model):
-    """A finished tool call: what was asked, where the raw output lies, and which sources are in it."""
+    """A finished tool call: the request, the file of the raw output, and the sources in it."""
 
     call: ToolCall
     artifact_file: str = ""
@@ -89,14 +89,9 @@ class ToolResult(Model):
     retrieved: str = ""  # when the tool returned, ISO 8601, UTC
     cached: bool = False
 
-    @property
-    def found(self) -> bool:
-        """Whether the call brought any text."""
-        return bool(self.sources)
-
 
 class NoteMessage(Model):
-    """The assistant message that a useful note puts into the context: these four fields and no other."""
+    """The assistant message that a useful note adds to the context: these four fields and no others."""
 
     summary_title: str
     summary: str
@@ -117,7 +112,7 @@ class Note(Model):
     tokens: int = 0  # of the injected message
 
     def message(self) -> NoteMessage:
-        """Return the note as it enters the context."""
+        """Return the note as it is added to the context."""
         return NoteMessage(
             summary_title=self.summary_title,
             summary=self.summary,
@@ -127,14 +122,14 @@ class Note(Model):
 
 
 class Usage(Model):
-    """What model calls took. `cost_usd` is None when a model without a known price was called; `seconds` of waiting."""
+    """What model calls took, with the seconds spent waiting. `cost_usd` is None when a price is not known."""
 
     llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = 0.0
     seconds: float = 0.0
-    fallbacks: list[str] = []  # roles that the extractive backend had to answer for, and why
+    fallbacks: list[str] = []  # roles that the extractive backend answered for, and why
 
     def __add__(self, other: Usage) -> Usage:
         known = self.cost_usd is not None and other.cost_usd is not None
@@ -149,15 +144,15 @@ class Usage(Model):
 
 
 class Call(Model):
-    """A tool call of a step with what became of it."""
+    """A tool call of a step and its use."""
 
     result: ToolResult
     useful: bool
-    narrowed_tokens: int = 0  # raw tokens the compressor was not shown
+    narrowed_tokens: int = 0  # raw tokens that the compressor was not shown
 
 
 class StepOutcome(Model):
-    """What researching one step brought. `cut`: the budget ended it before its time."""
+    """The outcome of researching one step. `cut`: the budget ended it early."""
 
     step_id: str | int
     notes: list[Note]  # the useful ones

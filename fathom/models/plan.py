@@ -1,9 +1,9 @@
-"""The plan, which is its own checklist, and the critic's view of how far it got."""
+"""The plan, which is also the checklist, and the critic's view of the evidence."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -11,16 +11,16 @@ from fathom.models.base import Model
 
 
 class StepStatus(StrEnum):
-    """Where a step of the plan stands; the plan is its own checklist."""
+    """The status of a step of the plan."""
 
     todo = "todo"
     in_progress = "in_progress"
     done = "done"
-    blocked = "blocked"  # researched, and nothing useful was found
+    blocked = "blocked"  # researched, but nothing useful was found
 
 
 class Priority(StrEnum):
-    """How much the answer depends on a step; low ones go first when the budget is short."""
+    """How much the answer depends on a step; low ones are skipped first when the budget runs short."""
 
     high = "high"
     medium = "medium"
@@ -41,32 +41,32 @@ class PlanStep(Model):
 
 
 class Plan(Model):
-    """What will be researched; also the checklist the critic updates."""
+    """What will be researched; also the checklist that the critic updates."""
 
     plan_title: str
     steps: list[PlanStep]
 
 
 class Gap(Model):
-    """Something the question needs and the notes lack."""
+    """Something that the question needs and the notes lack."""
 
-    description: str
+    description: str = Field(description="What is missing.")
     severity: Literal["critical", "important", "minor"] = "important"
-    suggested_query: str = ""
+    suggested_query: str = Field("", description="A specific search query that could fill it.")
 
 
 class Contradiction(Model):
-    """Two statements about the same thing that cannot both hold."""
+    """Two statements about the same thing that cannot both be true."""
 
-    claim_a: str
-    claim_b: str
-    source_ids: list[str] = []
+    claim_a: str = Field(description="One statement.")
+    claim_b: str = Field(description="The other.")
+    source_ids: list[str] = Field([], description="Ids of the sources, without brackets.")
 
 
 class Reflection(Model):
     """The critic's view of the evidence after a round."""
 
-    sufficiency_score: Annotated[int, Field(ge=1, le=10)]
+    sufficiency_score: int = Field(ge=1, le=10)
     reasoning: str = ""
     statuses: dict[str, StepStatus] = {}
     gaps: list[Gap] = []

@@ -18,7 +18,7 @@ class ReportSection(Model):
 
 
 class StepCoverage(Model):
-    """What became of one step: a row of the coverage table."""
+    """The outcome of one step: a row of the coverage table."""
 
     step_id: str | int
     title: str
@@ -30,11 +30,11 @@ class StepCoverage(Model):
 
 
 class Report(Model):
-    """The report as data; rendering numbers the sources in order of first use."""
+    """The report as data. Rendering numbers the sources in order of first use."""
 
     title: str
     query: str
-    extractive: bool  # every sentence is a quotation, none was written by a model
+    extractive: bool  # every sentence is a quotation; no model wrote any
     sections: list[ReportSection]
     sources: list[Source]  # the cited ones, in order of first use
     open_questions: list[str] = []
@@ -62,7 +62,7 @@ class Ending(StrEnum):
 
 
 class Phase(Model):
-    """What one phase of the run took, such as planning; `cost_usd` is None where a price is unknown."""
+    """What the model calls of one role or step took; `cost_usd` is None when a price is not known."""
 
     name: str
     calls: int
@@ -72,22 +72,22 @@ class Phase(Model):
 
 
 class Account(Model):
-    """What the budget counts: failed attempts too, and those without figures at their worst."""
+    """What the budget counts: failed attempts too, and those of unknown cost at their maximum."""
 
     usd: float
     tokens: int
     calls: int
-    seconds: float  # of work, over all attempts at the run
+    seconds: float  # of work, over all attempts of the run
 
 
 class Metrics(Model):
-    """Counts of a whole run. Tokens of raw and context are estimates of `fathom.text.tokens`."""
+    """Counts of a whole run. Raw, context and narrowed tokens are estimates of `fathom.text.tokens`."""
 
     llm_calls: int
     tool_calls: int
     raw_tokens: int
     context_tokens: int
-    narrowed_tokens: int  # of the raw ones, those that no model was shown
+    narrowed_tokens: int  # raw tokens that no model was shown
     context_reduction: float  # 1 - context_tokens / raw_tokens; 0 when nothing was read
     prompt_tokens: int
     completion_tokens: int
@@ -104,7 +104,7 @@ they name has moved; a run of another layout can be verified, but not replayed o
 
 
 class RunManifest(Model):
-    """`run.json`: what it takes to know how a run came about. Holds no secret."""
+    """`run.json`: what a run was started with. It holds no secret."""
 
     layout: int = 1  # of the run's stored results; not written before layout 2
     run_id: str
@@ -119,19 +119,19 @@ class RunManifest(Model):
 
 
 class AuditHead(Model):
-    """The end of a run's audit log: how many events it has, and the hash of the last one (SHA-256, hex)."""
+    """The end of a run's audit log: its number of events, and the SHA-256 of the last one in hex."""
 
     events: int
     hash: str
 
 
 class RunResult(Model):
-    """What a run returns: the object that `--json` prints."""
+    """What a run returns, and what `--json` prints."""
 
     run_id: str
     status: Ending
     plan_title: str
-    artifacts: str  # folder of the run
+    artifacts: str  # address of the run's folder
     report: str | None  # path of report.md
     answer: str | None = None  # of a run in answer mode, with source ids: "[S1a2b3c]"
     sources: list[Source]

@@ -1,1 +1,1 @@
-"""What leaves Fathom: a report as a page, a document, a bibliography."""
+"""The report as data, and every form of it: Markdown, web page, Word, PDF, BibTeX and RIS."""

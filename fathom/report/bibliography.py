@@ -1,20 +1,17 @@
 """The references of a report for reference managers: BibTeX, as biblatex reads it, and RIS.
 
-Written here because titles come from the open web: a brace, a `%` or a line end in one must neither break the file nor
-be typeset as a command. Neither format has a type for every kind of source; authors and journals are not known, and
-nothing is invented in their place.
+Titles come from the open web: a brace, a `%` or a line end in one must neither break the file nor be typeset as a
+command. Neither format has a type for every kind of source. Authors and journals are not known, and none are made up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote, urlsplit
 
-from fathom.models import Report, Source
+from fathom.models import Report
 from fathom.models.claims import SourceType
-from fathom.report.markdown import chapters
-from fathom.text.citations import number_citations
+from fathom.report.markdown import cited_sources, web_address
 from fathom.text.cleaning import clean_line
 
 _ENTRIES: dict[SourceType, str] = {"academic": "article", "code": "software", "documentation": "manual"}
@@ -39,37 +36,20 @@ _LATEX = str.maketrans(
         **{char: f"\\{char}" for char in "$&%#_"},
     }
 )
-_IN_ADDRESSES = "!#$%&'()*+,-./:;=?@[]_~"  # all that RFC 3986 lets stand as it is
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A source as a bibliography lists it; what is not known is empty.
+    """A source as a bibliography lists it; what is not known is empty."""
 
-    Attributes:
-        key: its source id, the same in every report.
-        type: the kind of publication.
-        web: whether `address` leads there; that of a local document only names it.
-        year: of publication.
-        retrieved: the day on which it was read first, ISO 8601.
-        location: a heading or page inside the document.
-    """
-
-    key: str
+    key: str  # the source id, the same in every report
     type: SourceType
     title: str
     address: str
-    web: bool
-    year: str
-    retrieved: str
-    location: str
-
-
-def cited_sources(report: Report) -> list[Source]:
-    """Return the sources that a report cites, in the order of their numbers, from 1."""
-    by_id = {source.source_id: source for source in report.sources}
-    _, order = number_citations(chapter.markdown for chapter in chapters(report))
-    return [by_id[source_id] for source_id in order if source_id in by_id]
+    web: bool  # whether `address` leads to the source; that of a local document only names it
+    year: str  # of publication
+    retrieved: str  # the day on which it was first read, ISO 8601
+    location: str  # a heading or page inside the document
 
 
 def references(report: Report, retrieved: Mapping[str, str]) -> list[Reference]:
@@ -77,7 +57,7 @@ def references(report: Report, retrieved: Mapping[str, str]) -> list[Reference]:
 
     Args:
         report: with the qualities of its sources.
-        retrieved: when each source was read first, ISO 8601, by source id.
+        retrieved: when each source was first read, ISO 8601, by source id.
     """
     qualities = {quality.source_id: quality for quality in report.qualities}
     found = []
@@ -98,17 +78,6 @@ def references(report: Report, retrieved: Mapping[str, str]) -> list[Reference]:
     return found
 
 
-def web_address(url: str) -> str:
-    """Return an address of the web with every character quoted that one may not hold; empty when it is none."""
-    address = quote(clean_line(url), safe=_IN_ADDRESSES)
-    try:
-        parts = urlsplit(address)
-        port = parts.port
-    except ValueError:  # a port that is no number, an open bracket
-        return ""
-    return address if parts.scheme in ("http", "https") and parts.hostname and port != 0 else ""
-
-
 def bibtex(listed: Sequence[Reference]) -> str:
     """Return references as a `.bib` file in UTF-8, for BibTeX and biblatex."""
     return "\n".join(f"{_entry(reference)}\n" for reference in listed)
@@ -118,10 +87,10 @@ def _entry(reference: Reference) -> str:
     kind = _ENTRIES.get(reference.type, "online" if reference.web else "misc")
     address = reference.address if reference.web else ""
     fields = {
-        # A second pair of braces keeps its capitals, which styles would take away.
+        # A second pair of braces keeps the capitals, which styles would lower.
         "title": f"{{{reference.title.translate(_LATEX)}}}",
         "year": reference.year.translate(_LATEX),
-        "url": address,  # is taken literally
+        "url": address,  # read literally
         "urldate": reference.retrieved.translate(_LATEX) if address else "",
         "howpublished": "" if address else reference.address.translate(_LATEX),
         "note": reference.location.translate(_LATEX),

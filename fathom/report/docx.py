@@ -1,11 +1,12 @@
 """A report as a Word document: real headings, lists and tables, and citations that lead to a numbered reference.
 
-The text is foreign: it becomes runs of characters and nothing else. A link leads to the web or into the document.
+The text is not trusted: it becomes runs of characters and nothing else. Links lead to the web or into the document.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,10 +14,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from fathom.models import Report, Source
-from fathom.report.bibliography import cited_sources, web_address
-from fathom.report.markdown import chapters, notices
-from fathom.report.parsing import new_parser
-from fathom.report.word import (
+from fathom.report.docx_elements import (
     add_bookmarked,
     add_link,
     new_numbering,
@@ -25,18 +23,19 @@ from fathom.report.word import (
     repeat_heading,
     set_mono,
 )
+from fathom.report.markdown import chapters, cited_sources, notices, web_address
+from fathom.report.prose import new_parser
 from fathom.text.citations import cited_ids
 from fathom.text.cleaning import clean_line, clean_text
 
 if TYPE_CHECKING:
     from docx.document import Document
-    from docx.table import _Cell
     from docx.text.paragraph import Paragraph
     from docx.text.run import Run
     from markdown_it.token import Token
 
 _CITATION = re.compile(r"(\s*\[S[0-9a-f]{6,64}\])")
-_DEEPEST = 3  # levels of lists that have a style
+_DEEPEST = 3  # levels of lists for which Word has styles
 
 
 def render_docx(report: Report) -> bytes:
@@ -59,7 +58,7 @@ def render_docx(report: Report) -> bytes:
     for number, source in enumerate(sources, 1):
         _reference(document, number, source)
     if not sources:
-        document.add_paragraph("None was cited.")
+        document.add_paragraph("No source is cited.")
     file = BytesIO()
     document.save(file)
     return file.getvalue()
@@ -67,16 +66,16 @@ def render_docx(report: Report) -> bytes:
 
 @dataclass
 class _List:
-    """An open list: the styles of an item's first paragraph, which has the mark, and of its others."""
+    """An open list: the styles of an item's first paragraph, which has the bullet or number, and of the others."""
 
     style: str
     rest: str
     numbering: int | None = None
-    marked: bool = False  # the item has its mark
+    started: bool = False  # the item has its first paragraph
 
 
 class _Writer:
-    """Writes Markdown into a document; `numbers` are those of the sources, by id."""
+    """Writes Markdown into a document; `numbers` are the numbers of the sources by id."""
 
     def __init__(self, document: Document, numbers: Mapping[str, int]) -> None:
         self._document = document
@@ -93,7 +92,7 @@ class _Writer:
             elif token.type in ("bullet_list_close", "ordered_list_close"):
                 lists.pop()
             elif token.type == "list_item_open":
-                lists[-1].marked = False
+                lists[-1].started = False
             elif token.type in ("blockquote_open", "blockquote_close"):
                 quotes += token.nesting
             elif token.type == "table_open":
@@ -118,15 +117,17 @@ class _Writer:
         if not lists:
             return self._document.add_paragraph(style="Quote" if quotes else None)
         innermost = lists[-1]
-        if innermost.marked:
+        if innermost.started:
             return self._document.add_paragraph(style=innermost.rest)
-        innermost.marked = True
+        innermost.started = True
         paragraph = self._document.add_paragraph(style=innermost.style)
         if innermost.numbering is not None:
             number_paragraph(paragraph, innermost.numbering)
         return paragraph
 
     def _table(self, tokens: Iterator[Token]) -> None:
+        from docx.enum.text import WD_ALIGN_PARAGRAPH
+
         rows: list[list[tuple[Token, str]]] = []
         for token in tokens:
             if token.type == "table_close":
@@ -139,41 +140,30 @@ class _Writer:
         repeat_heading(table)
         for row, cells in zip(table.rows, rows, strict=True):
             for cell, (token, style) in zip(row.cells, cells, strict=True):
-                self._cell(cell, token, right="right" in style)
+                if "right" in style:
+                    cell.paragraphs[0].alignment = WD_ALIGN_PARAGRAPH.RIGHT
+                self._inline(cell.paragraphs[0], token)
         self._document.add_paragraph()  # tables that touch become one
-
-    def _cell(self, cell: _Cell, token: Token, *, right: bool) -> None:
-        from docx.enum.text import WD_ALIGN_PARAGRAPH
-
-        paragraph = cell.paragraphs[0]
-        if right:
-            paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
-        self._inline(paragraph, token)
 
     def _inline(self, paragraph: Paragraph, token: Token) -> None:
         """Add the runs of an inline token: emphasis, code, links, and citations by number."""
-        bold = italic = struck = 0
+        open_marks = Counter[str]()
         address = ""
         for child in token.children or []:
-            if child.type in ("strong_open", "strong_close"):
-                bold += child.nesting
-            elif child.type in ("em_open", "em_close"):
-                italic += child.nesting
-            elif child.type in ("s_open", "s_close"):
-                struck += child.nesting
-            elif child.type == "link_open":
-                address = web_address(str(child.attrs.get("href", "")))
-            elif child.type == "link_close":
-                address = ""
-            elif child.type == "hardbreak":
+            kind = child.type.removesuffix("_open").removesuffix("_close")
+            if kind == "link":
+                address = web_address(str(child.attrs.get("href", "")))  # none when it closes
+            elif child.nesting:
+                open_marks[kind] += child.nesting
+            elif kind == "hardbreak":
                 paragraph.add_run().add_break()
             else:
-                text = " " if child.type == "softbreak" else child.content
+                text = " " if kind == "softbreak" else child.content
                 for run in self._runs(paragraph, text, address):
-                    # None leaves it to the style, which False would overrule.
-                    run.bold, run.italic = bool(bold) or None, bool(italic) or None
-                    run.font.strike = bool(struck) or None
-                    if child.type == "code_inline":
+                    # None leaves it to the style, which False would override.
+                    run.bold, run.italic = bool(open_marks["strong"]) or None, bool(open_marks["em"]) or None
+                    run.font.strike = bool(open_marks["s"]) or None
+                    if kind == "code_inline":
                         set_mono(run)
 
     def _runs(self, paragraph: Paragraph, text: str, address: str) -> Iterator[Run]:

@@ -1,4 +1,4 @@
-"""The forms in which a finished run's report leaves it, each made of the files that the run has stored."""
+"""The formats that a finished run's report is exported to, each made from files that the run has stored."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ FORMATS: dict[str, tuple[list[str], Callable[[Files], bytes]]] = {
     "bib": ([_DATA, PROVENANCE], lambda files: bibtex(_references(files)).encode()),
     "ris": ([_DATA, PROVENANCE], lambda files: ris(_references(files)).encode()),
 }
-"""By the ending of its file name: which files of the run a format is made of, and how."""
+"""The formats by file extension: which files of the run each is made from, and how."""
 
 
 def check_formats(wanted: str) -> list[str]:
-    """Return the formats that a list with commas names, each once.
+    """Return the formats of a comma-separated list, each once.
 
     Raises:
-        InvalidInput: one is not known, or none is named.
+        InvalidInput: a format is not known, or none is named.
     """
     names = list(dict.fromkeys(name.strip().lower().lstrip(".") for name in wanted.split(",") if name.strip()))
     unknown = [name for name in names if name not in FORMATS]
     if unknown or not names:
-        said = f"There is no format {unknown[0]!r}." if unknown else "No format is named."
-        raise InvalidInput(said, next_step=f"choose from {', '.join(FORMATS)}")
+        message = f"There is no format {unknown[0]!r}." if unknown else "No format is named."
+        raise InvalidInput(message, next_step=f"choose from {', '.join(FORMATS)}")
     return names
 
 
 def files_for(formats: Sequence[str]) -> list[str]:
-    """Return the names of the run's files that some formats are made of."""
+    """Return the names of the run's files that the formats are made from."""
     return list(dict.fromkeys(name for wanted in formats for name in FORMATS[wanted][0]))
 
 
 def export(files: Files, formats: Sequence[str]) -> dict[str, bytes]:
-    """Return the report in some formats, by format; `files` are those that `files_for` names.
+    """Return the report by format; `files` are those that `files_for` names.
 
     Raises:
-        InvalidInput: a format needs what is not installed.
+        InvalidInput: a library that a format needs is not installed.
         StoreError: a file of the run is damaged.
     """
     return {wanted: FORMATS[wanted][1](files) for wanted in formats}

@@ -1,7 +1,7 @@
 """The report as one HTML file that needs nothing else, and lets nothing else in.
 
-What it holds comes from pages and models, so all of it is foreign: cleaned of hidden characters, escaped, its Markdown
-sanitised, and shown under a content security policy that allows the page's own style and script and nothing more.
+Its text comes from pages and models and is not trusted: it is cleaned of hidden characters and escaped, its Markdown is
+sanitised, and a content security policy allows the page's own style and script and nothing more.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,45 +19,43 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from fathom.models import Claim, Phase, Quote, Report, Verdict
-from fathom.report.bibliography import cited_sources
 from fathom.report.charts import phase_charts, report_charts
-from fathom.report.citing import NO_MARKS, doubt
 from fathom.report.languages import language_tag
+from fathom.report.markdown import EXTRACTIVE_NOTICE, cited_sources, web_address
+from fathom.report.marks import NO_MARKS, doubt
 from fathom.report.prose import inline_html, section_html
 from fathom.text.cleaning import clean_text
+from fathom.text.counting import counted
 
-FOLDER = Path(__file__).parent / "templates"
-CORROBORATIONS = {
-    "verified": "carried by two independent sources",
-    "single_source": "rests on a single source",
-    "contradicted": "sources contradict each other",
-    "unverified": "no source carries it",
+_FOLDER = Path(__file__).parent / "templates"
+_CORROBORATIONS = {
+    "verified": "supported by two independent sources",
+    "single_source": "supported by a single source",
+    "contradicted": "contradicted by another source",
+    "unverified": "supported by no source",
 }
 
 
 def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
-    """Render a report as a page of its own; the same report and phases give the same bytes.
+    """Render a report as a page; the same report and phases give the same bytes.
 
     Args:
-        report: The report.
-        phases: What each phase of the run took, for the charts.
+        report: the report.
+        phases: what the model calls of each role took, for the charts.
     """
     report = Report.model_validate(_clean(report.model_dump(mode="json")))
     cited = cited_sources(report)
     numbers = {source.source_id: number for number, source in enumerate(cited, 1)}
     language = language_tag("\n".join(section.markdown for section in report.sections))
-    sections = [
-        {
-            "id": f"section-{position + 1}",
-            "heading": section.heading,
-            "html": section_html(section.markdown, claims := _claims_of(report, position), numbers),
-            "claims": claims,
-        }
-        for position, section in enumerate(report.sections)
-    ]
-    style, script = ((FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    sections = []
+    for position, section in enumerate(report.sections):
+        claims = [claim for claim in report.claims if claim.section == position]
+        html = section_html(section.markdown, claims, numbers)
+        sections.append({"id": f"section-{position + 1}", "heading": section.heading, "html": html, "claims": claims})
+    style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     return _template().render(
         report=report,
+        notice=EXTRACTIVE_NOTICE,
         sections=sections,
         contents=_contents(report, sections, phases),
         cited=cited,
@@ -65,10 +63,10 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         numbers=numbers,
         qualities={quality.source_id: quality for quality in report.qualities},
         uses=Counter(source_id for claim in report.claims for source_id in claim.source_ids),
-        verdicts=_counts(claim.verdict.value for claim in report.claims),
-        doubts=_counts(doubt(claim) for claim in report.claims),
-        corroborations=CORROBORATIONS,
-        facts=_facts(report, len(cited)),
+        verdicts=Counter(claim.verdict.value for claim in report.claims),
+        doubts=Counter(filter(None, map(doubt, report.claims))),
+        corroborations=_CORROBORATIONS,
+        facts=list(_facts(report, len(cited))),
         phases=phases,
         charts=report_charts(report) + phase_charts(phases),
         lang=Markup(' lang="{}"').format(language) if language else "",
@@ -82,18 +80,18 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
 @cache
 def _template() -> Template:
     environment = Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader(_FOLDER),
         undefined=StrictUndefined,
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(inline=inline_html, where=_where, others=_others)
+    environment.filters.update(inline=inline_html, web_address=web_address, place=_place, others=_others)
     return environment.get_template("report.html.j2")
 
 
 def _clean(value: Any) -> Any:
-    """Take from every text of a report what hides or reorders it, and what would be taken for a mark of ours."""
+    """Remove from every text of a report what hides or reorders it, and what could be taken for one of our marks."""
     if isinstance(value, str):
         return clean_text(value).translate(NO_MARKS)
     if isinstance(value, list):
@@ -101,12 +99,8 @@ def _clean(value: Any) -> Any:
     return {key: _clean(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def _claims_of(report: Report, position: int) -> list[Claim]:
-    return [claim for claim in report.claims if claim.section == position]
-
-
 def _contents(report: Report, sections: Sequence[dict[str, Any]], phases: Sequence[Phase]) -> list[tuple[str, str]]:
-    """Return the id and the heading of each part that the page has."""
+    """Return the id and the heading of each part of the page."""
     parts = [
         ("disagreement", "Where sources disagree", report.contradictions),
         ("not-found", "Not found", report.open_questions),
@@ -117,38 +111,26 @@ def _contents(report: Report, sections: Sequence[dict[str, Any]], phases: Sequen
         ("evidence", "Evidence for every claim", report.claims),
     ]
     written = [(section["id"], section["heading"]) for section in sections]
-    return written + [(name, heading) for name, heading, there in parts if there]
+    return written + [(name, heading) for name, heading, present in parts if present]
 
 
-def _counts(words: Any) -> dict[str, int]:
-    """Count words, in the order in which they are first met, without the empty one."""
-    return {word: count for word, count in Counter(words).items() if word}
-
-
-def _facts(report: Report, cited: int) -> list[str]:
-    """Return in a few words what the report rests on."""
+def _facts(report: Report, cited: int) -> Iterable[str]:
+    """Yield what the report rests on, in a few words each."""
     calls = sum(row.calls for row in report.coverage)
-    counts = {"source cited": cited, "claim checked": len(report.claims), "tool call": calls}
-    days = sorted({quote.retrieved[:10] for claim in report.claims for quote in claim.quotes if quote.retrieved})
-    facts = [f"{count} {name if count == 1 else _plural(name)}" for name, count in counts.items() if count]
+    counts = [(cited, "source", " cited"), (len(report.claims), "claim", " checked"), (calls, "tool call", "")]
+    yield from (counted(number, noun) + done for number, noun, done in counts if number)
+    days = [quote.retrieved[:10] for claim in report.claims for quote in claim.quotes if quote.retrieved]
     if days:
-        facts.append("sources read on " + " to ".join(dict.fromkeys([days[0], days[-1]])))
-    return facts
+        yield "sources read on " + " to ".join(dict.fromkeys([min(days), max(days)]))
 
 
-def _plural(name: str) -> str:
-    first, _, rest = name.partition(" ")
-    return f"{first}s {rest}" if first != "tool" else f"{name}s"
-
-
-def _where(url: str) -> str:
-    """Return what tells a reader where a source lies: the site, or the name of the document."""
-    parts = urlsplit(url) if url.startswith(("http://", "https://")) else None
-    return (parts.hostname or url) if parts else url
+def _place(url: str) -> str:
+    """Return the site of a web address, or the name of a document."""
+    return urlsplit(web_address(url)).hostname or url
 
 
 def _others(claim: Claim) -> list[Quote]:
-    """Return the quotes of further sources that carry a claim."""
+    """Return the quotes of further sources that support a claim."""
     known = {quote.source_id for quote in claim.quotes} if claim.verdict is Verdict.supported else set[str]()
     return [quote for quote in claim.corroborating if quote.source_id not in known]
 

@@ -1,12 +1,12 @@
-"""Which language a text is written in, as far as HTML wants to know: for hyphens, quotes, fonts and a reading voice."""
+"""The language of a text, for the `lang` attribute of HTML: it decides about fonts and the voice of a screen reader."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 
-_LEAST = 0.08  # share of function words below which a text's language is not guessed
-_SCRIPTS = {  # those that one language has to itself, or nearly; kana first, since Japanese has Han characters too
+_LEAST = 0.08  # share of function words below which no language is guessed
+_SCRIPTS = {  # of one language each, or nearly; kana come first, because Japanese uses Han characters too
     "ja": r"[\u3040-\u30ff]",
     "ko": r"[\uac00-\ud7af]",
     "zh": r"[\u4e00-\u9fff]",
@@ -26,7 +26,7 @@ _FUNCTION_WORDS = {
 
 
 def language_tag(text: str) -> str:
-    """Return the language tag of a text, such as `en`; nothing where it is not clear."""
+    """Return the language tag of a text, such as `en`, or nothing when it is not clear."""
     letters = sum(map(str.isalpha, text))
     for tag, script in _SCRIPTS.items():
         if letters and len(re.findall(script, text)) > letters / 4:

@@ -1,4 +1,4 @@
-"""Markdown of a report as HTML that can do no harm: no raw HTML, no image, links to the web only."""
+"""The Markdown of a report: how it is read, and made into safe HTML without raw HTML, images or non-web links."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from fathom.models import Claim
-from fathom.report.citing import link_marks, place_marks
-from fathom.report.parsing import new_parser
+from fathom.report.marks import link_marks, place_marks
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_core import StateCore
+    from markdown_it.rules_inline import StateInline
 
-_LEVEL = 2  # sections have headings of this level; those in their Markdown come below it
+_LEVEL = 2  # of the section's own heading; headings in its Markdown come below it
 _BLOCKS = {"p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "hr", "br"}
 _TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
 _INLINE = {"em", "strong", "s", "code", "a"}
@@ -25,8 +25,23 @@ _ATTRIBUTES = {"a": {"href"}, "th": {"class"}, "td": {"class"}, "ol": {"start"}}
 _SCROLLING = '<div class="scroll" role="region" aria-label="Table" tabindex="0"><table>'
 
 
+def new_parser() -> MarkdownIt:
+    """Return a parser of CommonMark with tables and strikethrough, in which `_` is no emphasis: names have it."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
+    parser.inline.ruler.at("emphasis", _emphasis)
+    return parser
+
+
+def _emphasis(state: StateInline, silent: bool) -> bool:
+    from markdown_it.rules_inline import emphasis
+
+    return state.src[state.pos] != "_" and emphasis.tokenize(state, silent)
+
+
 def section_html(markdown: str, claims: Sequence[Claim], numbers: Mapping[str, int]) -> Markup:
-    """Return a section as HTML, its citations linked to its claims, and these to their evidence."""
+    """Return a section as HTML with its citations linked to the claims."""
     html = _sanitised(_parser().render(place_marks(markdown, claims, numbers)), _BLOCKS | _TABLES | _INLINE)
     html = html.replace("<table>", _SCROLLING).replace("</table>", "</table></div>")
     return link_marks(html, {claim.number: claim for claim in claims})
@@ -58,7 +73,7 @@ def _parser() -> MarkdownIt:
 
 
 def _shape(state: StateCore) -> None:
-    """Lower headings below that of their section, in order, and align cells by class: the page allows no style."""
+    """Put headings below that of their section, in order, and align cells by class: the page allows no style."""
     last = _LEVEL
     for token in state.tokens:
         if token.type == "heading_open":

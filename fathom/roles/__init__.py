@@ -1,4 +1,4 @@
-"""One file a role: what it is asked, what it answers, and the rules of a good answer."""
+"""One file for each role: its request, its answer, and the rules of a good answer."""
 
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
 from fathom.roles.compressor import COMPRESSOR, CompressAnswer, CompressRequest
@@ -48,4 +48,4 @@ __all__ = [
 ]
 
 SPECS = {spec.name: spec for spec in (PLANNER, RESEARCHER, COMPRESSOR, CRITIC, OUTLINE, SECTION, ANSWER, JUDGE)}
-"""Every role by name; a role's name is also its prompt's."""
+"""Every role by name, which is also the name of its prompt."""

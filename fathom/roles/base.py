@@ -1,7 +1,7 @@
 """What every role has: a typed request, a typed answer, a prompt, and the rules that the answer must keep.
 
-A backend answers a role's request: `litellm` renders the prompt and asks a model, `extractive` computes the answer
-from the request. Neither knows the other, and the pipeline knows neither.
+A backend answers a request: `litellm` renders the prompt and calls a model, `extractive` computes the answer from the
+request. Neither knows the other, and the pipeline knows neither.
 """
 
 from __future__ import annotations
@@ -10,25 +10,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
 from fathom.config.models import Role
+from fathom.models import Model
 
 
-class Request(BaseModel):
+class Request(Model):
     """What a role is asked. Its fields are the variables of the role's prompt."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+class Answer(Model):
+    """What a role answers. A model fills it by its JSON schema, so every field is documented."""
 
 
-class Answer(BaseModel):
-    """What a model fills; its schema goes to the model, so every field is documented."""
+class Text(Answer):
+    """Prose, in Markdown."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    text: str
 
 
 class Complaint(NamedTuple):
-    """A rule that an answer breaks. A fatal one makes the answer unusable, also after the one re-ask."""
+    """A rule that an answer breaks. An answer with a fatal one cannot be used, not even after the one re-ask."""
 
     text: str
     fatal: bool = True
@@ -36,14 +37,6 @@ class Complaint(NamedTuple):
 
 RequestT = TypeVar("RequestT", bound=Request)
 AnswerT = TypeVar("AnswerT", bound=Answer)
-
-
-def _unchanged(_request: Any, answer: Any) -> Any:
-    return answer
-
-
-def _no_complaints(_request: Any, _answer: Any) -> list[Complaint]:
-    return []
 
 
 @dataclass(frozen=True)
@@ -54,24 +47,18 @@ class RoleSpec(Generic[RequestT, AnswerT]):
         name: also the name of the prompt file.
         role: which model answers.
         request: type of the request.
-        answer: type of the answer. Prose is `Text`: it goes to and fro without JSON around it.
-        normalize: repairs what needs no model: cuts what is too long, drops ids that were never given.
-        check: the rules, on the mended answer.
+        answer: type of the answer. `Text` is sent and received as it is, without JSON.
+        normalize: corrects what needs no model: shortens what is too long, drops ids that were never given.
+        check: returns the rules that the normalized answer breaks.
         addresses: whether an answer may hold web addresses: only where no reader sees it, as the input of a tool.
-        schema: the answer's JSON schema for this request; tighter than the type where the request knows more.
+        schema: the answer's JSON schema for a request; narrower than the type where the request knows more.
     """
 
     name: str
     role: Role
     request: type[RequestT]
     answer: type[AnswerT]
-    normalize: Callable[[RequestT, AnswerT], AnswerT] = _unchanged
-    check: Callable[[RequestT, AnswerT], list[Complaint]] = _no_complaints
+    normalize: Callable[[RequestT, AnswerT], AnswerT] = lambda _request, answer: answer
+    check: Callable[[RequestT, AnswerT], list[Complaint]] = lambda _request, _answer: []
     addresses: bool = False
     schema: Callable[[RequestT], dict[str, Any]] | None = None
-
-
-class Text(Answer):
-    """Prose, in Markdown."""
-
-    text: str

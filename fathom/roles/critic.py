@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TypeVar
 
 from pydantic import Field
 
 from fathom.config.models import Role
-from fathom.models import Contradiction, Gap, Note, Plan, PlanStep, Reflection, StepStatus
-from fathom.roles.base import Answer, AnswerT, Complaint, Request, RoleSpec
+from fathom.models import Contradiction, Gap, Model, Note, Plan, PlanStep, Reflection, StepStatus
+from fathom.roles.base import Answer, Complaint, Request, RoleSpec
 from fathom.roles.planner import PlannedStep, plan_complaints
 from fathom.text.citations import without_citations
+
+_ModelT = TypeVar("_ModelT", bound=Model)
 
 
 class ReflectRequest(Request):
@@ -20,51 +22,30 @@ class ReflectRequest(Request):
     today: str
     plan: Plan
     round: int
-    max_follow_ups: int  # steps the next round may have; 0 when there is none
+    max_follow_ups: int  # steps that the next round may have; 0 when there is none
     notes: list[Note]
 
 
 class StepVerdict(Answer):
-    """Where one step stands."""
+    """The status of one step."""
 
-    step_id: Annotated[str | int, Field(description="Id of a step of the plan.")]
-    status: Annotated[StepStatus, Field(description="done: answered; in_progress: in part; blocked: nothing found.")]
-
-
-class GapAnswer(Answer):
-    """Something the question needs and the notes lack."""
-
-    description: Annotated[str, Field(description="What is missing.")]
-    severity: Annotated[str, Field(description="critical, important or minor", pattern="^(critical|important|minor)$")]
-    suggested_query: Annotated[str, Field(description="A specific search query that could fill it.")] = ""
-
-
-class ContradictionAnswer(Answer):
-    """Two statements of the notes that cannot both hold."""
-
-    claim_a: Annotated[str, Field(description="One statement.")]
-    claim_b: Annotated[str, Field(description="The other.")]
-    source_ids: Annotated[list[str], Field(description="Ids of the sources, without brackets.")] = []
+    step_id: str | int = Field(description="Id of a step of the plan.")
+    status: StepStatus = Field(description="done: answered; in_progress: answered in part; blocked: nothing found.")
 
 
 class ReflectAnswer(Answer):
     """An assessment of the evidence."""
 
-    sufficiency_score: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=10,
-            description="1-3 major gaps; 4-5 significant gaps; 6-7 adequate; 8-9 comprehensive; 10 exhaustive.",
-        ),
-    ]
-    reasoning: Annotated[str, Field(description="Why this score, in one or two sentences.")]
-    step_statuses: Annotated[list[StepVerdict], Field(description="Where each step of the plan stands.")] = []
-    gaps: Annotated[list[GapAnswer], Field(description="What is missing, the worst first.")] = []
-    contradictions: Annotated[list[ContradictionAnswer], Field(description="Statements that exclude each other.")] = []
-    follow_up_steps: Annotated[
-        list[PlannedStep], Field(description="New steps that would fill the gaps; none when the evidence suffices.")
-    ] = []
+    sufficiency_score: int = Field(
+        ge=1, le=10, description="1-3 major gaps; 4-5 significant gaps; 6-7 adequate; 8-9 comprehensive; 10 exhaustive."
+    )
+    reasoning: str = Field(description="Why this score, in one or two sentences.")
+    step_statuses: list[StepVerdict] = Field([], description="The status of each step of the plan.")
+    gaps: list[Gap] = Field([], description="What is missing, the worst first.")
+    contradictions: list[Contradiction] = Field([], description="Statements that exclude each other.")
+    follow_up_steps: list[PlannedStep] = Field(
+        [], description="New steps that would fill the gaps; none when the evidence is sufficient."
+    )
 
     def reflection(self, round_number: int) -> Reflection:
         """Return the reflection as the pipeline keeps it; follow-up steps get ids `R2_1`, `R2_2`, ..."""
@@ -72,8 +53,8 @@ class ReflectAnswer(Answer):
             sufficiency_score=self.sufficiency_score,
             reasoning=self.reasoning,
             statuses={str(verdict.step_id): verdict.status for verdict in self.step_statuses},
-            gaps=[Gap.model_validate(gap.model_dump()) for gap in self.gaps],
-            contradictions=[Contradiction(**found.model_dump()) for found in self.contradictions],
+            gaps=self.gaps,
+            contradictions=self.contradictions,
             follow_up_steps=[
                 PlanStep(**{**step.model_dump(), "step_id": f"R{round_number + 1}_{n}", "depends_on": []})
                 for n, step in enumerate(self.follow_up_steps, 1)
@@ -82,27 +63,25 @@ class ReflectAnswer(Answer):
 
 
 def _normalize(request: ReflectRequest, answer: ReflectAnswer) -> ReflectAnswer:
-    """Drop steps and sources that were never given; what is no statement about sources cites none."""
+    """Drop steps and sources that were never given, and citations where no source is quoted."""
     steps = {str(step.step_id) for step in request.plan.steps}
     known = {source_id for note in request.notes for source_id in note.source_ids}
+    contradictions = [
+        found.model_copy(update={"source_ids": [i for i in found.source_ids if i in known]})
+        for found in answer.contradictions
+    ]
+    follow_ups = answer.follow_up_steps[: request.max_follow_ups]
     return answer.model_copy(
         update={
             "step_statuses": [v for v in answer.step_statuses if str(v.step_id) in steps],
             "gaps": [_uncited(gap, "description", "suggested_query") for gap in answer.gaps],
-            "contradictions": [
-                _uncited(found, "claim_a", "claim_b").model_copy(
-                    update={"source_ids": [i for i in found.source_ids if i in known]}
-                )
-                for found in answer.contradictions
-            ],
-            "follow_up_steps": [
-                _uncited(step, "title", "description") for step in answer.follow_up_steps[: request.max_follow_ups]
-            ],
+            "contradictions": [_uncited(found, "claim_a", "claim_b") for found in contradictions],
+            "follow_up_steps": [_uncited(step, "title", "description") for step in follow_ups],
         }
     )
 
 
-def _uncited(answer: AnswerT, *fields: str) -> AnswerT:
+def _uncited(answer: _ModelT, *fields: str) -> _ModelT:
     return answer.model_copy(update={name: without_citations(getattr(answer, name)).strip() for name in fields})
 
 
@@ -113,6 +92,4 @@ def _check(_request: ReflectRequest, answer: ReflectAnswer) -> list[Complaint]:
     return plan_complaints(numbered)
 
 
-CRITIC = RoleSpec(
-    name="critic", role=Role.critic, request=ReflectRequest, answer=ReflectAnswer, normalize=_normalize, check=_check
-)
+CRITIC = RoleSpec("critic", Role.critic, ReflectRequest, ReflectAnswer, _normalize, _check)

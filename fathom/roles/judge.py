@@ -1,8 +1,6 @@
-"""The judge says whether quotations carry a sentence; beside the lexical verdict, never in its place."""
+"""The judge says whether quotations support a sentence; its opinion is shown beside the lexical verdict."""
 
 from __future__ import annotations
-
-from typing import Annotated
 
 from pydantic import Field
 
@@ -20,20 +18,19 @@ class Judged(Request):
 
 
 class JudgeRequest(Request):
-    """Some claims."""
+    """Some claims of a report."""
 
     claims: list[Judged]
 
 
 class Opinion(Answer):
-    """What the judge says of one claim."""
+    """The judge's opinion of one claim."""
 
-    number: Annotated[int, Field(description="Number of the claim.")]
-    verdict: Annotated[
-        Verdict,
-        Field(description="supported: the quotations say it; weak: they say it in part; unsupported: they do not."),
-    ]
-    reason: Annotated[str, Field(description="Why, in a few words.")]
+    number: int = Field(description="Number of the claim.")
+    verdict: Verdict = Field(
+        description="supported: the quotations say it; weak: they say it in part; unsupported: they do not."
+    )
+    reason: str = Field(description="Why, in a few words.")
 
 
 class JudgeAnswer(Answer):
@@ -43,9 +40,9 @@ class JudgeAnswer(Answer):
 
 
 def _normalize(request: JudgeRequest, answer: JudgeAnswer) -> JudgeAnswer:
-    """Drop opinions on claims that were not asked about."""
+    """Drop opinions on claims that were not in the request."""
     asked = {claim.number for claim in request.claims}
     return JudgeAnswer(opinions=[opinion for opinion in answer.opinions if opinion.number in asked])
 
 
-JUDGE = RoleSpec(name="judge", role=Role.critic, request=JudgeRequest, answer=JudgeAnswer, normalize=_normalize)
+JUDGE = RoleSpec("judge", Role.critic, JudgeRequest, JudgeAnswer, _normalize)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated
 
 from pydantic import Field
 
@@ -27,27 +26,24 @@ class PlanRequest(Request):
 class PlannedStep(Answer):
     """One step of the plan."""
 
-    step_id: Annotated[str | int, Field(description="Unique within the plan; 1, 2, 3, ...")]
-    title: Annotated[str, Field(min_length=1, description="A few words that name what this step finds out.")]
-    description: Annotated[
-        str,
-        Field(
-            min_length=1,
-            description="What to look for and where, concrete enough to act on without having seen the other steps.",
-        ),
-    ]
-    queries: Annotated[
-        list[str], Field(description="Search queries for this step, each of two words or more, each different.")
-    ] = []
-    priority: Annotated[Priority, Field(description="How much the answer depends on this step.")] = Priority.medium
-    depends_on: Annotated[list[str | int], Field(description="Ids of steps whose findings this one needs.")] = []
+    step_id: str | int = Field(description="Unique within the plan; 1, 2, 3, ...")
+    title: str = Field(min_length=1, description="A few words that name what this step finds out.")
+    description: str = Field(
+        min_length=1,
+        description="What to look for and where, concrete enough to act on without having seen the other steps.",
+    )
+    queries: list[str] = Field(
+        [], description="Search queries for this step, each of two words or more, each different."
+    )
+    priority: Priority = Field(Priority.medium, description="How much the answer depends on this step.")
+    depends_on: list[str | int] = Field([], description="Ids of steps whose findings this one needs.")
 
 
 class PlanAnswer(Answer):
     """The research plan."""
 
-    plan_title: Annotated[str, Field(min_length=1, description="Three to eight words that name the research.")]
-    steps: Annotated[list[PlannedStep], Field(min_length=1, description="The steps, in the order to take them.")]
+    plan_title: str = Field(min_length=1, description="Three to eight words that name the research.")
+    steps: list[PlannedStep] = Field(min_length=1, description="The steps, in the order to take them.")
 
     def plan(self) -> Plan:
         """Return the plan as the pipeline keeps it."""
@@ -55,22 +51,15 @@ class PlanAnswer(Answer):
 
 
 def _normalize(request: PlanRequest, answer: PlanAnswer) -> PlanAnswer:
-    """Cut to the allowed number of steps; dependencies on steps that were cut or never existed go too."""
+    """Cut the plan to the allowed number of steps, and drop dependencies on steps that it does not have."""
     steps = answer.steps[: request.max_steps]
     known = {str(step.step_id) for step in steps}
-    return answer.model_copy(
-        update={
-            "plan_title": answer.plan_title.strip(),
-            "steps": [
-                step.model_copy(update={"depends_on": [d for d in step.depends_on if str(d) in known]})
-                for step in steps
-            ],
-        }
-    )
+    steps = [step.model_copy(update={"depends_on": [d for d in step.depends_on if str(d) in known]}) for step in steps]
+    return answer.model_copy(update={"plan_title": answer.plan_title.strip(), "steps": steps})
 
 
 def plan_complaints(steps: Iterable[PlannedStep | PlanStep]) -> list[Complaint]:
-    """Name the rules that a list of steps breaks: duplicate ids, one-word queries, cycles."""
+    """Return the rules that a list of steps breaks: duplicate ids, one-word queries, cycles."""
     steps = list(steps)
     complaints: list[Complaint] = []
     ids = [slug(str(step.step_id)) for step in steps]  # as artifacts are named: `1.1` and `1_1` would share files
@@ -85,19 +74,11 @@ def plan_complaints(steps: Iterable[PlannedStep | PlanStep]) -> list[Complaint]:
             # Writing without spaces has no words to count; four characters say as much as two words.
             if len(query.split()) < 2 and not (len(query) >= 4 and not query.isascii()):
                 complaints.append(Complaint(f"Step {step.step_id} has a one-word query: {query!r}."))
-    if cycle := _cycle({str(s.step_id): [str(d) for d in s.depends_on] for s in steps}):
-        complaints.append(Complaint(f"Steps depend on each other in a circle: {' -> '.join(cycle)}."))
-    return complaints
-
-
-def _cycle(edges: dict[str, list[str]]) -> list[str]:
-    """Return one cycle of a dependency graph, its first step again at the end, or nothing."""
     try:
-        TopologicalSorter(edges).prepare()
+        TopologicalSorter({str(s.step_id): [str(d) for d in s.depends_on] for s in steps}).prepare()
     except CycleError as error:
-        cycle: list[str] = error.args[1]
-        return cycle
-    return []
+        complaints.append(Complaint(f"Steps depend on each other in a circle: {' -> '.join(error.args[1])}."))
+    return complaints
 
 
 PLANNER = RoleSpec(

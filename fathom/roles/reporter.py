@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from pydantic import Field
 
 from fathom.config.models import Role
@@ -12,11 +10,11 @@ from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
 from fathom.text.citations import cited_ids, with_known_ids, without_citations
 
 MAX_SECTIONS = 10
-ANSWER_CHARS = 140  # of an answer without its citations
+ANSWER_CHARS = 140  # most characters of an answer, without its citations
 
 
 class OutlineRequest(Request):
-    """What the whole report can draw on."""
+    """All that the report can use."""
 
     query: str
     today: str
@@ -24,40 +22,37 @@ class OutlineRequest(Request):
     notes: list[Note]
     open_questions: list[str] = []
     contradictions: list[Contradiction] = []
-    authority: dict[str, float] = {}  # overall quality of the sources by id, 0 to 1
-    words: int | None = None  # that the report should have, about
+    authority: dict[str, float] = {}  # overall score of the sources by id, 0 to 1
+    words: int | None = None  # approximate length of the report
 
 
 class OutlinedSection(Answer):
     """A section to be written."""
 
-    heading: Annotated[str, Field(min_length=1, description="A heading that says what the section shows.")]
-    focus: Annotated[str, Field(description="What the section must say, in one or two sentences.")]
-    step_ids: Annotated[
-        list[str | int], Field(description="Ids of the steps whose notes it draws on; empty: all notes.")
-    ] = []
+    heading: str = Field(min_length=1, description="A heading that says what the section shows.")
+    focus: str = Field(description="What the section must say, in one or two sentences.")
+    step_ids: list[str | int] = Field([], description="Ids of the steps whose notes it uses; empty: all notes.")
 
 
 class OutlineAnswer(Answer):
     """The report's outline."""
 
-    title: Annotated[str, Field(min_length=1, description="Title of the report.")]
-    sections: Annotated[
-        list[OutlinedSection],
-        Field(min_length=1, description="Three to seven sections, each different; the first answers the question."),
-    ]
+    title: str = Field(min_length=1, description="Title of the report.")
+    sections: list[OutlinedSection] = Field(
+        min_length=1, description="Three to seven sections, each different; the first answers the question."
+    )
 
 
 class UnsupportedSentence(Request):
-    """A sentence that the sources it cites do not carry, and what they say instead."""
+    """A sentence that its sources do not support, and what they say instead."""
 
     sentence: str
     why: list[str]
-    evidence: list[str]  # the closest words of the sources, with their ids
+    evidence: list[str]  # the closest passages of the sources, with their ids
 
 
 class SectionRequest(Request):
-    """One section of the outline, with the notes it draws on."""
+    """One section of the outline, with the notes it uses."""
 
     query: str
     today: str
@@ -66,10 +61,10 @@ class SectionRequest(Request):
     section: OutlinedSection
     position: int  # index of the section in `headings`
     notes: list[Note]
-    written: list[str]  # the sections already written, as Markdown with source ids
+    written: list[str]  # the sections already written, as Markdown that cites by source id
     passages: list[SourceText] = []  # of the notes' sources, read again for this section
-    words: int | None = None  # that the section should have, about
-    draft: str = ""  # what was written before, when it is to be mended
+    words: int | None = None  # approximate length of the section
+    draft: str = ""  # the first version, when it must be corrected
     unsupported: list[UnsupportedSentence] = []  # of the draft
 
 
@@ -114,26 +109,10 @@ def _check_answer(_request: AnswerRequest, answer: Text) -> list[Complaint]:
     if not length:
         return [Complaint("The answer is empty.")]
     if length > ANSWER_CHARS:
-        return [Complaint(f"The answer has {length} characters without its citations; at most {ANSWER_CHARS} may be.")]
+        return [Complaint(f"The answer has {length} characters without its citations; {ANSWER_CHARS} are allowed.")]
     return [] if cited_ids(answer.text) else [Complaint("The answer cites no source of the notes.")]
 
 
-OUTLINE = RoleSpec(
-    name="outline",
-    role=Role.reporter,
-    request=OutlineRequest,
-    answer=OutlineAnswer,
-    normalize=_normalize_outline,
-    check=_check_outline,
-)
-
-SECTION = RoleSpec(name="section", role=Role.reporter, request=SectionRequest, answer=Text, check=_check_section)
-
-ANSWER = RoleSpec(
-    name="answer",
-    role=Role.reporter,
-    request=AnswerRequest,
-    answer=Text,
-    normalize=_normalize_answer,
-    check=_check_answer,
-)
+OUTLINE = RoleSpec("outline", Role.reporter, OutlineRequest, OutlineAnswer, _normalize_outline, _check_outline)
+SECTION = RoleSpec("section", Role.reporter, SectionRequest, Text, check=_check_section)
+ANSWER = RoleSpec("answer", Role.reporter, AnswerRequest, Text, _normalize_answer, _check_answer)

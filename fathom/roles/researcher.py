@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -12,12 +12,12 @@ from fathom.roles.base import Answer, Complaint, Request, RoleSpec
 
 
 class ResearchRequest(Request):
-    """A step, the working memory, and what was already tried."""
+    """A step, the working memory, and the calls already made."""
 
     query: str
     today: str
     step: PlanStep
-    breadth: int  # most calls in one decision
+    breadth: int  # the maximum number of calls
     tools: dict[str, str]  # name -> description of the tool and its input
     searching: list[str]  # names of the tools that take a search query
     notes: list[Note]  # working memory: useful notes only
@@ -27,19 +27,15 @@ class ResearchRequest(Request):
 class ToolCallAnswer(Answer):
     """One tool call."""
 
-    tool: Annotated[str, Field(description="Name of the tool.")]
-    input: Annotated[str, Field(min_length=1, description="What the tool takes, as its description says.")]
+    tool: str = Field(description="Name of the tool.")
+    input: str = Field(min_length=1, description="The tool's input, as its description says.")
 
 
 class ResearchAnswer(Answer):
     """The next tool calls."""
 
-    done: Annotated[
-        bool, Field(description="True when the notes already answer this step; then there are no calls.")
-    ] = False
-    calls: Annotated[
-        list[ToolCallAnswer], Field(description="Calls to make now, the most promising first, none made before.")
-    ] = []
+    done: bool = Field(False, description="True when the notes already answer this step; then there are no calls.")
+    calls: list[ToolCallAnswer] = Field([], description="New calls to make now, the most promising first.")
 
 
 def _key(call: ToolCall | ToolCallAnswer) -> tuple[str, str]:
@@ -47,7 +43,7 @@ def _key(call: ToolCall | ToolCallAnswer) -> tuple[str, str]:
 
 
 def _normalize(request: ResearchRequest, answer: ResearchAnswer) -> ResearchAnswer:
-    """Drop calls that were made before or are doubled, and those beyond the breadth."""
+    """Drop repeated calls and those beyond the breadth."""
     seen = {_key(call) for call in request.tried}
     calls: list[ToolCallAnswer] = []
     for call in answer.calls:
@@ -65,7 +61,7 @@ def _check(request: ResearchRequest, answer: ResearchAnswer) -> list[Complaint]:
         if call.tool not in request.tools
     ]
     if not answer.calls and not request.tried:
-        complaints.append(Complaint("Nothing was researched yet: make at least one call."))
+        complaints.append(Complaint("Nothing has been researched yet: make at least one call."))
     return complaints
 
 

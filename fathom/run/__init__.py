@@ -1,1 +1,1 @@
-"""One run: what it works with, what it knows so far, when it stops, and what it would take."""
+"""One run: its parts, what it knows so far, when it stops, what it takes and what it is estimated to take."""

@@ -1,4 +1,4 @@
-"""Whether another round follows: one pure decision with a typed reason."""
+"""Whether another round follows: a pure decision with a typed reason."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class Reason(StrEnum):
     """Why the research goes on or stops."""
 
     gaps = "gaps remain"
-    sufficient = "the evidence suffices"
+    sufficient = "the evidence is sufficient"
     depth = "the last round is done"
-    nothing_new = "the round brought nothing new"
-    no_follow_up = "no follow-up was proposed"
+    nothing_new = "the round found nothing new"
+    no_follow_up = "no follow-up step was proposed"
     no_evidence = "nothing was found"
     budget = "the budget for research is spent"
 
@@ -41,11 +41,11 @@ def decide(
 
     Args:
         round_number: the finished round, from 1.
-        depth: most rounds allowed.
+        depth: the maximum number of rounds.
         reflection: the critic's view; None when the profile has no reflection.
-        new_notes: useful notes that this round brought.
+        new_notes: useful notes of this round.
         notes: useful notes so far.
-        sufficiency: score from which the evidence suffices, 1-10.
+        sufficiency: the score, 1 to 10, from which the evidence is sufficient.
         cut: whether the budget ended the research.
     """
     if cut:

@@ -1,11 +1,9 @@
-"""What a run works with: built once when a run starts or resumes, never stored, never part of a cache key."""
+"""The parts of a run: built when a run starts or resumes, never stored, and never part of a cache key."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-
-from pydantic import BaseModel, ConfigDict
 
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
@@ -17,17 +15,15 @@ from fathom.extractive.backend import ExtractiveBackend
 from fathom.llm.base import Backend
 from fathom.llm.client import LiteLLMBackend
 from fathom.llm.prompts import prompt_hashes
-from fathom.models import ToolOutput
+from fathom.models import Model, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
 from fathom.tools.registry import Toolbox, open_toolbox
 
 
-class RunStart(BaseModel):
-    """What is fixed at a run's start. `started` is an ISO 8601 time in UTC; its date is the prompts' today."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class RunStart(Model):
+    """What is fixed when a run starts. `started` is an ISO 8601 time in UTC; its date is today's in the prompts."""
 
     run_id: str
     run_key: str
@@ -42,14 +38,14 @@ class RunStart(BaseModel):
 
 
 class Engine:
-    """The parts of a run: its settings, its store, its tools and the backends that answer for its roles.
+    """The settings, store, tools, budget and audit log of a run, and the backends that answer for its roles.
 
     Args:
-        start: what was fixed when the run began.
-        store: where its artifacts and results lie.
+        start: what was fixed when the run started.
+        store: where its artifacts and results are kept.
         environment: what this process was started with.
-        ledger: what it may spend, and has spent.
-        audit: where it is written down who did what.
+        ledger: its budget, and what was spent.
+        audit: the log of its events.
     """
 
     def __init__(
@@ -69,7 +65,7 @@ class Engine:
 
     @property
     def words(self) -> int | None:
-        """Words that the report should have, about: by the settings, else by the question."""
+        """The approximate length of the report in words, from the settings or else from the question."""
         return self.settings.report.words or words_asked(self.start.query)
 
     def model_for(self, spec: RoleSpec[RequestT, AnswerT]) -> RoleModel:
@@ -81,23 +77,23 @@ class Engine:
         return self.extractive if model.model == EXTRACTIVE else self._models
 
     async def enter(self, folder: str) -> None:
-        """Say which folder of the store is the run's own."""
+        """Set the run's folder in the store."""
         self.folder = RunFolder(self.store, folder)
         await self.audit.settle(folder)
 
     @property
     def run_folder(self) -> RunFolder:
-        """The run's own folder.
+        """The run's folder.
 
         Raises:
-            StoreError: it has not been claimed yet, which happens once the plan has a title.
+            StoreError: the run has none yet; it is claimed once the plan has a title.
         """
         if self.folder is None:
             raise StoreError("The run has no folder yet.")
         return self.folder
 
     async def list(self) -> list[str]:
-        """Return the names of the run's raw outputs; the artifact tools read them through the engine."""
+        """Return the names of the run's raw outputs, for the tools that search and read them."""
         return await self.run_folder.list()
 
     async def read(self, name: str) -> ToolOutput:

@@ -1,4 +1,4 @@
-"""What a run would take: calls, tokens and dollars by phase, as is usual and at most."""
+"""What a run is expected to take: calls, tokens and dollars by phase, in the usual case and at most."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _USUAL = {
     Role.critic: (5_000, 500),
     Role.reporter: (6_000, 700),
 }
-_PAGE_TOKENS, _NOTE_TOKENS = 2_000, 600  # of one page as the compressor is shown it, and of its note
-_PROMPT_TOKENS = 2_000  # instructions, schema and plan, around what a prompt is about
+_PAGE_TOKENS, _NOTE_TOKENS = 2_000, 600  # of one page as the compressor sees it, and of its note
+_PROMPT_TOKENS = 2_000  # of instructions, schema and plan, around the material of a prompt
 _USUAL_STEPS, _USUAL_SECTIONS, _USUAL_FOLLOW_UPS = 4, 4, 2
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """A count as is usual, and at most."""
+    """A count in the usual case, and at most."""
 
     usual: float
     most: float
 
-    def plus(self, other: Bounds) -> Bounds:
-        """Return the sums."""
-        return Bounds(self.usual + other.usual, self.most + other.most)
+    def capped(self, cap: float | None) -> Bounds:
+        """Return the bounds with nothing above a cap."""
+        return self if cap is None else Bounds(min(self.usual, cap), min(self.most, cap))
 
 
 @dataclass(frozen=True)
 class PhaseEstimate:
     """A phase of the run; `usd` is None where a price is unknown.
 
-    The most counts every call once more for a re-ask, and no repetition after a fault.
+    The maximum counts every call twice, for a re-ask, and no repetition after a fault.
     """
 
     phase: str
@@ -50,23 +50,22 @@ class PhaseEstimate:
 
 
 def estimate(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]) -> list[PhaseEstimate]:
-    """Estimate each phase, and the whole.
+    """Estimate each phase, then the whole run.
 
     Args:
-        settings: of the run; its budget bounds the whole.
+        settings: of the run; its budget limits the whole.
         rates_of: returns the price of a model.
     """
     phases = list(_phases(settings, rates_of))
     known = [phase.usd for phase in phases if phase.usd]
-    usd = _sum(known) if len(known) == len(phases) else None
     budget = settings.budget
     whole = PhaseEstimate(
         phase="whole run",
         model="",
         tool_calls=_sum(phase.tool_calls for phase in phases),
-        model_calls=_capped(_sum(phase.model_calls for phase in phases), budget.max_calls),
-        tokens=_capped(_sum(phase.tokens for phase in phases), budget.max_tokens),
-        usd=usd and _capped(usd, budget.max_usd),
+        model_calls=_sum(phase.model_calls for phase in phases).capped(budget.max_calls),
+        tokens=_sum(phase.tokens for phase in phases).capped(budget.max_tokens),
+        usd=_sum(known).capped(budget.max_usd) if len(known) == len(phases) else None,
     )
     return [*phases, whole]
 
@@ -74,56 +73,36 @@ def estimate(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]
 def _phases(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]) -> Iterator[PhaseEstimate]:
     rounds, steps = settings.depth, settings.max_steps
     usual_steps = min(steps, _USUAL_STEPS) + min(steps, _USUAL_FOLLOW_UPS) * (min(rounds, 2) - 1)
-    most_calls_a_turn = settings.breadth + int("web_search" in settings.tools)  # pages that searches left out
-    tools = Bounds(usual_steps * min(settings.breadth, 2), steps * rounds * settings.turns * most_calls_a_turn)
+    calls_a_turn = settings.breadth + int("web_search" in settings.tools)  # one more for pages that searches left out
+    tools = Bounds(usual_steps * min(settings.breadth, 2), steps * rounds * settings.turns * calls_a_turn)
     turns = Bounds(usual_steps * min(settings.turns, 2), steps * rounds * settings.turns)
-    shown = settings.compression.max_input_tokens
-    pages = min(settings.max_results * _PAGE_TOKENS, shown)
-    context = settings.max_context_tokens
+    shown, context = settings.compression.max_input_tokens, settings.max_context_tokens
+    compressed = (min(settings.max_results * _PAGE_TOKENS, shown) + _PROMPT_TOKENS // 2, _NOTE_TOKENS)
     sections = Bounds(_USUAL_SECTIONS + 1, MAX_SECTIONS + 1) if settings.mode is Mode.report else Bounds(1, 1)
     reflections = Bounds(min(rounds, 2), rounds) if rounds > 1 else Bounds(0, 0)
     none = Bounds(0, 0)
-    rows = [
+    rows = [  # name, role, tool calls, model calls, tokens of a usual call, most tokens of its material
         ("plan", Role.planner, none, Bounds(1, 1), _USUAL[Role.planner], 0),
         ("decide on calls", Role.researcher, none, turns, _USUAL[Role.researcher], context),
-        ("call and compress", Role.compressor, tools, tools, (pages + _PROMPT_TOKENS // 2, _NOTE_TOKENS), shown),
+        ("call and compress", Role.compressor, tools, tools, compressed, shown),
         ("reflect", Role.critic, none, reflections, _USUAL[Role.critic], context),
         ("write", Role.reporter, none, sections, _USUAL[Role.reporter], context),
     ]
-    for phase, role, tool_calls, calls, (sent, received), material in rows:
+    for phase, role, tool_calls, calls, usual, material in rows:
         model = settings.role_models[role]
         if model.model == EXTRACTIVE:
             yield PhaseEstimate(phase, model.model, tool_calls, none, none, none)
             continue
-        most_calls, most_sent = calls.most * 2, material + _PROMPT_TOKENS
-        rates = rates_of(model.model)
-        yield PhaseEstimate(
-            phase=phase,
-            model=model.model,
-            tool_calls=tool_calls,
-            model_calls=Bounds(calls.usual, most_calls),
-            tokens=Bounds(calls.usual * (sent + received), most_calls * (most_sent + model.max_tokens)),
-            usd=_dollars(rates, (sent, received), calls.usual, (most_sent, model.max_tokens), most_calls),
-        )
-
-
-def _dollars(
-    rates: Rates | None, usual: tuple[int, int], usual_calls: float, most: tuple[int, int], most_calls: float
-) -> Bounds | None:
-    if rates is None:
-        return None
-    return Bounds(
-        round(float(rates.of(*usual)) * usual_calls, 6),
-        round(float(rates.of(*most)) * most_calls, 6),
-    )
+        model_calls = Bounds(calls.usual, calls.most * 2)
+        most = (material + _PROMPT_TOKENS, model.max_tokens)
+        tokens = Bounds(model_calls.usual * sum(usual), model_calls.most * sum(most))
+        usd = None
+        if rates := rates_of(model.model):
+            costs = float(rates.of(*usual)) * model_calls.usual, float(rates.of(*most)) * model_calls.most
+            usd = Bounds(round(costs[0], 6), round(costs[1], 6))
+        yield PhaseEstimate(phase, model.model, tool_calls, model_calls, tokens, usd)
 
 
 def _sum(bounds: Iterable[Bounds]) -> Bounds:
-    total = Bounds(0, 0)
-    for one in bounds:
-        total = total.plus(one)
-    return total
-
-
-def _capped(bounds: Bounds, cap: float | None) -> Bounds:
-    return bounds if cap is None else Bounds(min(bounds.usual, cap), min(bounds.most, cap))
+    counts = list(bounds)
+    return Bounds(sum(one.usual for one in counts), sum(one.most for one in counts))

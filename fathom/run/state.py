@@ -1,6 +1,6 @@
-"""What a run knows so far: the plan as a checklist, the notes, the calls, what it took.
+"""What a run knows so far: the plan as a checklist, the notes, the tool calls, and what the model calls took.
 
-Built from the tasks' results alone, in the order of the plan, so a replay arrives at the same state.
+Built from the tasks' results alone, in the order of the plan, so a replay reaches the same state.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fathom.models import Call, Ending, Note, Plan, PlanStep, Reflection, Source
 
 
 class Spent(NamedTuple):
-    """What some of a role's calls took; `step_id` is empty for those of no step."""
+    """What calls of a role took; `step_id` is empty when they belong to no step."""
 
     role: str
     step_id: str
@@ -22,16 +22,16 @@ class Spent(NamedTuple):
 
 
 class RunState:
-    """A run between two of its calls.
+    """The state of a run between two calls.
 
     Attributes:
-        plan: with the steps' present statuses, follow-up steps included.
-        notes: the working memory; useful notes only.
-        calls: tool calls by step id.
+        plan: the steps with their current statuses, follow-up steps included.
+        notes: the working memory: useful notes only.
+        calls: the tool calls by step id.
         reflection: the latest one.
-        rounds: that are over.
+        rounds: the finished rounds.
         cut: whether the budget ended the research.
-        spent: what model calls took, by role and step.
+        spent: what the model calls took, by role and step.
     """
 
     def __init__(self, plan: Plan, usage: Usage) -> None:
@@ -46,7 +46,7 @@ class RunState:
 
     @property
     def usage(self) -> Usage:
-        """What all model calls so far took."""
+        """What all model calls took so far."""
         return sum((spent.usage for spent in self.spent), Usage())
 
     @property
@@ -56,58 +56,52 @@ class RunState:
 
     @property
     def sources(self) -> dict[str, Source]:
-        """Every source that was retrieved, by id; the first place it was read in stands for it."""
+        """Every source that was retrieved, by id, as it was read first."""
         found: dict[str, Source] = {}
         for call in self.all_calls:
             for source in call.result.sources:
                 found.setdefault(source.source_id, source)
         return found
 
-    @property
-    def finished(self) -> int:
-        """How many steps were researched."""
-        return len(self.calls)
-
     def spend(self, role: str, usage: Usage, step_id: str = "") -> None:
-        """Count what a role's calls took, for a step or for the run as a whole."""
+        """Count what a role's calls took, for one step or for the whole run."""
         self.spent.append(Spent(role, step_id, usage))
 
-    def mark(self, step: PlanStep, status: StepStatus) -> None:
+    def mark(self, step_id: str | int, status: StepStatus) -> None:
         """Set the status of a step."""
-        self._update({str(step.step_id): status})
+        same = str(step_id)
+        steps = [s.model_copy(update={"status": status}) if str(s.step_id) == same else s for s in self.plan.steps]
+        self.plan = self.plan.model_copy(update={"steps": steps})
 
     def learn(self, outcome: StepOutcome) -> None:
-        """Take in what researching a step brought; without a useful note the step is blocked."""
+        """Add the outcome of a step; without a useful note the step is blocked."""
         self.notes.extend(outcome.notes)
         self.calls[str(outcome.step_id)] = outcome.calls
         self.cut |= outcome.cut
         for role, usage in outcome.usage.items():
             self.spend(role, usage, str(outcome.step_id))
         without = StepStatus.todo if outcome.cut and not outcome.calls else StepStatus.blocked
-        self._update({str(outcome.step_id): StepStatus.done if outcome.notes else without})
+        self.mark(outcome.step_id, StepStatus.done if outcome.notes else without)
 
     def reflect(self, reflection: Reflection, usage: Usage) -> None:
-        """Take in the critic's view. A step without any evidence stays blocked, whatever the critic says."""
+        """Add the critic's view. A step without any evidence stays blocked, whatever the critic says."""
         self.reflection = reflection
         self.spend("critic", usage)
         evident = {str(note.step_id) for note in self.notes}
-        self._update({step_id: status for step_id, status in reflection.statuses.items() if step_id in evident})
+        for step_id, status in reflection.statuses.items():
+            if step_id in evident:
+                # A step that the critic calls in progress is researched too; the gaps say what it lacks.
+                self.mark(step_id, status if status is StepStatus.blocked else StepStatus.done)
 
     def extend(self, steps: Sequence[PlanStep]) -> None:
         """Add follow-up steps to the plan."""
         self.plan = self.plan.model_copy(update={"steps": [*self.plan.steps, *steps]})
 
     def ending(self) -> tuple[Ending, str]:
-        """Return how the run ends and, unless it is complete, why."""
+        """Return how the run ends and, unless it is complete, the reason."""
         failures = [f.line for call in self.all_calls for f in call.result.failures if not f.replaced_by]
         cut = [f"{BudgetExceeded.code} the budget ended the research early"] if self.cut else []
         reasons = list(dict.fromkeys([*cut, *self.usage.fallbacks, *failures]))
         if not self.notes:
-            return Ending.insufficient_evidence, "; ".join(["no tool call brought anything useful", *reasons])
+            return Ending.insufficient_evidence, "; ".join(["no tool call found anything useful", *reasons])
         return (Ending.degraded, "; ".join(reasons)) if reasons else (Ending.complete, "")
-
-    def _update(self, statuses: dict[str, StepStatus]) -> None:
-        steps = [
-            step.model_copy(update={"status": statuses.get(str(step.step_id), step.status)}) for step in self.plan.steps
-        ]
-        self.plan = self.plan.model_copy(update={"steps": steps})

@@ -1,7 +1,7 @@
-"""Where each claim of a report stands in its prose: marks that survive the way from Markdown to HTML as plain text.
+"""Marks for the claims of a report in its prose, which survive the way from Markdown to HTML as plain text.
 
-Citations become marks before the Markdown is rendered, and links after the HTML was sanitised, so that what a report
-says can neither make a link of Fathom's own nor break one.
+Citations become marks before the Markdown is rendered, and links after the HTML was sanitised. So the text of a report
+can neither make a link of Fathom's own nor break one.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from fathom.models import Claim, Corroboration, Verdict
 from fathom.text.citations import with_known_ids, without_citations
 from fathom.text.sentences import Sentence, split_sentences
 
-# Brackets of Unicode's class of punctuation, so that emphasis ends before them; no prose is written with them.
+# Brackets that Unicode counts as punctuation, so that emphasis ends before them; prose does not use them.
 _OPEN, _CLOSE = "⸨", "⸩"
 NO_MARKS = str.maketrans({_OPEN: "(", _CLOSE: ")"})
-"""Takes the brackets of marks out of foreign text."""
+"""Replaces the brackets of marks in untrusted text."""
 _MARK = re.compile(rf"{_OPEN}(\d+)\.(\d+|!){_CLOSE}")
 _CITATION = re.compile(r"\s*\[(S[0-9a-f]{6,64})\]")
 
 
 def place_marks(markdown: str, claims: Sequence[Claim], numbers: Mapping[str, int]) -> str:
-    """Return a section's Markdown with a mark for each citation, and one behind each sentence that is in doubt.
+    """Return a section's Markdown with a mark for each citation, and one behind each sentence in doubt.
 
     Args:
-        markdown: The section, free of `NO_MARKS`' characters.
-        claims: Those of the section.
-        numbers: The number of each source, by id; other citations are left out.
+        markdown: the section, free of `NO_MARKS`' characters.
+        claims: those of the section.
+        numbers: the number of each source by id; citations of other ids are left out.
     """
     waiting: defaultdict[str, deque[Claim]] = defaultdict(deque)
     for claim in claims:
@@ -48,31 +48,29 @@ def link_marks(html: str, claims: Mapping[int, Claim]) -> Markup:
     """Return sanitised HTML with its marks as links to the claims, by number, and to the sources."""
 
     def link(mark: re.Match[str]) -> str:
-        claim = claims.get(int(mark[1]))
-        if mark[2] == "!":
-            label = doubt(claim) if claim else ""
-            word = label.replace("_", " ")
-            about = f'aria-label="{word}: evidence for claim {mark[1]}"'
-            return f' <a class="mark {label}" href="#claim-{mark[1]}" {about}>{word}</a>' if label else ""
-        if claim:
-            about = f'aria-label="{mark[2]}: evidence for claim {mark[1]}"'
-            return f'<a class="cite" href="#claim-{mark[1]}" {about}>{mark[2]}</a>'
-        return f'<a class="cite" href="#source-{mark[2]}" aria-label="{mark[2]}: source">{mark[2]}</a>'
+        number, shown = mark.groups()
+        claim = claims.get(int(number))
+        if shown == "!":
+            word = doubt(claim) if claim else ""
+            about = f'href="#claim-{number}" aria-label="{word}: evidence for claim {number}"'
+            return f' <a class="mark {word}" {about}>{word}</a>' if word else ""
+        target, about = (f"claim-{number}", f"evidence for claim {number}") if claim else (f"source-{shown}", "source")
+        return f'<a class="cite" href="#{target}" aria-label="{shown}: {about}">{shown}</a>'
 
     return Markup(_MARK.sub(link, html))  # noqa: S704 - sanitised before, and the links are made of numbers
 
 
 def doubt(claim: Claim) -> str:
-    """Return in a word why a reader should doubt a claim, or nothing."""
+    """Return the word for why a reader should doubt a claim, or nothing."""
     if claim.verdict is Verdict.unsupported:
-        return "not_supported"
+        return "unsupported"
     if claim.corroboration is Corroboration.contradicted:
         return "disputed"
     return "weak" if claim.verdict is Verdict.weak else ""
 
 
 def _claimed(sentence: Sentence) -> str:
-    """Return a sentence as `claims_of` has it."""
+    """Return a sentence in the form in which `claims_of` has it."""
     return row_of(sentence.text) if sentence.kind == "table" else without_citations(sentence.clean).strip()
 
 

@@ -1,4 +1,4 @@
-"""What python-docx has no call for: links, bookmarks, numberings that begin anew, headings of tables."""
+"""Parts of a Word document that python-docx cannot make: links, bookmarks, restarted numberings, repeated headings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOT_IN_XML = {0xFFFE: None, 0xFFFF: None}
 
 
 def add_bookmarked(paragraph: Paragraph, text: str, name: str, number: int) -> None:
-    """Add a text that links can lead to; name and number are its own in the document."""
+    """Add a text that links can lead to; its name and number must be unique in the document."""
     start, end = (_element(f"w:bookmark{edge}", id=str(number)) for edge in ("Start", "End"))
     start.set(_name("w:name"), name)
     paragraph._p.append(start)
@@ -43,7 +43,7 @@ def add_link(paragraph: Paragraph, text: str, *, bookmark: str = "", address: st
 
 
 def new_numbering(document: Document, style: str, start: int) -> int:
-    """Return the id of a numbering that looks like the style's own and begins anew; Word would go on counting."""
+    """Return the id of a numbering in the style's own look that starts anew; Word would continue the last one."""
     numbering = document.part.numbering_part.element
     own = document.styles[style].element.pPr.numPr.numId.val
     added = numbering.add_num(numbering.num_having_numId(own).abstractNumId.val)
@@ -70,7 +70,7 @@ def set_mono(run: Run) -> None:
 
 
 def plain(text: str, *, lines: bool = False) -> str:
-    """Return a text that XML can hold and that shows what it says, on one line unless it has `lines`."""
+    """Return a text without the characters that XML does not allow or a reader does not see, on one line by default."""
     cleaned = clean_text(text).translate(_NOT_IN_XML)
     return cleaned if lines else re.sub(r"\s*\n\s*", " ", cleaned)
 

@@ -1,0 +1,105 @@
+"""The report as data, put together from what the run knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from fathom.models import (
+    Claim,
+    Contradiction,
+    Reflection,
+    Report,
+    ReportSection,
+    Source,
+    SourceQuality,
+    StepCoverage,
+    Verdict,
+)
+from fathom.run.state import RunState
+from fathom.text.citations import cited_ids
+
+
+def coverage(run: RunState) -> list[StepCoverage]:
+    """Return what became of each step of the plan."""
+    rows: list[StepCoverage] = []
+    for step in run.plan.steps:
+        calls = run.calls.get(str(step.step_id), [])
+        rows.append(
+            StepCoverage(
+                step_id=step.step_id,
+                title=step.title,
+                status=step.status,
+                calls=len(calls),
+                useful_notes=sum(str(note.step_id) == str(step.step_id) for note in run.notes),
+                sources=len({source.source_id for call in calls for source in call.result.sources}),
+                failures=[failure for call in calls for failure in call.result.failures],
+            )
+        )
+    return rows
+
+
+def open_questions(run: RunState) -> list[str]:
+    """Return what the research could not find: steps without a useful note, then the critic's gaps."""
+    found = {str(note.step_id) for note in run.notes}
+    missing = [step.title for step in run.plan.steps if str(step.step_id) not in found]
+    gaps = [gap.description for gap in run.reflection.gaps] if run.reflection else []
+    return list(dict.fromkeys([*missing, *gaps]))
+
+
+def assemble(
+    *,
+    query: str,
+    title: str,
+    extractive: bool,
+    sections: Sequence[ReportSection],
+    sources: Mapping[str, Source],
+    steps: list[StepCoverage],
+    questions: list[str],
+    contradictions: list[Contradiction],
+    qualities: Sequence[SourceQuality],
+) -> Report:
+    """Put a report together. Of the sources, all that were retrieved by id, it keeps those that it cites."""
+    cited = dict.fromkeys(source_id for section in sections for source_id in cited_ids(section.markdown))
+    cited |= dict.fromkeys(i for found in contradictions for i in found.source_ids if i in sources)
+    return Report(
+        title=title,
+        query=query,
+        extractive=extractive,
+        sections=list(sections),
+        sources=[sources[source_id] for source_id in cited],
+        open_questions=questions,
+        contradictions=contradictions,
+        coverage=steps,
+        qualities=[quality for quality in qualities if quality.source_id in cited],
+    )
+
+
+def limitations(run: RunState, claims: Sequence[Claim], left_out: Sequence[str]) -> list[str]:
+    """Return how far the research and the check of its claims went.
+
+    Args:
+        run: after the last round.
+        claims: all claims of the report, checked.
+        left_out: sentences of the draft that were removed or marked.
+    """
+    ending, reason = run.ending()
+    found = [f"The run is {ending.value}: {reason}."] if reason else []
+    if left_out:
+        found.append(f"Sentences left out or marked because the cited sources do not support them: {len(left_out):,}.")
+    if claims:
+        verdicts = Counter(claim.verdict for claim in claims)
+        counts = ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in Verdict if verdicts[verdict])
+        found.append(
+            f"Sentences checked against the stored sources by words, numbers, dates and names: {counts}. "
+            "This check cannot see what a sentence implies, nor whether a source is right."
+        )
+    if unread := sum(call.narrowed_tokens for call in run.all_calls):
+        found.append(f"About {unread:,} tokens of the sources were skipped as less relevant and not read.")
+    return found
+
+
+def next_steps(reflection: Reflection | None) -> list[str]:
+    """Return the queries that the critic would send next."""
+    gaps = reflection.gaps if reflection else []
+    return list(dict.fromkeys(f"Search for: {gap.suggested_query}" for gap in gaps if gap.suggested_query))
