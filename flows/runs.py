@@ -1,25 +1,32 @@
-"""Runs as the artifact store knows them: found and shown without any server."""
+"""Stored runs: found and read without a server."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from fathom.errors import InvalidInput, RunNotFound, StoreError
-from fathom.models import Plan, RunResult
+from fathom.evidence.provenance import PROVENANCE, Provenance, read
+from fathom.models import AuditHead, Model, Plan, RunResult
 from fathom.storage.lease import RESULTS, known_keys, read_lease
 from fathom.storage.store import ArtifactStore, RunFolder, runs
+from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
+from fathom.telemetry.audit_log import AUDIT_FILE
+from flows.preflight import artifact_root
 
 ID_DIGITS = 4  # shorter beginnings of an id are taken for a name
+READERS = 16  # files that are read at once
+
+T = TypeVar("T")
 
 
-class StoredRun(BaseModel):
-    """What the artifact store holds of a run. `result` is None until the run has finished."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class StoredRun(Model):
+    """What the artifact store has of a run. `result` is None until the run has finished."""
 
     run_id: str
     query: str
@@ -28,6 +35,33 @@ class StoredRun(BaseModel):
     plan: Plan | None
     result: RunResult | None
     report: str | None  # its Markdown
+
+
+class Audit(Model):
+    """A run's audit log and whether it is whole. `head`: its end as the run's result has it."""
+
+    run_id: str
+    file: str
+    whole: bool
+    broken: Break | None
+    head: AuditHead | None
+    events: list[ChainedEvent]
+
+
+def read_run(name: str, artifacts: str | None, reader: Callable[[ArtifactStore, dict[str, Any]], Awaitable[T]]) -> T:
+    """Find the run that a name stands for, and return what a reader of its store and manifest returns.
+
+    Raises:
+        RunNotFound: there is none.
+        InvalidInput: there are several.
+    """
+
+    async def found() -> T:
+        root, folder = locate(name, artifact_root(artifacts))
+        store = ArtifactStore(root)
+        return await reader(store, await find(store, folder))
+
+    return asyncio.run(found())
 
 
 def matching(name: str, manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -85,8 +119,8 @@ async def find(store: ArtifactStore, name: str) -> dict[str, Any]:
 
 
 async def load(store: ArtifactStore, manifest: dict[str, Any]) -> StoredRun:
-    """Return what the store holds of a run."""
-    folder = RunFolder(store, manifest["folder"] or f"{RESULTS}/{manifest['run_key']}")
+    """Return what the store has of a run."""
+    folder = folder_of(store, manifest)
     plan, result = await read_json(folder, "plan.json"), await read_json(folder, "result.json")
     try:
         return StoredRun(
@@ -111,6 +145,66 @@ async def read_report(store: ArtifactStore, artifacts: str) -> str | None:
         return None
     except UnicodeError as error:
         raise StoreError(f"{artifacts}/report.md is damaged: {error}.", next_step="restore it, or run again") from error
+
+
+async def files_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return the files that a run's provenance lists, and every raw output.
+
+    Raises:
+        StoreError: the run has no provenance.
+    """
+    folder = folder_of(store, manifest)
+    limit = asyncio.Semaphore(READERS)
+    files: dict[str, bytes] = {}
+
+    async def read_file(name: str) -> None:
+        async with limit:
+            with suppress(FileNotFoundError):  # verification reports it
+                files[name] = await folder.load(name)
+
+    await read_file(PROVENANCE)
+    if PROVENANCE not in files:
+        result = await read_json(folder, "result.json")
+        if isinstance(result, dict) and result.get("report") is None:
+            raise StoreError(f"The run has no {PROVENANCE}: it ended without a report.", next_step="fathom show RUN")
+        raise StoreError(f"The run has no {PROVENANCE}: it has not finished.", next_step="fathom resume RUN")
+    names = {*await folder.list(), *recorded(files).files}
+    await asyncio.gather(*map(read_file, sorted(names)))
+    return files
+
+
+def recorded(files: Mapping[str, bytes]) -> Provenance:
+    """Return the provenance among the files of a run."""
+    return read(files[PROVENANCE])[0]
+
+
+async def read_audit(store: ArtifactStore, manifest: Mapping[str, Any]) -> Audit:
+    """Read and check the audit log of a run."""
+    folder = folder_of(store, manifest)
+    try:
+        head = AuditHead.model_validate((await read_json(folder, "result.json"))["audit_head"])
+    except (KeyError, TypeError, ValidationError):  # the run has not finished
+        head = None
+    events: list[ChainedEvent] = []
+    try:
+        data = await folder.load(AUDIT_FILE)
+    except FileNotFoundError:
+        broken: Break | None = Break(line=1, problem=f"there is no {AUDIT_FILE}")
+    else:
+        broken, events = check(data, head), events_in(data, ChainedEvent)
+    return Audit(
+        run_id=str(manifest.get("run_id", "")),
+        file=folder.path_of(AUDIT_FILE),
+        whole=broken is None,
+        broken=broken,
+        head=head,
+        events=events,
+    )
+
+
+def folder_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> RunFolder:
+    """Return where a run's files are; before its plan has a title, only its results are stored."""
+    return RunFolder(store, str(manifest["folder"] or f"{RESULTS}/{manifest['run_key']}"))
 
 
 async def read_json(folder: RunFolder, name: str) -> Any:

@@ -29,7 +29,7 @@ from fathom.report.exporting import FORMATS, check_formats
 from fathom.report.pdf import render_pdf
 from fathom.storage.store import ArtifactStore
 from fathom.text.cleaning import clean_line
-from flows.cli.main import app
+from flows.cli.commands import app
 from tests.conftest import Bucket, FathomCLI
 from tests.evidence_run import IDS, finished_run
 from tests.sample_report import sample_report
