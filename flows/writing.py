@@ -10,7 +10,7 @@ from fathom.config.models import Role
 from fathom.config.settings import Mode
 from fathom.evidence.locating import StoredText
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
-from fathom.models import Claim, Report, ReportSection, RunManifest
+from fathom.models import Report, ReportSection, RunManifest, StepCoverage
 from fathom.report.html import render_html
 from fathom.report.markdown import (
     assemble,
@@ -29,13 +29,13 @@ from fathom.sources.rules import usable
 from fathom.telemetry.audit_events import AuditType
 from tasks.evidence import read_texts, score_retrieved, verify_claims
 from tasks.reporting import make_outline, write_answer, write_section
-from tasks.results import Scored
+from tasks.results import Outlined, Scored
 
 
 async def write_report(engine: Engine, run: RunState) -> Report | None:
-    """Weigh the sources, write the report or the answer, and check what it claims against the stored bytes.
+    """Score the sources, write the report or the answer, and check its claims against the stored bytes.
 
-    There is none when no source is good enough for the settings.
+    There is no report when no source is good enough for the settings.
     """
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     found = run.reflection.contradictions if run.reflection else []
@@ -43,22 +43,25 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     run.notes = usable(run.notes, scored.qualities, engine.settings.sources)
     if not run.notes:
         return None
-    write = _answer if engine.settings.mode is Mode.answer else _sections
-    report, left_out = await write(engine, run, scored, texts)
+    report, left_out = await _draft(engine, run, scored, texts)
     verified = await verify_claims(report, texts, _engine=engine)
     if engine.settings.report.judge:
         run.spend(JUDGE.name, verified.usage)
-    verdicts = Counter(claim.verdict.value for claim in verified.claims)
     await engine.audit.record(
         AuditType.synthesis_completed,
         Role.reporter,
         report.title,
         sections=[section.heading for section in report.sections],
         sources=len(report.sources),
-        claims=dict(sorted(verdicts.items())),
+        claims=dict(sorted(Counter(claim.verdict.value for claim in verified.claims).items())),
         left_out=left_out,
     )
-    return _checked(engine, run, report, verified.claims, left_out)
+    told: dict[str, object] = {"claims": verified.claims}
+    told["warnings"] = warnings(report, verified.claims, engine.start.today)
+    if engine.settings.mode is not Mode.answer:
+        told["limitations"] = limitations(run, verified.claims, left_out)
+        told["next_steps"] = next_steps(run.reflection)
+    return report.model_copy(update=told)
 
 
 async def save_report(engine: Engine, run: RunState, report: Report) -> str:
@@ -89,14 +92,41 @@ async def save_provenance(engine: Engine, run: RunState, report: Report) -> None
     await folder.save_text(PROVENANCE, to_bytes(record).decode())
 
 
-async def _sections(
+async def _draft(
     engine: Engine, run: RunState, scored: Scored, texts: Sequence[StoredText]
 ) -> tuple[Report, list[str]]:
-    """Write the sections one by one, and last, where a model writes, the first, which sums them up."""
-    questions = open_questions(run.plan, run.reflection, run.notes)
+    """Return the report before its claims are checked, and the sentences that were left out or marked."""
     authority = {quality.source_id: quality.overall for quality in scored.qualities}
-    outlined = await make_outline(run.plan, run.notes, questions, scored.contradictions, authority, _engine=engine)
-    run.spend(OUTLINE.name, outlined.usage)
+    questions, steps = list[str](), list[StepCoverage]()
+    if engine.settings.mode is Mode.answer:  # how it was researched is in the plan and the notes
+        written = await write_answer(run.notes, authority, texts, _engine=engine)
+        run.spend(ANSWER.name, written.usage)
+        title, sections, left_out = run.plan.plan_title, [written.section], written.unsupported
+    else:
+        questions = open_questions(run.plan, run.reflection, run.notes)
+        steps = coverage(run.plan, run.calls, run.notes)
+        outlined = await make_outline(run.plan, run.notes, questions, scored.contradictions, authority, _engine=engine)
+        run.spend(OUTLINE.name, outlined.usage)
+        title = outlined.outline.title
+        sections, left_out = await _sections(engine, run, outlined, authority, texts)
+    report = assemble(
+        query=engine.start.query,
+        title=title,
+        extractive=engine.settings.extractive,
+        sections=sections,
+        sources=run.sources,
+        steps=steps,
+        questions=questions,
+        contradictions=scored.contradictions,
+        qualities=scored.qualities,
+    )
+    return report, left_out
+
+
+async def _sections(
+    engine: Engine, run: RunState, outlined: Outlined, authority: dict[str, float], texts: Sequence[StoredText]
+) -> tuple[list[ReportSection], list[str]]:
+    """Write the sections one by one; where a model writes, the first comes last, because it sums up the others."""
     outline, left_out = outlined.outline, list[str]()
     order = list(range(len(outline.sections)))
     if not engine.settings.extractive and not outlined.usage.fallbacks:
@@ -108,44 +138,4 @@ async def _sections(
         sections[position] = written.section
         left_out += written.unsupported
         run.spend(SECTION.name, written.usage)
-    report = assemble(
-        query=engine.start.query,
-        title=outline.title,
-        extractive=engine.settings.extractive,
-        sections=[sections[p] for p in sorted(sections)],
-        sources=run.sources,
-        steps=coverage(run.plan, run.calls, run.notes),
-        questions=questions,
-        contradictions=scored.contradictions,
-        qualities=scored.qualities,
-    )
-    return report, left_out
-
-
-async def _answer(
-    engine: Engine, run: RunState, scored: Scored, texts: Sequence[StoredText]
-) -> tuple[Report, list[str]]:
-    """Write a report of one short answer; how it was researched is in the plan and the notes."""
-    authority = {quality.source_id: quality.overall for quality in scored.qualities}
-    written = await write_answer(run.notes, authority, texts, _engine=engine)
-    run.spend(ANSWER.name, written.usage)
-    report = assemble(
-        query=engine.start.query,
-        title=run.plan.plan_title,
-        extractive=engine.settings.extractive,
-        sections=[written.section],
-        sources=run.sources,
-        steps=[],
-        questions=[],
-        contradictions=scored.contradictions,
-        qualities=scored.qualities,
-    )
-    return report, written.unsupported
-
-
-def _checked(engine: Engine, run: RunState, report: Report, claims: list[Claim], left_out: list[str]) -> Report:
-    """Return the report with its claims and what a reader must know of them."""
-    told: dict[str, object] = {"claims": claims, "warnings": warnings(report, claims, engine.start.today)}
-    if engine.settings.mode is not Mode.answer:
-        told |= {"limitations": limitations(run, claims, left_out), "next_steps": next_steps(run.reflection)}
-    return report.model_copy(update=told)
+    return [sections[p] for p in sorted(sections)], left_out

@@ -7,16 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fathom.budget.ledger import WARN_FROM, Allowance
-from fathom.models import (
-    Call,
-    Note,
-    PlanStep,
-    Priority,
-    StepOutcome,
-    ToolCall,
-    ToolResult,
-    Usage,
-)
+from fathom.models import Call, Note, PlanStep, Priority, StepOutcome, ToolCall, ToolResult, Usage
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchRequest
 from fathom.run.engine import Engine

@@ -37,25 +37,24 @@ async def call_tool(plan_title: str, step: PlanStep, call: ToolCall, number: int
     except ToolError as error:
         run_logger().warning("%s failed: %s", call.tool, error)
         publish(Event("warning", f"{call.tool} failed: {error.message}"))
-        failed = ToolResult(call=call, failures=[ToolFailure(code=error.code, message=error.message)], retrieved=_now())
-        await _record(failed, time.monotonic() - began, _engine)
-        return failed
-    extension: Literal["json", "txt"] = "json" if output.structured else "txt"
-    name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
-    sha256, size = await _engine.run_folder.save_raw(name, output)
-    sources = [text.source() for text in output.results]
-    publish(Event("tool", f"{call.tool}: {call.input} ({len(sources)} sources)"))
-    result = ToolResult(
-        call=call,
-        artifact_file=name,
-        sha256=sha256,
-        raw_bytes=size,
-        raw_tokens=sum(count_tokens(text.text) for text in output.results),
-        sources=sources,
-        failures=output.failures,
-        retrieved=output.retrieved or _now(),
-        cached=output.cached,
-    )
+        failure = ToolFailure(code=error.code, message=error.message)
+        result = ToolResult(call=call, failures=[failure], retrieved=_now())
+    else:
+        extension: Literal["json", "txt"] = "json" if output.structured else "txt"
+        name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
+        sha256, size = await _engine.run_folder.save_raw(name, output)
+        publish(Event("tool", f"{call.tool}: {call.input} ({len(output.results)} sources)"))
+        result = ToolResult(
+            call=call,
+            artifact_file=name,
+            sha256=sha256,
+            raw_bytes=size,
+            raw_tokens=sum(count_tokens(text.text) for text in output.results),
+            sources=[text.source() for text in output.results],
+            failures=output.failures,
+            retrieved=output.retrieved or _now(),
+            cached=output.cached,
+        )
     await _record(result, time.monotonic() - began, _engine)
     return result
 

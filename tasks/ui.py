@@ -36,8 +36,7 @@ class Display:
 
     def __init__(self, *, shown: bool = True) -> None:
         self._shown = shown
-        self._waiting: list[Callable[[], Awaitable[object]]] = []
-        self._drawing: asyncio.Task[None] | None = None
+        self._last: asyncio.Task[None] | None = None
         self._bar: UUID | None = None
 
     async def __aenter__(self) -> Self:
@@ -46,12 +45,13 @@ class Display:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and self._drawing:
-            self._drawing.cancel()
-        if self._drawing:
-            await asyncio.wait([self._drawing])
-            if error is None:
-                self._drawing.result()
+        if self._last is None:
+            return
+        if error is not None:
+            self._last.cancel()
+        await asyncio.wait([self._last])
+        if error is None:
+            self._last.result()
 
     def label(self, settings: ResolvedSettings) -> None:
         """Tag the flow run with its profile and the reporter's model, which the UI filters by."""
@@ -92,22 +92,16 @@ class Display:
         )
 
     def _later(self, drawing: Callable[[], Awaitable[object]]) -> None:
-        if not self._shown:
-            return
-        self._waiting.append(drawing)
-        if self._drawing is None or self._drawing.done():
-            earlier = self._drawing
-            self._drawing = asyncio.create_task(self._draw(earlier))
+        if self._shown:
+            self._last = asyncio.create_task(self._draw(self._last, drawing))
 
-    async def _draw(self, earlier: asyncio.Task[None] | None) -> None:
+    async def _draw(self, earlier: asyncio.Task[None] | None, drawing: Callable[[], Awaitable[object]]) -> None:
         if earlier:
-            earlier.result()
-        while self._waiting:
-            drawing = self._waiting.pop(0)
-            try:
-                await drawing()
-            except (PrefectHTTPStatusError, httpx.HTTPError) as error:  # a run is worth more than its page
-                run_logger().warning("the server refused a drawing of this run's page: %s", error)
+            await earlier
+        try:
+            await drawing()
+        except (PrefectHTTPStatusError, httpx.HTTPError) as error:  # a run is worth more than its page
+            run_logger().warning("the server refused an artifact of this run's page: %s", error)
 
     async def _progress(self, percent: float) -> None:
         if self._bar is None:

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
-    """Print what was done in a run, by whom and when, and check the log.
+    """Print the log of a run and check that it is whole.
 
-    Needs no server. Exits with 1 if an event was changed, moved or removed, and names the first such line.
+    The log says what was done, by whom and when. Needs no server. Exits with 1 if an event was changed, moved or
+    removed, and names the first such line.
 
     Example: fathom audit 1a2b3c4d
     """

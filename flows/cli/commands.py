@@ -30,13 +30,14 @@ app = typer.Typer(
     'Start with: fathom research "How does Python look up an attribute on an instance?"',
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 
 def doctor(as_json: Json = False) -> None:
-    """Check what is configured and reachable, and how to set what is missing.
+    """Check what is configured and what can be reached.
 
-    Exits with 1 if something is broken that a run without options needs.
+    Says how to set what is missing. Exits with 1 if something is broken that a run without options needs.
 
     Example: fathom doctor
     """

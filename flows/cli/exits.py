@@ -39,7 +39,8 @@ def _exit(error: Exception) -> None:
     if isinstance(error, typer.Exit):
         sys.exit(error.exit_code)
     if isinstance(error, typer.TyperException):
-        _explain(error.format_message(), error)
+        context = getattr(error, "ctx", None)
+        _explain(error.format_message() + (f" ({context.command_path} --help)" if context else ""), error)
         sys.exit(2)
     if isinstance(error, FathomError):
         _explain(str(error), error)

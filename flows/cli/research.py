@@ -26,20 +26,17 @@ def research(
     query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
     *,
     docs: Annotated[
-        list[str] | None,
-        typer.Option("--docs", metavar="PATH", help="File or folder (txt md rst html pdf docx); repeatable."),
+        list[str] | None, typer.Option(metavar="PATH", help="File or folder (txt md rst html pdf docx); repeatable.")
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(metavar="MODEL", help="Model for every role, such as openai/gpt-5-mini. [FATHOM_MODEL]"),
     ] = None,
     role_model: Annotated[
-        list[str] | None,
-        typer.Option("--role-model", metavar="ROLE=MODEL", help="Model for one role; repeatable."),
+        list[str] | None, typer.Option(metavar="ROLE=MODEL", help="Model for one role; repeatable.")
     ] = None,
     fallback_model: Annotated[
-        list[str] | None,
-        typer.Option("--fallback-model", metavar="MODEL", help="Used when the model is unavailable; repeatable."),
+        list[str] | None, typer.Option(metavar="MODEL", help="Used when the model is unavailable; repeatable.")
     ] = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
     mode: Annotated[
@@ -52,23 +49,20 @@ def research(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not use cached searches and pages.")] = False,
     max_usd: Annotated[
-        float | None, typer.Option("--max-usd", metavar="USD", help="Most the run may cost; 5 if prices are known.")
+        float | None, typer.Option(metavar="USD", help="Most the run may cost; 5 if prices are known.")
     ] = None,
-    max_tokens: Annotated[int | None, typer.Option("--max-tokens", metavar="N", help="Most tokens to use.")] = None,
-    max_calls: Annotated[int | None, typer.Option("--max-calls", metavar="N", help="Most model requests.")] = None,
-    max_seconds: Annotated[
-        float | None, typer.Option("--max-seconds", metavar="S", help="Most seconds to work.")
-    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(metavar="N", help="Most tokens to use.")] = None,
+    max_calls: Annotated[int | None, typer.Option(metavar="N", help="Most model requests.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(metavar="S", help="Most seconds to work.")] = None,
     price: Annotated[
-        list[str] | None,
-        typer.Option("--price", metavar="MODEL=IN,OUT", help="Dollars per million tokens; repeatable."),
+        list[str] | None, typer.Option(metavar="MODEL=IN,OUT", help="Dollars per million tokens; repeatable.")
     ] = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print what the run would use, without starting it.")
     ] = False,
     artifacts: Root = None,
     run_key: Annotated[
-        str | None, typer.Option("--run-key", metavar="KEY", help="Runs with the same key share finished calls.")
+        str | None, typer.Option(metavar="KEY", help="Runs with the same key share finished calls.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -121,9 +115,7 @@ def research(
 
 def resume(
     run: Run,
-    wait: Annotated[
-        bool, typer.Option(" /--no-wait", help="Do not wait for a deployment's worker.", show_default=False)
-    ] = True,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for a deployment's worker.")] = False,
     artifacts: Root = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -144,7 +136,7 @@ def resume(
     def finish(flow_run: FlowRun, watch: Watch) -> Awaitable[RunResult | None]:
         from flows import resuming
 
-        return resuming.finish(flow_run, watch.say, wait=wait)
+        return resuming.finish(flow_run, watch.say, wait=not no_wait)
 
     _follow(start, finish, [], quiet=quiet, as_json=as_json)
 

@@ -71,7 +71,7 @@ def trace(
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Follow one claim of a report to the stored bytes that support it.
+    """Show the stored bytes that support one claim of a report.
 
     Needs no server, no network and no model. Exits with 1 if the stored bytes do not contain the quotes any more.
 
