@@ -19,7 +19,7 @@ from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
 from flows.preflight import artifact_root
 
-ID_DIGITS = 4  # shorter beginnings of an id are taken for a name
+ID_DIGITS = 4  # anything shorter is a name, not the beginning of an id
 READERS = 16  # files that are read at once
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Audit(Model):
 
 
 def read_run(name: str, artifacts: str | None, reader: Callable[[ArtifactStore, dict[str, Any]], Awaitable[T]]) -> T:
-    """Find the run that a name stands for, and return what a reader of its store and manifest returns.
+    """Find a run by its id, folder or plan title, and return what a reader of its store and manifest returns.
 
     Raises:
         RunNotFound: there is none.
@@ -65,32 +65,32 @@ def read_run(name: str, artifacts: str | None, reader: Callable[[ArtifactStore, 
 
 
 def matching(name: str, manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the manifests that a run's id, beginning of an id, folder, plan title or run key stands for."""
+    """Return the manifests whose id (or its beginning), folder, plan title or run key is the given name."""
     exact = [found for found in manifests if name in _names(found)]
-    ids = ("run_id", "run_key")  # of a run that was started again from its store, the key is the id it had
+    ids = ("run_id", "run_key")  # the key of a run that was restarted from its store is its first id
     return exact or [found for found in manifests if any(is_prefix(name, str(found.get(key, ""))) for key in ids)]
 
 
 def is_prefix(name: str, run_id: str) -> bool:
-    """Whether a name is the beginning of a run's id, with or without its hyphens."""
+    """Whether a name is the beginning of a run's id, with or without hyphens."""
     plain = name.replace("-", "").lower()
     return len(plain) >= ID_DIGITS and run_id.replace("-", "").startswith(plain)
 
 
 def locate(name: str, root: str) -> tuple[str, str]:
-    """Return the root and the name to look for: a run's folder, given with its path, knows its own root."""
+    """Return the root and the name to look for; the path of a run's folder contains its root."""
     address = name if "://" in name else str(Path(name).resolve())
     own_root, marker, folder = address.rstrip("/").rpartition("/research_artifacts/")
     return (own_root, folder) if marker and "/" in name else (root, name)
 
 
 def reference(result: RunResult, root: str) -> str:
-    """Return what `fathom show` takes for a run: the beginning of its id, or its folder outside the usual root."""
+    """Return what `fathom show` accepts for a run: the beginning of its id, or its folder if outside the root."""
     return result.run_id[:8] if result.artifacts.startswith(f"{root}/") else result.artifacts
 
 
 async def known(store: ArtifactStore) -> list[dict[str, Any]]:
-    """Return the manifest of every run in a store; of a run that got no folder yet, what is known, `folder` empty."""
+    """Return the manifest of every run in a store; of a run without a folder, what its lease says."""
     found = await runs(store)
     keys = {str(manifest.get("run_key")) for manifest in found}
     for key in await known_keys(store):
@@ -103,7 +103,7 @@ async def known(store: ArtifactStore) -> list[dict[str, Any]]:
 
 
 async def find(store: ArtifactStore, name: str) -> dict[str, Any]:
-    """Return the manifest of the one run that a name stands for.
+    """Return the manifest of a run, found by its id, folder, plan title or run key.
 
     Raises:
         RunNotFound: there is none.
@@ -111,10 +111,10 @@ async def find(store: ArtifactStore, name: str) -> dict[str, Any]:
     """
     found = matching(name.strip(), await known(store))
     if not found:
-        raise RunNotFound(f"No run {name!r} is known in {store.address()}.", next_step="fathom runs lists them")
+        raise RunNotFound(f"No run {name!r} in {store.address()}.", next_step="fathom runs lists them")
     if len(found) > 1:
         ids = ", ".join(str(run.get("run_id", "")) for run in found)
-        raise InvalidInput(f"{name!r} stands for {len(found)} runs.", next_step=f"choose one by its id: {ids}")
+        raise InvalidInput(f"{name!r} matches {len(found)} runs.", next_step=f"choose one by its id: {ids}")
     return found[0]
 
 
@@ -133,11 +133,11 @@ async def load(store: ArtifactStore, manifest: dict[str, Any]) -> StoredRun:
             report=await read_report(store, folder.url),
         )
     except ValidationError as error:
-        raise StoreError(f"{folder.url} holds no run of this version: {error.errors()[0]['msg']}.") from None
+        raise StoreError(f"{folder.url} is not a run of this version: {error.errors()[0]['msg']}.") from None
 
 
 async def read_report(store: ArtifactStore, artifacts: str) -> str | None:
-    """Return the report in a run's folder, given as `RunResult.artifacts` has it; None when there is none."""
+    """Return the report in a run's folder (`RunResult.artifacts`); None if there is none."""
     folder = artifacts.removeprefix(store.address()).strip("/")
     try:
         return (await store.read(f"{folder}/report.md")).decode()
@@ -208,7 +208,7 @@ def folder_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> RunFolder:
 
 
 async def read_json(folder: RunFolder, name: str) -> Any:
-    """Return the data of one of a run's files; None when the run has not come to it."""
+    """Return the data of one of a run's files; None if it does not exist yet."""
     try:
         return await folder.load_json(name)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The second half of the pipeline: from the notes to a report whose every claim was checked."""
+"""The second half of the pipeline: from the notes to a report with checked claims."""
 
 from __future__ import annotations
 
@@ -56,26 +56,26 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
         claims=dict(sorted(Counter(claim.verdict.value for claim in verified.claims).items())),
         left_out=left_out,
     )
-    told: dict[str, object] = {"claims": verified.claims}
-    told["warnings"] = warnings(report, verified.claims, engine.start.today)
+    checked: dict[str, object] = {"claims": verified.claims}
+    checked["warnings"] = warnings(report, verified.claims, engine.start.today)
     if engine.settings.mode is not Mode.answer:
-        told["limitations"] = limitations(run, verified.claims, left_out)
-        told["next_steps"] = next_steps(run.reflection)
-    return report.model_copy(update=told)
+        checked["limitations"] = limitations(run, verified.claims, left_out)
+        checked["next_steps"] = next_steps(run.reflection)
+    return report.model_copy(update=checked)
 
 
 async def save_report(engine: Engine, run: RunState, report: Report) -> str:
-    """Save the report as Markdown, as data and as a page, and return its Markdown."""
+    """Save the report as Markdown, JSON and HTML, and return its Markdown."""
     markdown = render_markdown(report)
     await engine.run_folder.save_text("report.md", markdown)
     await engine.run_folder.save_json("report.json", report)
-    # What calls took is read from their records in a replay, and so gives the same page; what a run took is not.
+    # The page shows what calls used, which a replay reads from their records; what the whole run used is not recorded.
     await engine.run_folder.save_text("report.html", await asyncio.to_thread(render_html, report, phases_of(run)))
     return markdown
 
 
 async def save_provenance(engine: Engine, run: RunState, report: Report) -> None:
-    """Save the record by which everything can be checked again, with the hash of every other file of the run."""
+    """Save provenance.json: what is needed to check the run again, with the hash of every other file."""
     folder = engine.run_folder
     names = [name for name in await engine.store.list(folder.folder) if name != PROVENANCE]
     files = dict(zip(names, await asyncio.gather(*map(folder.load, names)), strict=True))
@@ -84,7 +84,7 @@ async def save_provenance(engine: Engine, run: RunState, report: Report) -> None
         manifest=RunManifest.model_validate_json(files["run.json"]),
         plan=run.plan,
         rounds=run.rounds,
-        # In the order of the plan, as the claims were checked: steps side by side finish in any order.
+        # In the order of the plan, as for the check of the claims: parallel steps finish in any order.
         calls={str(s.step_id): run.calls[str(s.step_id)] for s in run.plan.steps if str(s.step_id) in run.calls},
         report=report,
         files=files,

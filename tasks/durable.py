@@ -1,12 +1,12 @@
 """What makes a call durable: its key, its result beside the artifacts, and a commit as soon as it has finished.
 
-A nested task's result is committed with its parent's transaction unless told otherwise, so a killed step would repeat
-all of its finished calls. `durable_run` therefore runs the whole flow body in one eager transaction: every task inside,
-however deep, commits when it finishes. Results lie on the artifact store's own root, so whichever process resumes the
-run, on whichever machine, finds them.
+By default, a nested task's result is committed with its parent's transaction, so a killed step would repeat all of its
+finished calls. `durable_run` therefore runs the whole flow body in one eager transaction: every task inside, however
+deep, commits when it finishes. Results are stored under the artifact root, so that a process on any machine can resume
+the run.
 
-The same results are what a run is replayed from: inside `replaying`, tasks run without Prefect, and those that are
-`recorded`, because they ask the world outside, are not run at all but read.
+A replay uses the same results: inside `replaying`, tasks run without Prefect. `recorded` tasks, which depend on more than
+their inputs, do not run at all: their results are read.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class StoredResults(WritableFileSystem):
         return results
 
     def _resolve_path(self, _path: str) -> None:
-        """Tell Prefect that keys are paths of the store as they are."""
+        """Tell Prefect that keys are paths in the store."""
         return
 
     async def read_path(self, path: str) -> bytes:
@@ -71,7 +71,7 @@ class StoredResults(WritableFileSystem):
         return await self._store.read(path)
 
     async def write_path(self, path: str, content: bytes) -> None:
-        """Write a result; whole or not at all."""
+        """Write a result, completely or not at all."""
         await self._store.write(path, content)
 
 
@@ -107,7 +107,7 @@ def current_run_id() -> str:
 
 
 def current_run_key() -> str:
-    """Return what the results of this run are filed under: the `run_key` parameter, else the flow run's id."""
+    """Return the key under which results are stored: the `run_key` parameter, else the flow run's id."""
     return result_key(current_run_id(), flow_run.parameters.get("run_key"))
 
 
@@ -128,7 +128,7 @@ def durable_run(store: ArtifactStore) -> Iterator[None]:
 
 
 async def recorded_start(store: ArtifactStore, run_key: str, run_id: str) -> RunStart | None:
-    """Return what was fixed when a run began, from its results; None when they have nothing of it."""
+    """Return the recorded start of a run; None if there is none."""
     results, folder = _results_on(store), f"{RESULTS}/{run_key}"
     for name in await store.list(folder):
         if name.startswith("begin-"):
@@ -158,7 +158,7 @@ _replayed: ContextVar[tuple[ArtifactStore, str] | None] = ContextVar("fathom_rep
 
 @contextmanager
 def replaying(store: ArtifactStore, run_key: str) -> Iterator[None]:
-    """Answer recorded tasks called inside from what a run left on the store, and run the others without Prefect."""
+    """Read the results of recorded tasks from a run's store, and run the other tasks without Prefect."""
     token = _replayed.set((store, run_key))
     try:
         yield
@@ -196,7 +196,7 @@ def durable_task(
     Args:
         name: name of the task; part of the result's key.
         run_name: the task run's name in the run graph, a template filled from the task's parameters or a function.
-        recorded: whether a replay reads its result: it asks the world outside, where the others only compute.
+        recorded: whether a replay reads its result, because it depends on more than the inputs.
 
     Task runs have no tags: for each one, Prefect asks the server for a concurrency limit of every tag, and a local
     server on SQLite answers some of these with 503, which the client repeats only after two seconds (Prefect 3.8.8).

@@ -24,7 +24,7 @@ JUDGED_AT_ONCE = 10  # claims of one request to the judge
 
 
 async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[StoredText]:
-    """Return every text that the run has stored, with its place in the artifacts."""
+    """Return every stored text of the run, with its place in the artifacts."""
     found = [result for result in results if result.artifact_file]
     names = list(dict.fromkeys(result.artifact_file for result in found))
     files = await asyncio.gather(*map(engine.run_folder.load, names))
@@ -35,7 +35,7 @@ async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[Stor
 async def score_retrieved(
     plan: Plan, notes: list[Note], found: list[Contradiction], _texts: Sequence[StoredText], _engine: Engine
 ) -> Scored:
-    """Score every source, and add to the contradictions that the critic found those that the words show."""
+    """Score every source, and find contradictions besides those that the critic found."""
     titles = {text.source.source_id: text.source.title for text in _texts}
     said = [
         Said(quoted, source_ids, titles.get(source_ids[0], "") if source_ids else "")
@@ -56,7 +56,7 @@ async def score_retrieved(
     return Scored(qualities=qualities, contradictions=contradictions)
 
 
-@durable_task(name="verify", run_name="check every claim")
+@durable_task(name="verify", run_name="check the claims")
 async def verify_claims(report: Report, _texts: Sequence[StoredText], _engine: Engine) -> Verified:
     """Check every sentence of the report against the stored bytes, and, if the settings say so, ask a model too."""
     credibility = {quality.source_id: quality.credibility for quality in report.qualities}

@@ -1,4 +1,4 @@
-"""One tool call, and the note that is made of what it returned."""
+"""One tool call, and the note that is made from its output."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def _record(result: ToolResult, seconds: float, engine: Engine) -> None:
 async def compress(
     plan_title: str, step: PlanStep, result: ToolResult, fresh: list[str], _engine: Engine
 ) -> Compressed:
-    """Turn the stored raw output of a call into a note, or into nothing when it holds nothing for the step."""
+    """Turn the stored raw output of a call into a note, or into none if nothing in it helps the step."""
     if not fresh:
         return Compressed(note=None, usage=Usage())
     stored = await _engine.run_folder.load_raw(result.artifact_file, result.sources)
@@ -126,7 +126,7 @@ async def compress(
 
 
 def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts: list[SourceText]) -> Grounded:
-    """Return the note that an answer makes, without bullets that are not in the texts."""
+    """Return the note of an answer, without bullets that are not in the texts."""
     note = Note(
         step_id=step.step_id,
         **answer.model_dump(),
@@ -137,10 +137,10 @@ def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts:
 
 
 def _narrowed(texts: list[SourceText], focus: str, engine: Engine) -> Narrowed:
-    """Choose what a model is shown: of each text at most its share of a full search, so that few pages cost little.
+    """Choose what a model sees: at most a full search's share of each text, so that few pages cost little.
 
-    One more share is left to the prompt around the texts. The extractive backend reads everything: that costs nothing,
-    and it chooses for itself.
+    One more share is left for the prompt around the texts. The extractive backend reads everything, which is free, and
+    selects passages itself.
     """
     if engine.model_for(COMPRESSOR).model == EXTRACTIVE:
         return Narrowed(texts=texts, left_out_tokens=0)

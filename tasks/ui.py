@@ -1,4 +1,4 @@
-"""What a person sees of a run in the Prefect UI: its tags, the plan, the progress, the report, the folder."""
+"""What the Prefect UI shows of a run: its tags, plan, progress, report and folder."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ from tasks.durable import current_run_id, run_logger
 
 
 class Display:
-    """The run's page. It is drawn while the research goes on, in the order asked for, and is complete at the exit.
+    """The artifacts of a run's page, created in order while the research continues.
 
-    An async context manager; a drawing that the server refuses is left out, and the run's log says so.
+    An async context manager, which waits for the last of them. One that the server refuses is left out, and the run's
+    log says so.
 
     Args:
-        shown: False for a replay, which nobody looks at.
+        shown: False for a replay, which has no page.
     """
 
     def __init__(self, *, shown: bool = True) -> None:
@@ -54,12 +55,12 @@ class Display:
             self._last.result()
 
     def label(self, settings: ResolvedSettings) -> None:
-        """Tag the flow run with its profile and the reporter's model, which the UI filters by."""
+        """Tag the flow run with its profile and the reporter's model, to filter by in the UI."""
         run_id, tags = UUID(current_run_id()), {settings.profile.value, settings.models[Role.reporter].model}
         self._later(lambda: _label(run_id, tags))
 
     def plan(self, plan: Plan) -> None:
-        """Show the plan as a table; each change of a status adds a version."""
+        """Show the plan as a table; each change adds a version."""
         table = [
             {"step": str(s.step_id), "title": s.title, "status": s.status.value, "description": s.description}
             for s in plan.steps
@@ -68,20 +69,20 @@ class Display:
         self._later(lambda: acreate_table_artifact(key="research-plan", description=title, table=table))
 
     def progress(self, done: int, total: int) -> None:
-        """Draw the progress bar, in steps of the plan."""
+        """Show how many steps of the plan are finished."""
         self._later(lambda: self._progress(100 * done / total if total else 0.0))
 
     def folder(self, url: str) -> None:
-        """Link the folder that holds everything the run keeps."""
+        """Link the folder of the run's files."""
         link = url if "://" in url else f"file://{url}"
         self._later(
             lambda: acreate_link_artifact(
-                key="research-folder", link=link, link_text=url, description="Artifacts of the run"
+                key="research-folder", link=link, link_text=url, description="All files of the run"
             )
         )
 
     def report(self, report: Report, markdown: str) -> None:
-        """Show the report, what to be careful of, and its sources as a table."""
+        """Show the report, its warnings, and its sources as a table."""
         self._later(lambda: acreate_markdown_artifact(key="research-report", markdown=markdown))
         if report.warnings:
             box = "\n".join(["> **Before you rely on it**", ">", *(f"> - ⚠ {warning}" for warning in report.warnings)])
@@ -106,14 +107,14 @@ class Display:
     async def _progress(self, percent: float) -> None:
         if self._bar is None:
             self._bar = await acreate_progress_artifact(
-                progress=percent, key="research-progress", description="Steps of the plan that are finished"
+                progress=percent, key="research-progress", description="Finished steps of the plan"
             )
         else:
             await aupdate_progress_artifact(artifact_id=self._bar, progress=percent)
 
 
 def _sources(report: Report) -> list[dict[str, Any]]:
-    """Return a row for each source that the report cites, in the order of its numbers."""
+    """Return one row per cited source, in the order of their numbers."""
     qualities = {quality.source_id: quality for quality in report.qualities}
     rows: list[dict[str, Any]] = []
     for number, source in enumerate(report.sources, 1):

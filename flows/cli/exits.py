@@ -78,7 +78,7 @@ def _unexpected(kind: type[BaseException], error: BaseException, trace: Tracebac
 
 
 def _explain(message: str, error: BaseException) -> None:
-    """Write a line on what happened, and one for each note on how to go on."""
+    """Write one line on what happened, and one for each note on how to continue."""
     for line in (message, *getattr(error, "__notes__", ())):
         sys.stderr.write(f"fathom: {' '.join(_scrubbed(line).split())}\n")
 

@@ -43,10 +43,10 @@ def export(
 
     async def exported(store: ArtifactStore, manifest: dict[str, Any]) -> dict[str, str]:
         target = ArtifactStore(artifact_root(out))
-        # `fathom verify` answers for each file among the runs.
+        # `fathom verify` checks every file among the runs.
         if f"{target.address()}/".startswith(f"{store.address('research_artifacts')}/"):
             raise InvalidInput(
-                f"{target.address()} holds evidence of runs: another file there would look like tampering.",
+                f"{target.address()} contains the evidence of runs: another file there would look like tampering.",
                 next_step="choose another --out",
             )
         folder = folder_of(store, manifest)
