@@ -5,8 +5,8 @@ finished calls. `durable_run` therefore runs the whole flow body in one eager tr
 deep, commits when it finishes. Results are stored under the artifact root, so that a process on any machine can resume
 the run.
 
-A replay uses the same results: inside `replaying`, tasks run without Prefect. `recorded` tasks, which depend on more than
-their inputs, do not run at all: their results are read.
+A replay uses the same results: inside `replaying`, tasks run without Prefect. `recorded` tasks, which depend on more
+than their inputs, do not run at all: their results are read.
 """
 
 from __future__ import annotations
