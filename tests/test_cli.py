@@ -171,6 +171,18 @@ def test_own_documents_from_another_folder(
     assert manifest["settings"]["docs"] == [str(tmp_path / "notes")]
 
 
+def test_an_unfinished_run_is_shown_with_its_steps_as_planned(fathom_cli: FathomCLI, tmp_path: Path) -> None:
+    folder = tmp_path / "artifacts" / "research_artifacts" / "finalizers"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps({"run_id": "0123abcd", "run_key": "k", "query": "When?"}))
+    step = {"step_id": 1, "title": "When __del__ is called", "description": "d", "status": "in_progress"}
+    (folder / "plan.json").write_text(json.dumps({"plan_title": "Finalizers", "steps": [step]}))
+    done = fathom_cli(["show", "0123abcd"])
+    assert done.returncode == 0, done.stderr
+    assert "When?: not finished" in done.stdout
+    assert "1. When __del__ is called (in progress)" in done.stdout
+
+
 def test_ctrl_c_leaves_a_run_that_resume_finishes(
     fathom_cli: FathomCLI, prefect_server: PrefectServer, home: Path, stubs: Stubs, tmp_path: Path
 ) -> None:

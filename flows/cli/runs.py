@@ -50,8 +50,7 @@ def _show_rows(rows: Sequence[RunRow]) -> None:
     )
     for row in rows:
         started = row.started[:16].replace("T", " ")
-        text = one_line(f"{row.query}")
-        cells = Text(f"{one_line(row.run_id[:8]):8}  {started:16}  {row.state:{width}}  {text}")
+        cells = Text(f"{one_line(row.run_id[:8]):8}  {started:16}  {row.state:{width}}  {one_line(row.query)}")
         console.print(cells, no_wrap=True, overflow="ellipsis", soft_wrap=not console.is_terminal)
 
 
@@ -86,5 +85,8 @@ def _show_run(run: StoredRun) -> None:
 
 
 def _checklist(plan: Plan) -> str:
-    steps = (f"  {_MARKS[step.status.value]} {step.step_id}. {step.title} ({step.status.value})" for step in plan.steps)
-    return printable("\n".join(["", *(text.replace("_", " ") for text in steps), ""]))
+    steps = (
+        f"  {_MARKS[step.status.value]} {step.step_id}. {step.title} ({step.status.value.replace('_', ' ')})"
+        for step in plan.steps
+    )
+    return printable("\n".join(["", *steps, ""]))
