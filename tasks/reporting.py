@@ -14,7 +14,7 @@ from fathom.evidence.editing import marked, without
 from fathom.evidence.examining import examine
 from fathom.evidence.locating import StoredText
 from fathom.llm.base import Failure
-from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Verdict
+from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Usage, Verdict
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
@@ -92,37 +92,45 @@ async def write_section(
     )
     known = {source_id for note in notes for source_id in note.source_ids}
     answer, usage = await ask(SECTION, request, _engine)
-    markdown = with_known_ids(answer.text.strip(), known)
-    if _engine.settings.extractive or usage.fallbacks:  # quotations
-        return Written(section=ReportSection(heading=section.heading, markdown=markdown), usage=usage)
-    if failing := await _unsupported(markdown, _texts):
-        told = [
-            UnsupportedSentence(
-                sentence=claim.sentence,
-                why=claim.complaints,
-                evidence=[f"{quote.text} [{quote.source_id}]" for quote in claim.quotes],
-            )
-            for claim in failing
-        ]
-        again = request.model_copy(update={"draft": markdown, "unsupported": told})
-        answer, more = await ask(SECTION, again, _engine)
-        usage += more.model_copy(update={"fallbacks": []})
-        if not more.fallbacks:  # else the draft without these sentences is better than what no model wrote
-            markdown = with_known_ids(answer.text.strip(), known)
-            failing = await _unsupported(markdown, _texts)
-    if failing:
-        run_logger().warning("%d sentences of %r are not in their sources", len(failing), section.heading)
-        edit = marked if _engine.settings.report.unsupported is Unsupported.mark else without
-        markdown = edit(markdown, {claim.sentence for claim in failing})
-    if not claims_of([ReportSection(heading="", markdown=markdown)]):
-        failure = Failure(code=AnswerInvalid.code, message="Nothing that the section says is in its sources.")
-        answer, more = await answer_without_model(SECTION, request, failure, _engine)
-        usage, markdown = usage + more, with_known_ids(answer.text.strip(), known)
+    markdown, failing = with_known_ids(answer.text.strip(), known), list[Claim]()
+    if not _engine.settings.extractive and not usage.fallbacks:  # else it consists of quotations
+        markdown, failing, more = await _revise(request, markdown, known, _texts, _engine)
+        usage += more
     return Written(
         section=ReportSection(heading=section.heading, markdown=markdown),
         unsupported=[claim.sentence for claim in failing],
         usage=usage,
     )
+
+
+async def _revise(
+    request: SectionRequest, draft: str, known: set[str], texts: Sequence[StoredText], engine: Engine
+) -> tuple[str, list[Claim], Usage]:
+    """Return the section after its check, the claims that stayed unsupported, and what the revision used."""
+    markdown, usage = draft, Usage()
+    failing = await _unsupported(markdown, texts)
+    if failing:
+        again = request.model_copy(update={"draft": draft, "unsupported": list(map(_told, failing))})
+        answer, usage = await ask(SECTION, again, engine)
+        if usage.fallbacks:  # the draft without these sentences is better than what no model wrote
+            usage = usage.model_copy(update={"fallbacks": []})
+        else:
+            markdown = with_known_ids(answer.text.strip(), known)
+            failing = await _unsupported(markdown, texts)
+    if failing:
+        run_logger().warning("%d sentences of %r are not in their sources", len(failing), request.section.heading)
+        edit = marked if engine.settings.report.unsupported is Unsupported.mark else without
+        markdown = edit(markdown, {claim.sentence for claim in failing})
+    if not claims_of([ReportSection(heading="", markdown=markdown)]):
+        failure = Failure(code=AnswerInvalid.code, message="Nothing that the section says is in its sources.")
+        answer, more = await answer_without_model(SECTION, request, failure, engine)
+        usage, markdown = usage + more, with_known_ids(answer.text.strip(), known)
+    return markdown, failing, usage
+
+
+def _told(claim: Claim) -> UnsupportedSentence:
+    evidence = [f"{quote.text} [{quote.source_id}]" for quote in claim.quotes]
+    return UnsupportedSentence(sentence=claim.sentence, why=claim.complaints, evidence=evidence)
 
 
 def _passages(notes: Sequence[Note], focus: str, texts: Sequence[StoredText], engine: Engine) -> list[SourceText]:
