@@ -1,7 +1,7 @@
 """What runs: the pipeline, and the ways to start it.
 
-`research` takes and returns chat messages, `research_simple` a string. They are imported when first asked for, because
-Prefect takes more than a second to load and the command line answers `--help` without it.
+`research` takes and returns chat messages, `research_simple` a string. They are imported on first use, because Prefect
+takes more than a second to load and `fathom --help` does not need it.
 """
 
 from __future__ import annotations

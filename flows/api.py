@@ -1,7 +1,7 @@
 """Research from Python: chat messages in and out, or a string in and a string out.
 
-Both functions are for synchronous code, and set Prefect's address unless PREFECT_API_URL does: call them before Prefect
-is imported for something else. Inside an event loop, call `flows.server.ensure_api`, then await `flows.local.run`.
+Both functions are for synchronous code. They set Prefect's API address unless PREFECT_API_URL does, so call them before
+you import Prefect. Inside an event loop, call `flows.server.ensure_api`, then await `flows.local.run`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ async def _answer(checked: Checked, run_key: str | None) -> str:
 
 
 def _question(messages: Sequence[Message]) -> str:
-    """Return the last user message, after the turns before it if there are any."""
+    """Return the last user message, followed by the earlier turns if there are any."""
     asked = [position for position, message in enumerate(messages) if message["role"] == "user"]
     if not asked:
         raise InvalidInput("There is no user message.", next_step='add {"role": "user", "content": "..."}')

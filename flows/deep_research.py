@@ -58,7 +58,7 @@ async def deep_research(
     Args:
         query: The question, at most 10,000 characters.
         settings: How to research it; every field has a default.
-        run_key: Runs with the same key share finished calls. Empty: only a retry of this run does.
+        run_key: Runs with the same key share finished calls. If empty, only retries of this run do.
     """
     environment = Environment.read()
     scrubber = Scrubber(environment.secrets)
@@ -81,14 +81,14 @@ async def deep_research(
                 await audit.record(AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics)
             result = result.model_copy(update={"audit_head": audit.head})
             await engine.run_folder.save_json("result.json", result)
-            if report:  # last, because it has the hash of every other file
+            if report:  # last, because it contains the hash of every other file
                 await save_provenance(engine, run, report)
     publish(Event("end", result.status.value))
     return Completed(name=result.status.value.replace("_", " ").title(), message=result.reason or None, data=result)
 
 
 async def investigate(engine: Engine, display: Display) -> tuple[RunState, Report | None, RunResult]:
-    """Research and report: what a flow run does, and a replay again. Over no note there is no report."""
+    """Research and report, in a flow run or a replay of it. Without any note there is no report."""
     began = monotonic()
     run = await _research(engine, display)
     report: Report | None = None
@@ -141,7 +141,7 @@ async def _research(engine: Engine, display: Display) -> RunState:
 
 
 async def _round(engine: Engine, display: Display, run: RunState, steps: Sequence[PlanStep]) -> None:
-    """Research the steps of a round, one after another or, in waves, those together that wait for no other."""
+    """Research the steps of a round, one at a time or, in parallel execution, in waves of independent steps."""
     for wave in _waves(steps, engine.settings.execution):
         for step in wave:
             run.mark(step.step_id, StepStatus.in_progress)
@@ -162,28 +162,30 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
 
 
 def _waves(steps: Sequence[PlanStep], execution: Execution) -> list[list[PlanStep]]:
-    """Split steps into groups that may run together; dependencies go to earlier groups."""
+    """Split steps into groups that may run together; each step comes after those that it depends on."""
     if execution is Execution.sequential:
         return [[step] for step in steps]
     waiting = {str(step.step_id): step for step in steps}
     waves: list[list[PlanStep]] = []
     while waiting:
-        wave = [step for step in waiting.values() if not any(str(d) in waiting for d in step.depends_on)]
-        waves.append(wave)
-        for step in wave:
+        waves.append([step for step in waiting.values() if not any(str(d) in waiting for d in step.depends_on)])
+        for step in waves[-1]:
             del waiting[str(step.step_id)]
     return waves
 
 
 async def _keep(engine: Engine, run: RunState) -> None:
-    """Save the plan with its statuses and the notes, so that they are there however the run ends."""
+    """Save the plan and the notes, so that they exist however the run ends."""
     await engine.run_folder.save_json("plan.json", run.plan)
     await engine.run_folder.save_json("notes.json", run.notes)
 
 
 def _result(engine: Engine, run: RunState, report: Report | None, seconds: float) -> RunResult:
-    """Return what the run returns."""
     status, reason = run.ending()
+    total = engine.ledger.total
+    account = Account(
+        usd=float(total.usd), tokens=total.tokens, calls=total.calls, seconds=round(engine.ledger.seconds, 3)
+    )
     return RunResult(
         run_id=engine.start.run_id,
         status=status,
@@ -192,11 +194,6 @@ def _result(engine: Engine, run: RunState, report: Report | None, seconds: float
         report=engine.run_folder.path_of("report.md") if report else None,
         answer=report.sections[0].markdown if report and engine.settings.mode is Mode.answer else None,
         sources=report.sources if report else list(run.sources.values()),
-        metrics=measure(run, _account(engine.ledger), seconds),
+        metrics=measure(run, account, seconds),
         reason=reason,
     )
-
-
-def _account(ledger: Ledger) -> Account:
-    total = ledger.total
-    return Account(usd=float(total.usd), tokens=total.tokens, calls=total.calls, seconds=round(ledger.seconds, 3))

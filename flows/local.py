@@ -1,6 +1,6 @@
-"""Runs in this process: start one, and know the others that Prefect knows.
+"""Runs in this process, and what Prefect knows of any run.
 
-Imports Prefect; `flows.server.ensure_api` comes first.
+Imports Prefect: call `flows.server.ensure_api` first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def run(query: str, settings: ResearchSettings, run_key: str | None = None
 
 
 async def create(query: str, settings: ResearchSettings, run_key: str | None = None) -> FlowRun:
-    """Create a run without starting it, so that its id and address are known from the beginning."""
+    """Create a run without starting it, so that its id and address are known before it starts."""
     parameters = {"query": query, "settings": settings, "run_key": run_key}
     async with get_client() as client:
         return await client.create_flow_run(
@@ -50,7 +50,7 @@ async def create(query: str, settings: ResearchSettings, run_key: str | None = N
 async def execute(flow_run: FlowRun) -> RunResult:
     """Run a flow run in this process.
 
-    Its number is recorded, so that nobody takes the run over before it has a lease.
+    The process id is recorded, so that no other process resumes the run before it has a lease.
 
     Raises:
         FathomError: the run failed or was stopped; it can be resumed.
@@ -64,7 +64,7 @@ async def execute(flow_run: FlowRun) -> RunResult:
     except Abort as abort:
         if isinstance(abort.__cause__, FathomError):
             raise abort.__cause__ from None
-        raise FathomError(f"Prefect does not let the run go on: {abort}") from None
+        raise FathomError(f"Prefect does not let the run continue: {abort}") from None
     except httpx.TransportError as error:
         raise ServerLost(f"The Prefect server is gone: {error!r}.", next_step="start it again") from error
     assert isinstance(result, RunResult)
@@ -82,7 +82,7 @@ async def recent(limit: int) -> list[FlowRun]:
 
 
 def place(flow_run: FlowRun) -> tuple[ArtifactStore, str]:
-    """Return the store that holds a run's results, and the key they are filed under."""
+    """Return the store of a run's results, and the key under which they are stored."""
     root = (flow_run.parameters.get("settings") or {}).get("artifacts")
     return ArtifactStore(artifact_root(root)), result_key(str(flow_run.id), flow_run.parameters.get("run_key"))
 

@@ -50,7 +50,7 @@ def settings_from(options: Mapping[str, object]) -> ResearchSettings:
 
 
 def check_request(query: str, settings: ResearchSettings) -> Checked:
-    """Check a request; its paths become absolute, because a worker or a resume may work in another folder.
+    """Check a request; its paths become absolute, because a worker or `resume` may run in another folder.
 
     Raises:
         UserError: it cannot be run; nothing was written.
@@ -70,14 +70,14 @@ def check_request(query: str, settings: ResearchSettings) -> Checked:
     tools = configured_tools(settings, environment)
     check_documents(settings.docs, settings.embed_model)
     check_models(resolve(settings, environment, tools), environment)
-    find_api()  # a configured one that is not there; none is started yet
-    # Last, because it makes the root's folder when there is none.
+    find_api()  # fails if the configured one does not answer; none is started yet
+    # Last, because it creates the root's folder.
     asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
     return Checked(query, settings, [*hidden, *_notices(settings, tools)])
 
 
 def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
-    """Return what a request would take, by phase; nothing is asked, started or written.
+    """Estimate what a request would use, by phase, without starting or writing anything.
 
     Raises:
         UserError: it could not be run.
@@ -90,7 +90,7 @@ def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
 
 
 def artifact_root(root: str | None = None) -> str:
-    """Return where artifacts lie, by default where the environment says: an absolute path or an fsspec address."""
+    """Return the artifact root, by default the environment's: an absolute path or an fsspec URL."""
     chosen = root or Environment.read().artifacts
     return chosen if "://" in chosen else str(Path(chosen).expanduser().resolve())
 

@@ -1,25 +1,32 @@
-"""Runs as the artifact store knows them: found and shown without any server."""
+"""Stored runs: found and read without a server."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from fathom.errors import InvalidInput, RunNotFound, StoreError
-from fathom.models import Plan, RunResult
+from fathom.evidence.provenance import PROVENANCE, Provenance, read
+from fathom.models import AuditHead, Model, Plan, RunResult
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import ArtifactStore, RunFolder, runs
+from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
+from fathom.telemetry.audit_log import AUDIT_FILE
+from flows.preflight import artifact_root
 
-ID_DIGITS = 4  # shorter beginnings of an id are taken for a name
+ID_DIGITS = 4  # anything shorter is a name, not the beginning of an id
+READERS = 16  # files that are read at once
+
+T = TypeVar("T")
 
 
-class StoredRun(BaseModel):
-    """What the artifact store holds of a run. `result` is None until the run has finished."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class StoredRun(Model):
+    """What the artifact store has of a run. `result` is None until the run has finished."""
 
     run_id: str
     query: str
@@ -30,33 +37,60 @@ class StoredRun(BaseModel):
     report: str | None  # its Markdown
 
 
+class Audit(Model):
+    """A run's audit log and whether it is whole. `head`: its end as the run's result has it."""
+
+    run_id: str
+    file: str
+    whole: bool
+    broken: Break | None
+    head: AuditHead | None
+    events: list[ChainedEvent]
+
+
+def read_run(name: str, artifacts: str | None, reader: Callable[[ArtifactStore, dict[str, Any]], Awaitable[T]]) -> T:
+    """Find a run by its id, folder or plan title, and return what a reader of its store and manifest returns.
+
+    Raises:
+        RunNotFound: there is none.
+        InvalidInput: there are several.
+    """
+
+    async def found() -> T:
+        root, folder = locate(name, artifact_root(artifacts))
+        store = ArtifactStore(root)
+        return await reader(store, await find(store, folder))
+
+    return asyncio.run(found())
+
+
 def matching(name: str, manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the manifests that a run's id, beginning of an id, folder, plan title or run key stands for."""
+    """Return the manifests whose id (or its beginning), folder, plan title or run key is the given name."""
     exact = [found for found in manifests if name in _names(found)]
-    ids = ("run_id", "run_key")  # of a run that was started again from its store, the key is the id it had
+    ids = ("run_id", "run_key")  # the key of a run that was restarted from its store is its first id
     return exact or [found for found in manifests if any(is_prefix(name, str(found.get(key, ""))) for key in ids)]
 
 
 def is_prefix(name: str, run_id: str) -> bool:
-    """Whether a name is the beginning of a run's id, with or without its hyphens."""
+    """Whether a name is the beginning of a run's id, with or without hyphens."""
     plain = name.replace("-", "").lower()
     return len(plain) >= ID_DIGITS and run_id.replace("-", "").startswith(plain)
 
 
 def locate(name: str, root: str) -> tuple[str, str]:
-    """Return the root and the name to look for: a run's folder, given with its path, knows its own root."""
+    """Return the root and the name to look for; the path of a run's folder contains its root."""
     address = name if "://" in name else str(Path(name).resolve())
     own_root, marker, folder = address.rstrip("/").rpartition("/research_artifacts/")
     return (own_root, folder) if marker and "/" in name else (root, name)
 
 
 def reference(result: RunResult, root: str) -> str:
-    """Return what `fathom show` takes for a run: the beginning of its id, or its folder outside the usual root."""
+    """Return what `fathom show` accepts for a run: the beginning of its id, or its folder if outside the root."""
     return result.run_id[:8] if result.artifacts.startswith(f"{root}/") else result.artifacts
 
 
 async def known(store: ArtifactStore) -> list[dict[str, Any]]:
-    """Return the manifest of every run in a store; of a run that got no folder yet, what is known, `folder` empty."""
+    """Return the manifest of every run in a store; of a run without a folder, what its lease says."""
     found = await runs(store)
     keys = {str(manifest.get("run_key")) for manifest in found}
     for key in await store.list(RESULTS):
@@ -68,7 +102,7 @@ async def known(store: ArtifactStore) -> list[dict[str, Any]]:
 
 
 async def find(store: ArtifactStore, name: str) -> dict[str, Any]:
-    """Return the manifest of the one run that a name stands for.
+    """Return the manifest of a run, found by its id, folder, plan title or run key.
 
     Raises:
         RunNotFound: there is none.
@@ -76,16 +110,16 @@ async def find(store: ArtifactStore, name: str) -> dict[str, Any]:
     """
     found = matching(name.strip(), await known(store))
     if not found:
-        raise RunNotFound(f"No run {name!r} is known in {store.address()}.", next_step="fathom runs lists them")
+        raise RunNotFound(f"No run {name!r} in {store.address()}.", next_step="fathom runs lists them")
     if len(found) > 1:
         ids = ", ".join(str(run.get("run_id", "")) for run in found)
-        raise InvalidInput(f"{name!r} stands for {len(found)} runs.", next_step=f"choose one by its id: {ids}")
+        raise InvalidInput(f"{name!r} matches {len(found)} runs.", next_step=f"choose one by its id: {ids}")
     return found[0]
 
 
 async def load(store: ArtifactStore, manifest: dict[str, Any]) -> StoredRun:
-    """Return what the store holds of a run."""
-    folder = RunFolder(store, manifest["folder"] or f"{RESULTS}/{manifest['run_key']}")
+    """Return what the store has of a run."""
+    folder = folder_of(store, manifest)
     plan, result = await read_json(folder, "plan.json"), await read_json(folder, "result.json")
     try:
         return StoredRun(
@@ -98,11 +132,11 @@ async def load(store: ArtifactStore, manifest: dict[str, Any]) -> StoredRun:
             report=await read_report(store, folder.url),
         )
     except ValidationError as error:
-        raise StoreError(f"{folder.url} holds no run of this version: {error.errors()[0]['msg']}.") from None
+        raise StoreError(f"{folder.url} is not a run of this version: {error.errors()[0]['msg']}.") from None
 
 
 async def read_report(store: ArtifactStore, artifacts: str) -> str | None:
-    """Return the report in a run's folder, given as `RunResult.artifacts` has it; None when there is none."""
+    """Return the report in a run's folder (`RunResult.artifacts`); None if there is none."""
     folder = artifacts.removeprefix(store.address()).strip("/")
     try:
         return (await store.read(f"{folder}/report.md")).decode()
@@ -112,8 +146,68 @@ async def read_report(store: ArtifactStore, artifacts: str) -> str | None:
         raise StoreError(f"{artifacts}/report.md is damaged: {error}.", next_step="restore it, or run again") from error
 
 
+async def files_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return the files that a run's provenance lists, and every raw output.
+
+    Raises:
+        StoreError: the run has no provenance.
+    """
+    folder = folder_of(store, manifest)
+    limit = asyncio.Semaphore(READERS)
+    files: dict[str, bytes] = {}
+
+    async def read_file(name: str) -> None:
+        async with limit:
+            with suppress(FileNotFoundError):  # verification reports it
+                files[name] = await folder.load(name)
+
+    await read_file(PROVENANCE)
+    if PROVENANCE not in files:
+        result = await read_json(folder, "result.json")
+        if isinstance(result, dict) and result.get("report") is None:
+            raise StoreError(f"The run has no {PROVENANCE}: it ended without a report.", next_step="fathom show RUN")
+        raise StoreError(f"The run has no {PROVENANCE}: it has not finished.", next_step="fathom resume RUN")
+    names = {*await folder.list(), *recorded(files).files}
+    await asyncio.gather(*map(read_file, sorted(names)))
+    return files
+
+
+def recorded(files: Mapping[str, bytes]) -> Provenance:
+    """Return the provenance among the files of a run."""
+    return read(files[PROVENANCE])[0]
+
+
+async def read_audit(store: ArtifactStore, manifest: Mapping[str, Any]) -> Audit:
+    """Read and check the audit log of a run."""
+    folder = folder_of(store, manifest)
+    try:
+        head = AuditHead.model_validate((await read_json(folder, "result.json"))["audit_head"])
+    except (KeyError, TypeError, ValidationError):  # the run has not finished
+        head = None
+    events: list[ChainedEvent] = []
+    try:
+        data = await folder.load(AUDIT_FILE)
+    except FileNotFoundError:
+        broken: Break | None = Break(line=1, problem=f"there is no {AUDIT_FILE}")
+    else:
+        broken, events = check(data, head), events_in(data, ChainedEvent)
+    return Audit(
+        run_id=str(manifest.get("run_id", "")),
+        file=folder.path_of(AUDIT_FILE),
+        whole=broken is None,
+        broken=broken,
+        head=head,
+        events=events,
+    )
+
+
+def folder_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> RunFolder:
+    """Return where a run's files are; before its plan has a title, only its results are stored."""
+    return RunFolder(store, str(manifest["folder"] or f"{RESULTS}/{manifest['run_key']}"))
+
+
 async def read_json(folder: RunFolder, name: str) -> Any:
-    """Return the data of one of a run's files; None when the run has not come to it."""
+    """Return the data of one of a run's files; None if it does not exist yet."""
     try:
         return await folder.load_json(name)
     except FileNotFoundError:

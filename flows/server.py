@@ -1,7 +1,7 @@
-"""The Prefect API that a command talks to: the configured one, one that already runs here, or one started once.
+"""The Prefect API that a command uses: the configured one, a local one that is running, or one that it starts.
 
 Called before Prefect is imported, because that is when Prefect reads its settings. Besides
-`fathom.config.environment` this is the only module that touches the environment: it sets Prefect's own variables.
+`fathom.config.environment`, only this module uses the environment: it sets Prefect's own variables.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ PROBE_SECONDS = 10
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """A Prefect API that answers. `started`: by this call."""
+    """A Prefect API that answers; `started`: whether this call started it."""
 
     api_url: str
     started: bool = False
 
     @property
     def ui_url(self) -> str:
-        """Where its user interface is."""
+        """Address of its user interface."""
         return _setting("PREFECT_UI_URL") or self.api_url.removesuffix("/api")
 
 
 def ensure_api(say: Callable[[str], object] | None = None) -> ServerInfo:
-    """Return a Prefect API that answers, and make it the one that Prefect will use in this process.
+    """Return a Prefect API that answers, and make Prefect use it in this process.
 
-    Without a configured one, a local server is started in the background and left running for the next command.
+    If none is configured, a local server is started in the background; it keeps running for the next command.
 
     Args:
-        say: shown one line when a server is being started; by default it is written to stderr.
+        say: gets one line when a server is being started; by default it is written to stderr.
 
     Raises:
         ServerUnreachable: the configured API does not answer, or no server could be started.
@@ -55,7 +55,7 @@ def ensure_api(say: Callable[[str], object] | None = None) -> ServerInfo:
 
 
 def find_api() -> ServerInfo | None:
-    """Return the configured Prefect API or a local one that runs, and use it; None when there is neither.
+    """Return and use the configured Prefect API or a local one that is running; None if there is neither.
 
     Raises:
         ServerUnreachable: the configured API does not answer.
@@ -69,7 +69,7 @@ def find_api() -> ServerInfo | None:
                 next_step="start it, or unset PREFECT_API_URL in the environment or Prefect profile for a local one",
             )
         return _use(ServerInfo(url))
-    running = next((url for url in map(_local_url, _ports()) if _answers(url)), None)
+    running = _running()
     return _use(ServerInfo(running)) if running else None
 
 
@@ -79,11 +79,12 @@ def _use(server: ServerInfo) -> ServerInfo:
 
 
 def _quieten() -> None:
-    """Keep Prefect's own log lines from the screen; they still go to the API, where the run's page shows them."""
-    if not _setting("PREFECT_LOGGING_LEVEL"):  # whoever sets a level wants to see lines
+    """Keep Prefect's log lines off the screen; the API still gets them and shows them on the run's page."""
+    if not _setting("PREFECT_LOGGING_LEVEL"):  # a user who sets a level wants to see log lines
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
         os.environ.setdefault("PREFECT_INTERNAL_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    os.environ.setdefault("DO_NOT_TRACK", "1")  # otherwise Prefect prints a notice about telemetry
 
 
 def _home() -> Path:
@@ -110,8 +111,12 @@ def _local_url(port: int) -> str:
     return f"http://127.0.0.1:{port}/api"
 
 
+def _running() -> str | None:
+    return next((url for url in map(_local_url, _ports()) if _answers(url)), None)
+
+
 def _ports() -> list[int]:
-    """Return the port a local server has, and the one chosen last time if that was taken by something else."""
+    """Return the port for a local server, and the one chosen last time if another program had taken that."""
     port = _setting("PREFECT_SERVER_API_PORT") or str(DEFAULT_PORT)
     try:
         chosen = [(_home() / "fathom-server.port").read_text(encoding="ascii").strip()]
@@ -125,15 +130,15 @@ def _ports() -> list[int]:
 
 
 def _start_once(say: Callable[[str], object]) -> ServerInfo:
-    """Start a server unless another process does so at this moment; then wait for that one."""
+    """Start a server, or wait for another process that is starting one."""
     home = _home()
     home.mkdir(parents=True, exist_ok=True)
     with _locked(home / "fathom-server.lock"):
-        if started := next((url for url in map(_local_url, _ports()) if _answers(url)), None):
-            return ServerInfo(started)
+        if running := _running():
+            return ServerInfo(running)
         preferred = _ports()[0]
         port = next(port for port in range(preferred, preferred + 1000) if _is_free(port))
-        say(f"Starting a Prefect server on http://127.0.0.1:{port}, once; the first time takes half a minute ...")
+        say(f"Starting a Prefect server on http://127.0.0.1:{port}; the first start takes half a minute ...")
         _start(home, port)
         if port != preferred:
             (home / "fathom-server.port").write_text(str(port), encoding="ascii")
@@ -142,7 +147,7 @@ def _start_once(say: Callable[[str], object]) -> ServerInfo:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a file's lock, which goes with the process that holds it, however that ends."""
+    """Lock a file; the lock ends with this process at the latest."""
     import fcntl
 
     with path.open("w") as file:
@@ -155,9 +160,9 @@ def _start(home: Path, port: int) -> None:
     if pid_file.exists() and not _is_server(_pid(pid_file)):
         pid_file.unlink()  # left by a server that was killed; Prefect would refuse to start another
     command = [sys.executable, "-m", "prefect", "server", "start", "--background", "--host", "127.0.0.1"]
-    # In a session of its own: Ctrl-C at the terminal must not reach a server that others will use. In Prefect's own
-    # folder: the user's may be removed while the server runs.
-    done = subprocess.run(  # noqa: S603 - nothing in the command is anybody's input
+    # In its own session: Ctrl-C at the terminal must not reach a server that other commands use. In Prefect's own
+    # folder: the current one may be removed while the server runs.
+    done = subprocess.run(  # noqa: S603 - no part of the command is user input
         [*command, "--port", str(port)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -187,7 +192,7 @@ def _pid(path: Path) -> int:
 
 
 def _is_server(pid: int) -> bool:
-    """Whether a process is a Prefect server; after a restart of the machine its number may be another's."""
+    """Whether a process is a Prefect server; after a reboot its id may belong to another program."""
     if not pid:
         return False
     try:
@@ -212,9 +217,9 @@ def _is_free(port: int) -> bool:
 
 
 def _answers(api_url: str) -> bool:
-    """Whether a Prefect API answers at an address; one that wants credentials does, and says so itself later."""
+    """Whether a Prefect API answers; one that asks for credentials does, and reports that itself later."""
     host = urlsplit(api_url).hostname or ""
-    # A proxy of the environment is for the world outside.
+    # A proxy in the environment is not for local addresses.
     opener = build_opener(ProxyHandler({})) if host in ("127.0.0.1", "localhost", "::1") else build_opener()
     try:
         with opener.open(f"{api_url}/health", timeout=PROBE_SECONDS) as response:

@@ -1,4 +1,4 @@
-"""The second half of the pipeline: from the notes to a report whose every claim was checked."""
+"""The second half of the pipeline: from the notes to a report with checked claims."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fathom.config.models import Role
 from fathom.config.settings import Mode
 from fathom.evidence.locating import StoredText
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
-from fathom.models import Claim, Report, ReportSection, RunManifest
+from fathom.models import Report, ReportSection, RunManifest, StepCoverage
 from fathom.report.assembly import assemble, coverage, limitations, next_steps, open_questions
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
@@ -24,13 +24,13 @@ from fathom.sources.warnings import report_warnings
 from fathom.telemetry.audit_events import AuditType
 from tasks.evidence import read_texts, score_retrieved, verify_claims
 from tasks.reporting import make_outline, write_answer, write_section
-from tasks.results import Scored
+from tasks.results import Outlined, Scored
 
 
 async def write_report(engine: Engine, run: RunState) -> Report | None:
-    """Weigh the sources, write the report or the answer, and check what it claims against the stored bytes.
+    """Score the sources, write the report or the answer, and check its claims against the stored bytes.
 
-    There is none when no source is good enough for the settings.
+    There is no report when no source is good enough for the settings.
     """
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     found = run.reflection.contradictions if run.reflection else []
@@ -38,36 +38,42 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     run.notes = usable(run.notes, scored.qualities, engine.settings.sources)
     if not run.notes:
         return None
-    write = _answer if engine.settings.mode is Mode.answer else _sections
-    report, left_out = await write(engine, run, scored, texts)
+    report, left_out = await _draft(engine, run, scored, texts)
     verified = await verify_claims(report, texts, _engine=engine)
     if engine.settings.report.judge:
         run.spend(JUDGE.name, verified.usage)
-    verdicts = Counter(claim.verdict.value for claim in verified.claims)
     await engine.audit.record(
         AuditType.synthesis_completed,
         Role.reporter,
         report.title,
         sections=[section.heading for section in report.sections],
         sources=len(report.sources),
-        claims=dict(sorted(verdicts.items())),
+        claims=dict(sorted(Counter(claim.verdict.value for claim in verified.claims).items())),
         left_out=left_out,
     )
-    return _checked(engine, run, report, verified.claims, left_out)
+    today = date.fromisoformat(engine.start.today)
+    checked: dict[str, object] = {
+        "claims": verified.claims,
+        "warnings": report_warnings(verified.claims, report.qualities, report.sources, today),
+    }
+    if engine.settings.mode is not Mode.answer:
+        checked["limitations"] = limitations(run, verified.claims, left_out)
+        checked["next_steps"] = next_steps(run.reflection)
+    return report.model_copy(update=checked)
 
 
 async def save_report(engine: Engine, run: RunState, report: Report) -> str:
-    """Save the report as Markdown, as data and as a page, and return its Markdown."""
+    """Save the report as Markdown, JSON and HTML, and return its Markdown."""
     markdown = render_markdown(report)
     await engine.run_folder.save_text("report.md", markdown)
     await engine.run_folder.save_json("report.json", report)
-    # What calls took is read from their records in a replay, and so gives the same page; what a run took is not.
+    # The page shows what calls used, which a replay reads from their records; what the whole run used is not recorded.
     await engine.run_folder.save_text("report.html", await asyncio.to_thread(render_html, report, phases_of(run)))
     return markdown
 
 
 async def save_provenance(engine: Engine, run: RunState, report: Report) -> None:
-    """Save the record by which everything can be checked again, with the hash of every other file of the run."""
+    """Save provenance.json: what is needed to check the run again, with the hash of every other file."""
     folder = engine.run_folder
     names = [name for name in await engine.store.list(folder.folder) if name != PROVENANCE]
     files = dict(zip(names, await asyncio.gather(*map(folder.load, names)), strict=True))
@@ -76,7 +82,7 @@ async def save_provenance(engine: Engine, run: RunState, report: Report) -> None
         manifest=RunManifest.model_validate_json(files["run.json"]),
         plan=run.plan,
         rounds=run.rounds,
-        # In the order of the plan, as the claims were checked: steps side by side finish in any order.
+        # In the order of the plan, as for the check of the claims: parallel steps finish in any order.
         calls={str(s.step_id): run.calls[str(s.step_id)] for s in run.plan.steps if str(s.step_id) in run.calls},
         report=report,
         files=files,
@@ -84,14 +90,41 @@ async def save_provenance(engine: Engine, run: RunState, report: Report) -> None
     await folder.save_text(PROVENANCE, to_bytes(record).decode())
 
 
-async def _sections(
+async def _draft(
     engine: Engine, run: RunState, scored: Scored, texts: Sequence[StoredText]
 ) -> tuple[Report, list[str]]:
-    """Write the sections one by one, and last, where a model writes, the first, which sums them up."""
-    questions = open_questions(run)
+    """Return the report before its claims are checked, and the sentences that were left out or marked."""
     authority = {quality.source_id: quality.overall for quality in scored.qualities}
-    outlined = await make_outline(run.plan, run.notes, questions, scored.contradictions, authority, _engine=engine)
-    run.spend(OUTLINE.name, outlined.usage)
+    questions, steps = list[str](), list[StepCoverage]()
+    if engine.settings.mode is Mode.answer:  # how it was researched is in the plan and the notes
+        written = await write_answer(run.notes, authority, texts, _engine=engine)
+        run.spend(ANSWER.name, written.usage)
+        title, sections, left_out = run.plan.plan_title, [written.section], written.unsupported
+    else:
+        questions = open_questions(run)
+        steps = coverage(run)
+        outlined = await make_outline(run.plan, run.notes, questions, scored.contradictions, authority, _engine=engine)
+        run.spend(OUTLINE.name, outlined.usage)
+        title = outlined.outline.title
+        sections, left_out = await _sections(engine, run, outlined, authority, texts)
+    report = assemble(
+        query=engine.start.query,
+        title=title,
+        extractive=engine.settings.extractive,
+        sections=sections,
+        sources=run.sources,
+        steps=steps,
+        questions=questions,
+        contradictions=scored.contradictions,
+        qualities=scored.qualities,
+    )
+    return report, left_out
+
+
+async def _sections(
+    engine: Engine, run: RunState, outlined: Outlined, authority: dict[str, float], texts: Sequence[StoredText]
+) -> tuple[list[ReportSection], list[str]]:
+    """Write the sections one by one; where a model writes, the first comes last, because it sums up the others."""
     outline, left_out = outlined.outline, list[str]()
     order = list(range(len(outline.sections)))
     if not engine.settings.extractive and not outlined.usage.fallbacks:
@@ -103,48 +136,4 @@ async def _sections(
         sections[position] = written.section
         left_out += written.unsupported
         run.spend(SECTION.name, written.usage)
-    report = assemble(
-        query=engine.start.query,
-        title=outline.title,
-        extractive=engine.settings.extractive,
-        sections=[sections[p] for p in sorted(sections)],
-        sources=run.sources,
-        steps=coverage(run),
-        questions=questions,
-        contradictions=scored.contradictions,
-        qualities=scored.qualities,
-    )
-    return report, left_out
-
-
-async def _answer(
-    engine: Engine, run: RunState, scored: Scored, texts: Sequence[StoredText]
-) -> tuple[Report, list[str]]:
-    """Write a report of one short answer; how it was researched is in the plan and the notes."""
-    authority = {quality.source_id: quality.overall for quality in scored.qualities}
-    written = await write_answer(run.notes, authority, texts, _engine=engine)
-    run.spend(ANSWER.name, written.usage)
-    report = assemble(
-        query=engine.start.query,
-        title=run.plan.plan_title,
-        extractive=engine.settings.extractive,
-        sections=[written.section],
-        sources=run.sources,
-        steps=[],
-        questions=[],
-        contradictions=scored.contradictions,
-        qualities=scored.qualities,
-    )
-    return report, written.unsupported
-
-
-def _checked(engine: Engine, run: RunState, report: Report, claims: list[Claim], left_out: list[str]) -> Report:
-    """Return the report with its claims and what a reader must know of them."""
-    today = date.fromisoformat(engine.start.today)
-    told: dict[str, object] = {
-        "claims": claims,
-        "warnings": report_warnings(claims, report.qualities, report.sources, today),
-    }
-    if engine.settings.mode is not Mode.answer:
-        told |= {"limitations": limitations(run, claims, left_out), "next_steps": next_steps(run.reflection)}
-    return report.model_copy(update=told)
+    return [sections[p] for p in sorted(sections)], left_out

@@ -28,9 +28,9 @@ def log_event(event: AuditEvent) -> None:
 
 @asynccontextmanager
 async def session(engine: Engine, taken_over: Callable[[], bool]) -> AsyncIterator[None]:
-    """Record the beginning and the end of an attempt at the run; what is recorded inside is part of it.
+    """Record the start and the end of an attempt at the run; events recorded inside are part of it.
 
-    Once another process has taken the run over, the log is that one's to write.
+    After another process has taken over the run, only that process writes the log.
     """
     start, audit = engine.start, engine.audit
     kind = AuditType.session_resumed if await audit.exists() else AuditType.session_created

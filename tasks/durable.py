@@ -1,12 +1,12 @@
 """What makes a call durable: its key, its result beside the artifacts, and a commit as soon as it has finished.
 
-A nested task's result is committed with its parent's transaction unless told otherwise, so a killed step would repeat
-all of its finished calls. `durable_run` therefore runs the whole flow body in one eager transaction: every task inside,
-however deep, commits when it finishes. Results lie on the artifact store's own root, so whichever process resumes the
-run, on whichever machine, finds them.
+By default, a nested task's result is committed with its parent's transaction, so a killed step would repeat all of its
+finished calls. `durable_run` therefore runs the whole flow body in one eager transaction: every task inside, however
+deep, commits when it finishes. Results are stored under the artifact root, so that a process on any machine can resume
+the run.
 
-The same results are what a run is replayed from: inside `replaying`, tasks run without Prefect, and those that are
-`recorded`, because they ask the world outside, are not run at all but read.
+A replay uses the same results: inside `replaying`, tasks run without Prefect. `recorded` tasks, which depend on more
+than their inputs, do not run at all: their results are read.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from prefect.context import FlowRunContext, TaskRunContext
 from prefect.filesystems import WritableFileSystem
 from prefect.logging import get_run_logger
 from prefect.results import ResultStore
+from prefect.runtime import flow_run
 from prefect.serializers import JSONSerializer
 from prefect.tasks import Task
 from prefect.transactions import CommitMode, transaction
@@ -58,7 +59,7 @@ class StoredResults(WritableFileSystem):
         return results
 
     def _resolve_path(self, _path: str) -> None:
-        """Tell Prefect that keys are paths of the store as they are."""
+        """Tell Prefect that keys are paths in the store."""
         return
 
     async def read_path(self, path: str) -> bytes:
@@ -70,16 +71,16 @@ class StoredResults(WritableFileSystem):
         return await self._store.read(path)
 
     async def write_path(self, path: str, content: bytes) -> None:
-        """Write a result; whole or not at all."""
+        """Write a result, completely or not at all."""
         await self._store.write(path, content)
 
 
 @dataclass
 class RunKeyPolicy(CachePolicy):
-    """A call is the same when the run key, the task, its inputs and the run's settings and prompts are.
+    """A call is the same if its run key, task, inputs, settings and prompts are.
 
-    Inputs whose names start with an underscore are live objects and take no part. A run key given by the user spans
-    flow runs; without one, the flow run's id is the key, which a retry keeps.
+    Inputs whose names start with an underscore are live objects and do not count. A run key given by the user spans
+    flow runs; without one, it is the flow run's id, which a retry keeps.
     """
 
     def compute_key(
@@ -100,24 +101,14 @@ def _result_path(run_key: str, task_name: str, inputs: Mapping[str, Any]) -> str
     return f"{RESULTS}/{run_key}/{slug(task_name)}-{digest}"
 
 
-def _flow_context() -> FlowRunContext:
-    context = FlowRunContext.get()
-    if context is None or context.flow_run is None:
-        raise RuntimeError("durable tasks run inside a flow")
-    return context
-
-
 def current_run_id() -> str:
     """Return the id of the flow run."""
-    flow_run = _flow_context().flow_run
-    assert flow_run is not None
     return str(flow_run.id)
 
 
 def current_run_key() -> str:
-    """Return what the results of this run are filed under: the `run_key` parameter, else the flow run's id."""
-    context = _flow_context()
-    return result_key(current_run_id(), (context.parameters or {}).get("run_key"))
+    """Return the key under which results are stored: the `run_key` parameter, else the flow run's id."""
+    return result_key(current_run_id(), flow_run.parameters.get("run_key"))
 
 
 def _results_on(store: ArtifactStore) -> ResultStore:
@@ -129,13 +120,15 @@ def _results_on(store: ArtifactStore) -> ResultStore:
 @contextmanager
 def durable_run(store: ArtifactStore) -> Iterator[None]:
     """Keep the results of all tasks called inside on the store, each committed when it finishes."""
-    context = _flow_context().model_copy(update={"result_store": _results_on(store), "persist_result": True})
+    flow_context = FlowRunContext.get()
+    assert flow_context, "durable tasks run inside a flow"
+    context = flow_context.model_copy(update={"result_store": _results_on(store), "persist_result": True})
     with context, transaction(commit_mode=CommitMode.EAGER):
         yield
 
 
 async def recorded_start(store: ArtifactStore, run_key: str, run_id: str) -> RunStart | None:
-    """Return what was fixed when a run began, from its results; None when they have nothing of it."""
+    """Return the recorded start of a run; None if there is none."""
     results, folder = _results_on(store), f"{RESULTS}/{run_key}"
     for name in await store.list(folder):
         if name.startswith("begin-"):
@@ -145,44 +138,37 @@ async def recorded_start(store: ArtifactStore, run_key: str, run_id: str) -> Run
     return None
 
 
-class _Records:
-    """The results of a run that is replayed."""
+async def _recorded(task: Task[Any, Any], inputs: Mapping[str, Any], store: ArtifactStore, run_key: str) -> Any:
+    """Return what a call returned in the run that is replayed.
 
-    def __init__(self, store: ArtifactStore, run_key: str) -> None:
-        self._results = _results_on(store)
-        self._run_key = run_key
-
-    async def result(self, task: Task[Any, Any], inputs: Mapping[str, Any]) -> Any:
-        """Return what a call returned in the run.
-
-        Raises:
-            RecordMissing: it was not made, or not with these inputs.
-        """
-        path = _result_path(self._run_key, task.name, inputs)
-        try:
-            record = await self._results.aread(path)
-        except (FileNotFoundError, ValueError) as error:
-            call = task.task_run_name.format(**inputs) if isinstance(task.task_run_name, str) else task.name
-            raise RecordMissing(f"There is no record of a {task.name} ({call}) at {path}.") from error
-        return record.result
+    Raises:
+        RecordMissing: it was not made, or not with these inputs.
+    """
+    path = _result_path(run_key, task.name, inputs)
+    try:
+        return (await _results_on(store).aread(path)).result
+    except (FileNotFoundError, ValueError) as error:
+        call = task.task_run_name.format(**inputs) if isinstance(task.task_run_name, str) else task.name
+        raise RecordMissing(f"There is no record of a {task.name} ({call}) at {path}.") from error
 
 
-_records: ContextVar[_Records | None] = ContextVar("fathom_records", default=None)
+_replayed: ContextVar[tuple[ArtifactStore, str] | None] = ContextVar("fathom_replayed", default=None)
+"""The store and the run key of the run that is replayed."""
 
 
 @contextmanager
 def replaying(store: ArtifactStore, run_key: str) -> Iterator[None]:
-    """Answer recorded tasks called inside from what a run left on the store, and run the others without Prefect."""
-    token = _records.set(_Records(store, run_key))
+    """Read the results of recorded tasks from a run's store, and run the other tasks without Prefect."""
+    token = _replayed.set((store, run_key))
     try:
         yield
     finally:
-        _records.reset(token)
+        _replayed.reset(token)
 
 
 def run_logger() -> logging.Logger | logging.LoggerAdapter[logging.Logger]:
-    """Return Prefect's logger of the run; in a replay, one that nobody hears by default."""
-    return get_run_logger() if _records.get() is None else logging.getLogger("fathom.replay")
+    """Return Prefect's logger of the run; in a replay, one that prints nothing by default."""
+    return get_run_logger() if _replayed.get() is None else logging.getLogger("fathom.replay")
 
 
 class DurableTask(Generic[P, R]):
@@ -194,12 +180,11 @@ class DurableTask(Generic[P, R]):
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the task."""
-        records = _records.get()
-        if records and self._recorded:
-            inputs = get_call_parameters(self.task.fn, args, kwargs)
-            result: R = await records.result(self.task, inputs)
+        replayed = _replayed.get()
+        if replayed and self._recorded:
+            result: R = await _recorded(self.task, get_call_parameters(self.task.fn, args, kwargs), *replayed)
         else:
-            result = await (self.task.fn if records else self.task)(*args, **kwargs)
+            result = await (self.task.fn if replayed else self.task)(*args, **kwargs)
         return result
 
 
@@ -211,9 +196,9 @@ def durable_task(
     Args:
         name: name of the task; part of the result's key.
         run_name: the task run's name in the run graph, a template filled from the task's parameters or a function.
-        recorded: whether a replay reads its result: it asks the world outside, where the others only compute.
+        recorded: whether a replay reads its result, because it depends on more than the inputs.
 
-    Task runs carry no tags: for each one, Prefect asks the server for a concurrency limit of every tag, and a local
+    Task runs have no tags: for each one, Prefect asks the server for a concurrency limit of every tag, and a local
     server on SQLite answers some of these with 503, which the client repeats only after two seconds (Prefect 3.8.8).
     """
 

@@ -1,4 +1,4 @@
-"""What the report rests on: the stored texts, how good their sources are, and whether they carry each claim."""
+"""What the report rests on: the stored texts, how good their sources are, and whether they support each claim."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JUDGED_AT_ONCE = 10  # claims of one request to the judge
 
 
 async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[StoredText]:
-    """Return every text that the run has stored, with its place in the artifacts."""
+    """Return every stored text of the run, with its place in the artifacts."""
     found = [result for result in results if result.artifact_file]
     names = list(dict.fromkeys(result.artifact_file for result in found))
     files = await asyncio.gather(*map(engine.run_folder.load, names))
@@ -35,7 +35,7 @@ async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[Stor
 async def score_retrieved(
     plan: Plan, notes: list[Note], found: list[Contradiction], _texts: Sequence[StoredText], _engine: Engine
 ) -> Scored:
-    """Score every source, and add to the contradictions that the critic found those that the words show."""
+    """Score every source, and find contradictions besides those that the critic found."""
     titles = {text.source.source_id: text.source.title for text in _texts}
     said = [
         Said(quoted, source_ids, titles.get(source_ids[0], "") if source_ids else "")
@@ -56,29 +56,25 @@ async def score_retrieved(
     return Scored(qualities=qualities, contradictions=contradictions)
 
 
-@durable_task(name="verify", run_name="check every claim")
+@durable_task(name="verify", run_name="check the claims")
 async def verify_claims(report: Report, _texts: Sequence[StoredText], _engine: Engine) -> Verified:
-    """Check every sentence of the report against the stored bytes, and, where it is set so, ask a model too."""
+    """Check every sentence of the report against the stored bytes, and, if the settings say so, ask a model too."""
     credibility = {quality.source_id: quality.credibility for quality in report.qualities}
     claims = await asyncio.to_thread(examine, report, _texts, credibility)
     if not _engine.settings.report.judge or _engine.model_for(JUDGE).model == EXTRACTIVE:
         return Verified(claims=claims, usage=Usage())
-    usage, judged = Usage(), []
-    for first in range(0, len(claims), JUDGED_AT_ONCE):
-        part = claims[first : first + JUDGED_AT_ONCE]
-        answer, taken = await ask(JUDGE, JudgeRequest(claims=[_case(claim) for claim in part]), _engine)
-        usage += taken
-        opinions = {opinion.number: opinion for opinion in answer.opinions}
-        judged += [_with(claim, opinions.get(claim.number), _engine.model_for(JUDGE).model) for claim in part]
-    return Verified(claims=judged, usage=usage)
+    cases = [Judged(number=c.number, sentence=c.sentence, quotes=[quote.text for quote in c.quotes]) for c in claims]
+    usage, opinions = Usage(), dict[int, Opinion]()
+    for first in range(0, len(cases), JUDGED_AT_ONCE):
+        answer, used = await ask(JUDGE, JudgeRequest(claims=cases[first : first + JUDGED_AT_ONCE]), _engine)
+        usage += used
+        opinions |= {opinion.number: opinion for opinion in answer.opinions}
+    return Verified(claims=[_with(claim, opinions.get(claim.number), _engine) for claim in claims], usage=usage)
 
 
-def _case(claim: Claim) -> Judged:
-    return Judged(number=claim.number, sentence=claim.sentence, quotes=[quote.text for quote in claim.quotes])
-
-
-def _with(claim: Claim, opinion: Opinion | None, model: str) -> Claim:
+def _with(claim: Claim, opinion: Opinion | None, engine: Engine) -> Claim:
     if opinion is None:
         return claim
+    model = engine.model_for(JUDGE).model
     judgement = Judgement(verdict=opinion.verdict, model=model, reason=opinion.reason)
     return claim.model_copy(update={"judgement": judgement})

@@ -1,4 +1,4 @@
-"""One model call is one task run; a role's answer takes one or two of them, or the extractive backend's."""
+"""Asking a role: each model call is one task run, and an answer takes one or two of them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ async def complete(
 ) -> Completion | Failure:
     """Send one request to the backend of a model.
 
-    A failure that the run survives is a result like any other: it is neither waited for again nor lost to a replay.
+    A failure that the run survives is a result like any other: a resumed run does not wait for it again.
 
     Raises:
-        ModelRejected: the user must mend something; the call is made again when the run is resumed.
+        ModelRejected: the user must correct something; a resumed run makes the call again.
     """
     spec = SPECS[role]
     call = ModelCall(spec=spec, request=request, model=model, invalid=invalid)
@@ -41,34 +41,25 @@ async def complete(
         return Failure(code=error.code, message=error.message)
     usage = completion.usage
     await record(completion.model, success=True, **usage.model_dump(exclude={"llm_calls", "fallbacks"}))
-    publish(
-        Event(
-            "model",
-            f"{role} answered",
-            calls=usage.llm_calls,
-            tokens=usage.prompt_tokens + usage.completion_tokens,
-            cost_usd=usage.cost_usd,
-        )
-    )
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    publish(Event("model", f"{role} answered", calls=usage.llm_calls, tokens=tokens, cost_usd=usage.cost_usd))
     return completion
 
 
 async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engine) -> tuple[AnswerT, Usage]:
-    """Ask a role and return its answer with what it took.
+    """Ask a role and return its answer and what it used.
 
-    An answer that breaks the role's rules is asked for once more, with what was wrong. If that fails too, or none of
-    the role's models is available, the extractive backend answers, and the usage says so.
+    If an answer breaks the role's rules, the model is asked once more and told why. If that fails too, or none of the
+    role's models is available, the extractive backend answers, and the usage says so.
 
     Raises:
-        ModelRejected: the provider will never accept the request; the user must mend a name, a key or a quota.
+        ModelRejected: the provider will never accept the request; the user must correct a name, a key or a quota.
     """
-    model = engine.model_for(spec)
-    taken: list[Usage] = []
-    answer = await _answer(spec, request, model, taken, engine)
+    answer, usage = await _answer(spec, request, engine.model_for(spec), engine)
     if isinstance(answer, Failure):
-        answer, usage = await answer_without_model(spec, request, answer, engine)
-        taken.append(usage)
-    return answer, sum(taken, Usage())
+        answer, more = await answer_without_model(spec, request, answer, engine)
+        usage += more
+    return answer, usage
 
 
 async def answer_without_model(
@@ -82,29 +73,29 @@ async def answer_without_model(
     why = f"{spec.name}: answered without the model after {failure.code}"
     run_logger().warning("%s: %s", why, failure.message)
     publish(Event("warning", f"{why} {failure.message}"))
-    taken = [Usage(fallbacks=[why])]
-    answer = await _answer(spec, request, RoleModel(model=EXTRACTIVE), taken, engine)
+    answer, usage = await _answer(spec, request, RoleModel(model=EXTRACTIVE), engine)
     if isinstance(answer, Failure):
         raise AnswerInvalid(f"The {spec.name} cannot answer without a model either: {answer.message}")
-    return answer, sum(taken, Usage())
+    return answer, Usage(fallbacks=[why]) + usage
 
 
 async def _answer(
-    spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, taken: list[Usage], engine: Engine
-) -> AnswerT | Failure:
-    """Return the model's answer to the first or second time of asking; what each took is appended to `taken`."""
+    spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, engine: Engine
+) -> tuple[AnswerT | Failure, Usage]:
+    """Return the model's first or second answer, or why there is none, and what it used."""
     invalid: InvalidAnswer | None = None
+    usage = Usage()
     while True:
         completion = await complete(spec.name, request, model, invalid, _engine=engine)
         if isinstance(completion, Failure):
-            return completion
-        taken.append(completion.usage)
+            return completion, usage
+        usage += completion.usage
         try:
             outcome = accept(ModelCall(spec=spec, request=request, model=model, invalid=invalid), completion)
         except AnswerInvalid as error:
-            return Failure(code=error.code, message=error.message)
+            return Failure(code=error.code, message=error.message), usage
         if not isinstance(outcome, InvalidAnswer):
             assert isinstance(outcome, spec.answer)
-            return outcome
+            return outcome, usage
         run_logger().info("%s asked again: %s", spec.name, " ".join(outcome.complaints))
         invalid = outcome

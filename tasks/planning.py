@@ -1,4 +1,4 @@
-"""The plan: a look at the local documents, then the planner."""
+"""The plan: search the local documents, then ask the planner."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasks.model_calls import ask
 from tasks.results import Planned
 
 
-@durable_task(name="survey", run_name="look through the documents", recorded=True)
+@durable_task(name="survey", run_name="search the documents", recorded=True)
 async def survey(query: str, _engine: Engine) -> list[Document]:
     """Return the local documents closest to the query, by name."""
     return await _engine.tools.survey(query)

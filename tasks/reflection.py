@@ -1,4 +1,4 @@
-"""The critic's look at a finished round."""
+"""The critic's judgement of a finished round."""
 
 from __future__ import annotations
 

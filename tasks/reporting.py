@@ -14,7 +14,7 @@ from fathom.evidence.editing import marked, without
 from fathom.evidence.examining import examine
 from fathom.evidence.locating import StoredText
 from fathom.llm.base import Failure
-from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Verdict
+from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Usage, Verdict
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
@@ -69,7 +69,7 @@ async def write_section(
 ) -> Written:
     """Write the section at a position of the outline.
 
-    Citations of anything but the notes' sources are removed. Sentences that their sources do not carry go back to the
+    Citations of anything but the notes' sources are removed. Sentences that their sources do not support go back to the
     reporter once, with what the sources say; those that remain are removed or marked, as the settings say.
     """
     section = outline.sections[position]
@@ -92,24 +92,10 @@ async def write_section(
     )
     known = {source_id for note in notes for source_id in note.source_ids}
     answer, usage = await ask(SECTION, request, _engine)
-    markdown = with_known_ids(answer.text.strip(), known)
-    if _engine.settings.extractive or usage.fallbacks:  # quotations
-        return Written(section=ReportSection(heading=section.heading, markdown=markdown), usage=usage)
-    if failing := await _unsupported(markdown, _texts):
-        again = request.model_copy(update={"draft": markdown, "unsupported": [_told(claim) for claim in failing]})
-        answer, more = await ask(SECTION, again, _engine)
-        usage += more.model_copy(update={"fallbacks": []})
-        if not more.fallbacks:  # else the draft without these sentences is better than what no model wrote
-            markdown = with_known_ids(answer.text.strip(), known)
-            failing = await _unsupported(markdown, _texts)
-    if failing:
-        run_logger().warning("%d sentences of %r are not in their sources", len(failing), section.heading)
-        edit = marked if _engine.settings.report.unsupported is Unsupported.mark else without
-        markdown = edit(markdown, {claim.sentence for claim in failing})
-    if not claims_of([ReportSection(heading="", markdown=markdown)]):
-        failure = Failure(code=AnswerInvalid.code, message="Nothing that the section says is in its sources.")
-        answer, more = await answer_without_model(SECTION, request, failure, _engine)
-        usage, markdown = usage + more, with_known_ids(answer.text.strip(), known)
+    markdown, failing = with_known_ids(answer.text.strip(), known), list[Claim]()
+    if not _engine.settings.extractive and not usage.fallbacks:  # else it consists of quotations
+        markdown, failing, more = await _revise(request, markdown, known, _texts, _engine)
+        usage += more
     return Written(
         section=ReportSection(heading=section.heading, markdown=markdown),
         unsupported=[claim.sentence for claim in failing],
@@ -117,33 +103,52 @@ async def write_section(
     )
 
 
-def _passages(notes: Sequence[Note], focus: str, texts: Sequence[StoredText], engine: Engine) -> list[SourceText]:
-    """Return what the notes' sources say on a section, in their own words."""
-    room = engine.settings.passage_tokens
-    if engine.settings.extractive or not room:
-        return []
-    cited = {source_id for note in notes for source_id in note.source_ids}
-    read = [SourceText(**t.source.model_dump(), text=t.text) for t in texts if t.source.source_id in cited]
-    return narrow(read, focus, room).texts
-
-
-async def _unsupported(markdown: str, texts: Sequence[StoredText]) -> list[Claim]:
-    """Return the claims of a section that the sources they cite do not carry."""
-    draft = Report(
-        title="", query="", extractive=False, sections=[ReportSection(heading="", markdown=markdown)], sources=[]
-    )
-    cited = set(cited_ids(markdown))
-    own = [text for text in texts if text.source.source_id in cited]  # what others say is looked at in the end
-    claims = await asyncio.to_thread(examine, draft, own, {})
-    return [claim for claim in claims if claim.verdict is Verdict.unsupported]
+async def _revise(
+    request: SectionRequest, draft: str, known: set[str], texts: Sequence[StoredText], engine: Engine
+) -> tuple[str, list[Claim], Usage]:
+    """Return the section after its check, the claims that stayed unsupported, and what the revision used."""
+    markdown, usage = draft, Usage()
+    failing = await _unsupported(markdown, texts)
+    if failing:
+        again = request.model_copy(update={"draft": draft, "unsupported": list(map(_told, failing))})
+        answer, usage = await ask(SECTION, again, engine)
+        if usage.fallbacks:  # the draft without these sentences is better than what no model wrote
+            usage = usage.model_copy(update={"fallbacks": []})
+        else:
+            markdown = with_known_ids(answer.text.strip(), known)
+            failing = await _unsupported(markdown, texts)
+    if failing:
+        run_logger().warning("%d sentences of %r are not in their sources", len(failing), request.section.heading)
+        edit = marked if engine.settings.report.unsupported is Unsupported.mark else without
+        markdown = edit(markdown, {claim.sentence for claim in failing})
+    if not claims_of([ReportSection(heading="", markdown=markdown)]):
+        failure = Failure(code=AnswerInvalid.code, message="Nothing that the section says is in its sources.")
+        answer, more = await answer_without_model(SECTION, request, failure, engine)
+        usage, markdown = usage + more, with_known_ids(answer.text.strip(), known)
+    return markdown, failing, usage
 
 
 def _told(claim: Claim) -> UnsupportedSentence:
-    return UnsupportedSentence(
-        sentence=claim.sentence,
-        why=claim.complaints,
-        evidence=[f"{quote.text} [{quote.source_id}]" for quote in claim.quotes],
-    )
+    evidence = [f"{quote.text} [{quote.source_id}]" for quote in claim.quotes]
+    return UnsupportedSentence(sentence=claim.sentence, why=claim.complaints, evidence=evidence)
+
+
+def _passages(notes: Sequence[Note], focus: str, texts: Sequence[StoredText], engine: Engine) -> list[SourceText]:
+    """Return what the notes' sources say about a section, in their own words."""
+    limit = 0 if engine.settings.extractive else engine.settings.passage_tokens
+    cited = {source_id for note in notes for source_id in note.source_ids}
+    read = [SourceText(**t.source.model_dump(), text=t.text) for t in texts if t.source.source_id in cited]
+    return narrow(read, focus, limit).texts if limit else []
+
+
+async def _unsupported(markdown: str, texts: Sequence[StoredText]) -> list[Claim]:
+    """Return the claims of a section that the sources they cite do not support."""
+    section = ReportSection(heading="", markdown=markdown)
+    draft = Report(title="", query="", extractive=False, sections=[section], sources=[])
+    cited = set(cited_ids(markdown))
+    own = [text for text in texts if text.source.source_id in cited]  # other sources are compared in the end
+    claims = await asyncio.to_thread(examine, draft, own, {})
+    return [claim for claim in claims if claim.verdict is Verdict.unsupported]
 
 
 @durable_task(name="answer", run_name="answer the question")
@@ -152,7 +157,7 @@ async def write_answer(
 ) -> Written:
     """Answer the question in at most 140 characters: a report of one section.
 
-    An answer that its sources do not carry is given without the model instead, as a quotation.
+    An answer that its sources do not support is replaced by a quotation, without the model.
     """
     publish(Event("section", "the answer"))
     request = AnswerRequest(
@@ -164,7 +169,7 @@ async def write_answer(
     failing = [] if _engine.settings.extractive or usage.fallbacks else await _unsupported(answer.text, _texts)
     if failing:
         why = "; ".join(complaint for claim in failing for complaint in claim.complaints) or "its words are not there"
-        failure = Failure(code=AnswerInvalid.code, message=f"The sources do not carry the answer: {why}.")
+        failure = Failure(code=AnswerInvalid.code, message=f"The sources do not support the answer: {why}.")
         answer, more = await answer_without_model(ANSWER, request, failure, _engine)
         usage += more
     return Written(

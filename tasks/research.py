@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from fathom.budget.ledger import WARN_FROM, Allowance
-from fathom.models import (
-    Call,
-    Note,
-    PlanStep,
-    Priority,
-    StepOutcome,
-    ToolCall,
-    ToolResult,
-    Usage,
-)
+from fathom.models import Call, Note, PlanStep, Priority, StepOutcome, ToolCall, ToolResult, Usage
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchRequest
 from fathom.run.engine import Engine
@@ -30,7 +21,7 @@ from tasks.tool_calls import call_tool, compress
 
 @durable_task(name="step", run_name="step {step.step_id}: {step.title}")
 async def research_step(plan_title: str, step: PlanStep, notes: list[Note], _engine: Engine) -> StepOutcome:
-    """Research one step, given the useful notes so far, and return what it brought."""
+    """Research one step, given the useful notes so far."""
     publish(Event("step", f"{step.step_id}: {step.title}"))
     started = await _engine.audit.record(
         AuditType.step_started, "system", step.title, step_id=step.step_id, priority=step.priority.value
@@ -56,8 +47,8 @@ async def _research(plan_title: str, step: PlanStep, notes: list[Note], engine: 
     cut = False
     for turn in range(engine.settings.turns):
         allowance = (await check_budget(step, turn, bool(notes or found), _engine=engine)).allowance
-        cut = allowance is Allowance.none
-        cut |= allowance is Allowance.narrow and (turn > 0 or step.priority is Priority.low)
+        narrow = allowance is Allowance.narrow and (turn > 0 or step.priority is Priority.low)
+        cut = allowance is Allowance.none or narrow
         if cut:
             break
         tried = [call.result.call for call in calls]
@@ -68,21 +59,19 @@ async def _research(plan_title: str, step: PlanStep, notes: list[Note], engine: 
             break
         results = await _run_calls(plan_title, step, decided.calls, tried, engine)
         read = {text.key for call in calls for text in call.result.sources}
-        for result, compressed in zip(
-            results, await _compress_all(plan_title, step, results, read, engine), strict=True
-        ):
+        outcomes = await _compress_all(plan_title, step, results, read, engine)
+        for result, compressed in zip(results, outcomes, strict=True):
             compressing += compressed.usage
-            useful = compressed.note is not None
-            calls.append(Call(result=result, useful=useful, narrowed_tokens=compressed.narrowed_tokens))
-            if compressed.note:
-                found.append(compressed.note)
+            note = compressed.note
+            calls.append(Call(result=result, useful=note is not None, narrowed_tokens=compressed.narrowed_tokens))
+            found += [note] if note else []
     usage = {RESEARCHER.name: deciding, COMPRESSOR.name: compressing}
     return StepOutcome(step_id=step.step_id, notes=found, calls=calls, usage=usage, cut=cut)
 
 
 @durable_task(name="budget", run_name="check the budget", recorded=True)
 async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) -> Checked:
-    """Ask the ledger how much research may still do; what it said is kept, so that a resumed run decides alike."""
+    """Ask the ledger how much research may still do; the answer is stored, so that a resumed run decides alike."""
     level, total = _engine.ledger.level, _engine.ledger.total
     if level >= WARN_FROM:
         message = f"{level:.0%} of the budget for research is spent"
@@ -95,9 +84,9 @@ async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) 
 async def _run_calls(
     plan_title: str, step: PlanStep, chosen: Sequence[ToolCall], tried: Sequence[ToolCall], engine: Engine
 ) -> list[ToolResult]:
-    """Make the calls of one decision side by side, then the one that their results make necessary.
+    """Make the calls of one decision together, then the follow-up call that their results ask for, if any.
 
-    Calls are numbered before anything runs, so the artifacts' names do not depend on who finishes first.
+    Calls are numbered before anything runs, so the artifacts' names do not depend on which finishes first.
     """
     numbers = Counter(call.tool for call in tried)
 
@@ -115,20 +104,17 @@ async def _run_calls(
 async def _compress_all(
     plan_title: str, step: PlanStep, results: Sequence[ToolResult], read: set[str], engine: Engine
 ) -> list[Compressed]:
-    """Compress each result; a text that an earlier one of the step already brought is read once only."""
-    fresh: list[list[str]] = []
+    """Compress each result; a text that several results of the step contain is read only once."""
+    waiting: list[Awaitable[Compressed]] = []
     full = {source.source_id for result in results for source in result.sources if source.full}
     for result in results:
-        keys = [s.key for s in result.sources if s.key not in read and (s.full or s.source_id not in full)]
-        read = read.union(keys)
-        fresh.append(keys)
-    waiting = [
-        compress(plan_title, step, result, keys, _engine=engine) for result, keys in zip(results, fresh, strict=True)
-    ]
+        fresh = [s.key for s in result.sources if s.key not in read and (s.full or s.source_id not in full)]
+        read = read.union(fresh)
+        waiting.append(compress(plan_title, step, result, fresh, _engine=engine))
     return list(await asyncio.gather(*waiting))
 
 
-@durable_task(name="decide", run_name="decide the next calls")
+@durable_task(name="decide", run_name="choose the next calls")
 async def decide_calls(
     step: PlanStep, notes: list[Note], tried: list[ToolCall], breadth: int, _engine: Engine
 ) -> Decided:

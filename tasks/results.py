@@ -1,4 +1,4 @@
-"""What the tasks return to the flow: an answer together with what it took."""
+"""What the tasks return to the flow: an answer and what it used."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Outlined(Model):
 
 
 class Written(Model):
-    """A finished section. `unsupported`: sentences that were left out of it, or marked, for want of a source."""
+    """A finished section. `unsupported`: sentences without a source, which were left out or marked."""
 
     section: ReportSection
     usage: Usage

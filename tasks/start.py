@@ -1,4 +1,4 @@
-"""The first and the last of a run: the clock, the settings, the folder."""
+"""The start of a run: its clock, its settings, its folder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fathom.tools.registry import configured_tools
 from tasks.durable import current_run_id, current_run_key, durable_task
 
 
-@durable_task(name="begin", run_name="begin", recorded=True)
+@durable_task(name="begin", run_name="start", recorded=True)
 async def begin(query: str, settings: ResearchSettings, _artifacts: str, _environment: Environment) -> RunStart:
-    """Read the clock and settle the settings, once for the whole run.
+    """Read the clock and resolve the settings, once for the whole run.
 
     Raises:
-        UserError: a tool that was chosen is not there.
+        UserError: a chosen tool is not available.
     """
     settings = settings.model_copy(update={"artifacts": _artifacts})
     resolved = resolve(settings, _environment, configured_tools(settings, _environment, query))
@@ -36,11 +36,11 @@ async def begin(query: str, settings: ResearchSettings, _artifacts: str, _enviro
     )
 
 
-@durable_task(name="claim folder", run_name="claim folder", recorded=True)
+@durable_task(name="claim folder", run_name="create the folder", recorded=True)
 async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
     """Claim the folder of a plan title, writing the run's manifest, and return the folder's name.
 
-    A run that goes on under the key of an earlier one takes over its folder, without what that one made of it.
+    A run with the key of an earlier one takes over its folder and removes that run's report and result.
     """
     start = _engine.start
     manifest = RunManifest(

@@ -1,7 +1,7 @@
-"""What watches over a run from inside its own process, because for an ad-hoc run nobody else does.
+"""Watches over a run from inside its own process, because nothing else watches an ad-hoc run.
 
-It holds the run's lease, and stops the work when somebody cancelled the run, another process took it over, the server
-is gone, or the process is told to end. In-flight requests are dropped; everything that has finished is stored already.
+It renews the run's lease, and stops the work when the run is cancelled, another process takes it over, the server is
+gone, or the process is terminated. Requests in flight are dropped; everything that has finished is stored already.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from fathom.storage.lease import LEASE_SECONDS, LeaseFile, read_lease
 from fathom.storage.store import ArtifactStore
 from tasks.durable import current_run_key, run_logger
 
-CANCELLED = "Cancelled; what was gathered is kept."
-"""Beginning of a cancelled run's message, until a worker writes one of its own."""
+CANCELLED = "Cancelled; finished work is kept."
+"""Beginning of a cancelled run's message, until a worker replaces it by its own."""
 RENEW_SECONDS = 10.0
 POLL_SECONDS = 0.3
-SERVER_SECONDS = 15.0  # a server that is started anew in this time has never been away
+SERVER_SECONDS = 15.0  # a server that restarts within this time counts as never gone
 ANSWER_SECONDS = 5.0
 ENDING_SECONDS = 5.0
 
 
 class Supervision:
-    """An async context manager around the body of a flow, on the store that holds the run's results.
+    """An async context manager around the body of a flow, on the store of the run's results.
 
     The lease records the run's parameters, without the secrets that the scrubber knows.
 
-    It ends a run that must stop by Prefect's `Abort`, caused by the FathomError that says why: no state is proposed
-    then besides the one set here.
+    A run that must stop ends with Prefect's `Abort`, caused by the FathomError that says why. Prefect then proposes no
+    state, so that the one set here remains.
 
     Raises:
         RunBusy: another flow run with the same run key is being worked on.
@@ -71,12 +71,12 @@ class Supervision:
             self._lease = await LeaseFile.take(self._store, run_id, run_key, self._parameters)
         except RunBusy as busy:
             holder = await read_lease(self._store, run_key)
-            if holder and holder.run_id == run_id:  # the states of this run are the other process's to set
+            if holder and holder.run_id == run_id:  # only the other process may set the states of this run
                 raise Abort(str(busy)) from busy
             raise
         self._duties = [asyncio.create_task(duty) for duty in (self._keep_lease(), self._watch())]
-        # Prefect's handler raises from within whatever runs at that moment. In a worker's process it stays: the worker
-        # has its own way of ending it.
+        # Prefect's handler raises inside whatever runs at that moment. It stays in a worker's process, which the worker
+        # ends in its own way.
         if self._flow_run.deployment_id is None and current_thread() is main_thread():
             self._sigterm = signal.getsignal(signal.SIGTERM)
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._terminate)
@@ -109,11 +109,11 @@ class Supervision:
             self._body.cancel()
 
     def _terminate(self) -> None:
-        self._stop(RunTerminated("The run's process was told to end."))
+        self._stop(RunTerminated("The run's process was terminated."))
 
     async def _end(self, reason: FathomError) -> None:
-        """Leave the flow; its state becomes what the reason asks for."""
-        how = f"To go on: fathom resume {str(self._flow_run.id)[:8]}"
+        """Leave the flow, in the state that the reason asks for."""
+        how = f"To continue: fathom resume {str(self._flow_run.id)[:8]}"
         run_logger().warning("%s %s", reason.message, how)
         if isinstance(reason, RunCancelled):
             await _settled(self._set(Cancelled(message=f"{CANCELLED} {how}")))
@@ -143,7 +143,7 @@ class Supervision:
                 continue
             renewed = monotonic()
             if not owned:
-                self._stop(RunBusy("Another process has taken the run over.", next_step="see fathom runs"))
+                self._stop(RunBusy("Another process has taken over the run.", next_step="see fathom runs"))
 
     async def _watch(self) -> None:
         answered = monotonic()
@@ -155,7 +155,7 @@ class Supervision:
                             self._stop(RunCancelled("The run was cancelled."))
                         answered = monotonic()
                         await asyncio.sleep(POLL_SECONDS)
-            except httpx.ConnectError:  # nobody listens; that answers are slow is another matter
+            except httpx.ConnectError:  # nothing listens there; slow answers are not the same
                 if monotonic() - answered > SERVER_SECONDS:
                     self._stop(ServerLost("The Prefect server is gone.", next_step="start it again"))
             except (httpx.TransportError, PrefectHTTPStatusError, ObjectNotFound, TimeoutError):
@@ -174,12 +174,12 @@ class Supervision:
 
 
 def _new_client() -> PrefectClient:
-    """Return a client of its own: the run's, once it has reached a server, waits a minute for one that is gone."""
+    """Return a new client: the run's own waits a minute for a server that it reached before and that is gone."""
     return get_client(httpx_settings={"timeout": ANSWER_SECONDS})
 
 
 async def _settled(work: Coroutine[Any, Any, None] | asyncio.Task[None]) -> None:
-    """Wait a little for work whose failure changes nothing, although this task is cancelled, or about to be."""
+    """Wait briefly for work whose failure changes nothing, even while this task is being cancelled."""
     task = asyncio.ensure_future(work)
     deadline = monotonic() + ENDING_SECONDS
     while not task.done() and monotonic() < deadline:

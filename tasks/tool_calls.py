@@ -1,4 +1,4 @@
-"""One tool call, and the note that is made of what it returned."""
+"""One tool call, and the note that is made from its output."""
 
 from __future__ import annotations
 
@@ -37,25 +37,24 @@ async def call_tool(plan_title: str, step: PlanStep, call: ToolCall, number: int
     except ToolError as error:
         run_logger().warning("%s failed: %s", call.tool, error)
         publish(Event("warning", f"{call.tool} failed: {error.message}"))
-        failed = ToolResult(call=call, failures=[ToolFailure(code=error.code, message=error.message)], retrieved=_now())
-        await _record(failed, time.monotonic() - began, _engine)
-        return failed
-    extension: Literal["json", "txt"] = "json" if output.structured else "txt"
-    name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
-    sha256, size = await _engine.run_folder.save_raw(name, output)
-    sources = [text.source() for text in output.results]
-    publish(Event("tool", f"{call.tool}: {call.input} ({len(sources)} sources)"))
-    result = ToolResult(
-        call=call,
-        artifact_file=name,
-        sha256=sha256,
-        raw_bytes=size,
-        raw_tokens=sum(count_tokens(text.text) for text in output.results),
-        sources=sources,
-        failures=output.failures,
-        retrieved=output.retrieved or _now(),
-        cached=output.cached,
-    )
+        failure = ToolFailure(code=error.code, message=error.message)
+        result = ToolResult(call=call, failures=[failure], retrieved=_now())
+    else:
+        extension: Literal["json", "txt"] = "json" if output.structured else "txt"
+        name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
+        sha256, size = await _engine.run_folder.save_raw(name, output)
+        publish(Event("tool", f"{call.tool}: {call.input} ({len(output.results)} sources)"))
+        result = ToolResult(
+            call=call,
+            artifact_file=name,
+            sha256=sha256,
+            raw_bytes=size,
+            raw_tokens=sum(count_tokens(text.text) for text in output.results),
+            sources=[text.source() for text in output.results],
+            failures=output.failures,
+            retrieved=output.retrieved or _now(),
+            cached=output.cached,
+        )
     await _record(result, time.monotonic() - began, _engine)
     return result
 
@@ -88,7 +87,7 @@ async def _record(result: ToolResult, seconds: float, engine: Engine) -> None:
 async def compress(
     plan_title: str, step: PlanStep, result: ToolResult, fresh: list[str], _engine: Engine
 ) -> Compressed:
-    """Turn the stored raw output of a call into a note, or into nothing when it holds nothing for the step."""
+    """Turn the stored raw output of a call into a note, or into none if nothing in it helps the step."""
     if not fresh:
         return Compressed(note=None, usage=Usage())
     stored = await _engine.run_folder.read(result.artifact_file, result.sources)
@@ -127,7 +126,7 @@ async def compress(
 
 
 def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts: list[SourceText]) -> Grounded:
-    """Return the note that an answer makes, without bullets that are not in the texts."""
+    """Return the note of an answer, without bullets that are not in the texts."""
     note = Note(
         step_id=step.step_id,
         **answer.model_dump(),
@@ -138,10 +137,10 @@ def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts:
 
 
 def _narrowed(texts: list[SourceText], focus: str, engine: Engine) -> Narrowed:
-    """Choose what a model is shown: of each text at most its share of a full search, so that few pages cost little.
+    """Choose what a model sees: at most a full search's share of each text, so that few pages cost little.
 
-    One more share is left to the prompt around the texts. The extractive backend reads everything: that costs nothing,
-    and it chooses for itself.
+    One more share is left for the prompt around the texts. The extractive backend reads everything, which is free, and
+    selects passages itself.
     """
     if engine.model_for(COMPRESSOR).model == EXTRACTIVE:
         return Narrowed(texts=texts, left_out_tokens=0)

@@ -1,4 +1,4 @@
-"""What a person sees of a run in the Prefect UI: its tags, the plan, the progress, the report, the folder."""
+"""What the Prefect UI shows of a run: its tags, plan, progress, report and folder."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from tasks.durable import current_run_id, run_logger
 
 
 class Display:
-    """The run's page. It is drawn while the research goes on, in the order asked for, and is complete at the exit.
+    """The artifacts of a run's page, created in order while the research continues.
 
-    An async context manager; a drawing that the server refuses is left out, and the run's log says so.
+    An async context manager, which waits for the last of them. One that the server refuses is left out, and the run's
+    log says so.
 
     Args:
-        shown: False for a replay, which nobody looks at.
+        shown: False for a replay, which has no page.
     """
 
     def __init__(self, *, shown: bool = True) -> None:
         self._shown = shown
-        self._waiting: list[Callable[[], Awaitable[object]]] = []
-        self._drawing: asyncio.Task[None] | None = None
+        self._last: asyncio.Task[None] | None = None
         self._bar: UUID | None = None
 
     async def __aenter__(self) -> Self:
@@ -46,20 +46,21 @@ class Display:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and self._drawing:
-            self._drawing.cancel()
-        if self._drawing:
-            await asyncio.wait([self._drawing])
-            if error is None:
-                self._drawing.result()
+        if self._last is None:
+            return
+        if error is not None:
+            self._last.cancel()
+        await asyncio.wait([self._last])
+        if error is None:
+            self._last.result()
 
     def label(self, settings: ResolvedSettings) -> None:
-        """Tag the flow run with its profile and the reporter's model, which the UI filters by."""
+        """Tag the flow run with its profile and the reporter's model, to filter by in the UI."""
         run_id, tags = UUID(current_run_id()), {settings.profile.value, settings.role_models[Role.reporter].model}
         self._later(lambda: _label(run_id, tags))
 
     def plan(self, plan: Plan) -> None:
-        """Show the plan as a table; each change of a status adds a version."""
+        """Show the plan as a table; each change adds a version."""
         table = [
             {"step": str(s.step_id), "title": s.title, "status": s.status.value, "description": s.description}
             for s in plan.steps
@@ -68,20 +69,20 @@ class Display:
         self._later(lambda: acreate_table_artifact(key="research-plan", description=title, table=table))
 
     def progress(self, done: int, total: int) -> None:
-        """Draw the progress bar, in steps of the plan."""
+        """Show how many steps of the plan are finished."""
         self._later(lambda: self._progress(100 * done / total if total else 0.0))
 
     def folder(self, url: str) -> None:
-        """Link the folder that holds everything the run keeps."""
+        """Link the folder of the run's files."""
         link = url if "://" in url else f"file://{url}"
         self._later(
             lambda: acreate_link_artifact(
-                key="research-folder", link=link, link_text=url, description="Artifacts of the run"
+                key="research-folder", link=link, link_text=url, description="All files of the run"
             )
         )
 
     def report(self, report: Report, markdown: str) -> None:
-        """Show the report, what to be careful of, and its sources as a table."""
+        """Show the report, its warnings, and its sources as a table."""
         self._later(lambda: acreate_markdown_artifact(key="research-report", markdown=markdown))
         if report.warnings:
             box = "\n".join(["> **Before you rely on it**", ">", *(f"> - ⚠ {warning}" for warning in report.warnings)])
@@ -92,34 +93,28 @@ class Display:
         )
 
     def _later(self, drawing: Callable[[], Awaitable[object]]) -> None:
-        if not self._shown:
-            return
-        self._waiting.append(drawing)
-        if self._drawing is None or self._drawing.done():
-            earlier = self._drawing
-            self._drawing = asyncio.create_task(self._draw(earlier))
+        if self._shown:
+            self._last = asyncio.create_task(self._draw(self._last, drawing))
 
-    async def _draw(self, earlier: asyncio.Task[None] | None) -> None:
+    async def _draw(self, earlier: asyncio.Task[None] | None, drawing: Callable[[], Awaitable[object]]) -> None:
         if earlier:
-            earlier.result()
-        while self._waiting:
-            drawing = self._waiting.pop(0)
-            try:
-                await drawing()
-            except (PrefectHTTPStatusError, httpx.HTTPError) as error:  # a run is worth more than its page
-                run_logger().warning("the server refused a drawing of this run's page: %s", error)
+            await earlier
+        try:
+            await drawing()
+        except (PrefectHTTPStatusError, httpx.HTTPError) as error:  # a run is worth more than its page
+            run_logger().warning("the server refused an artifact of this run's page: %s", error)
 
     async def _progress(self, percent: float) -> None:
         if self._bar is None:
             self._bar = await acreate_progress_artifact(
-                progress=percent, key="research-progress", description="Steps of the plan that are finished"
+                progress=percent, key="research-progress", description="Finished steps of the plan"
             )
         else:
             await aupdate_progress_artifact(artifact_id=self._bar, progress=percent)
 
 
 def _sources(report: Report) -> list[dict[str, Any]]:
-    """Return a row for each source that the report cites, in the order of its numbers."""
+    """Return one row per cited source, in the order of their numbers."""
     qualities = {quality.source_id: quality for quality in report.qualities}
     rows: list[dict[str, Any]] = []
     for number, source in enumerate(report.sources, 1):

@@ -64,10 +64,10 @@ def _serve() -> None:
     from fathom.config.environment import Environment
     from fathom.llm.model_checks import load_litellm
     from flows import local, preflight, resuming
-    from flows.cli import attended, screen
+    from flows.cli import commands, watch
 
     load_litellm(Environment.read())
-    assert attended and screen and local and preflight and resuming
+    assert commands and watch and local and preflight and resuming
     assert threading.active_count() == 1, "a thread would not survive the fork"
     child = 0
     for line in sys.stdin:

@@ -34,21 +34,37 @@ for arguments in json.loads(sys.argv[1]):
     texts.append(out.getvalue())
 print(json.dumps({"texts": texts, "modules": sorted(sys.modules)}))
 """
+INTERRUPTED = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "flows.cli.commands":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Finder())
+from flows.cli.main import main
+main()
+"""
+COMMANDS = ["research", "resume", "runs", "show", "verify", "trace", "audit", "replay", "export", "doctor"]
 ENSURE = "from flows.server import ensure_api; server = ensure_api(); print(server.api_url, server.started)"
 
 
 def test_help_teaches_by_example_and_imports_nothing_heavy() -> None:
-    commands = ["research", "resume", "runs", "show", "doctor"]
-    arguments = json.dumps([["--help"], ["--version"], *([command, "--help"] for command in commands)])
+    arguments = json.dumps([["--help"], ["--version"], *([command, "--help"] for command in COMMANDS)])
     done = subprocess.run(
         [sys.executable, "-c", HELP, arguments], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )
     answer = json.loads(done.stdout)
     assert HEAVY.isdisjoint(answer["modules"])
     overview, version, *helps = answer["texts"]
-    assert all(command in overview for command in commands)
+    assert [line.split()[0] for line in overview.split("Commands:\n")[1].splitlines()] == COMMANDS
+    assert "..." not in overview.split("Commands:\n")[1]  # a description that does not fit
     assert version.startswith("fathom ")
-    assert all(f"Example: fathom {command}" in text for command, text in zip(commands, helps, strict=True))
+    assert all(f"Example: fathom {command}" in text for command, text in zip(COMMANDS, helps, strict=True))
+
+
+def test_ctrl_c_during_the_imports_is_one_line() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "fathom: interrupted\n")
 
 
 @pytest.mark.parametrize(
@@ -153,6 +169,18 @@ def test_own_documents_from_another_folder(
     assert "three times" in report.read_text()
     manifest = json.loads((report.parent / "run.json").read_text())
     assert manifest["settings"]["docs"] == [str(tmp_path / "notes")]
+
+
+def test_an_unfinished_run_is_shown_with_its_steps_as_planned(fathom_cli: FathomCLI, tmp_path: Path) -> None:
+    folder = tmp_path / "artifacts" / "research_artifacts" / "finalizers"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps({"run_id": "0123abcd", "run_key": "k", "query": "When?"}))
+    step = {"step_id": 1, "title": "When __del__ is called", "description": "d", "status": "in_progress"}
+    (folder / "plan.json").write_text(json.dumps({"plan_title": "Finalizers", "steps": [step]}))
+    done = fathom_cli(["show", "0123abcd"])
+    assert done.returncode == 0, done.stderr
+    assert "When?: not finished" in done.stdout
+    assert "1. When __del__ is called (in progress)" in done.stdout
 
 
 def test_ctrl_c_leaves_a_run_that_resume_finishes(

@@ -30,7 +30,7 @@ from fathom.report.markdown import cited_sources, web_address
 from fathom.report.pdf import render_pdf
 from fathom.storage.store import ArtifactStore
 from fathom.text.cleaning import clean_line
-from flows.cli.main import app
+from flows.cli.commands import app
 from tests.conftest import Bucket, FathomCLI
 from tests.evidence_run import IDS, finished_run
 from tests.sample_report import sample_report

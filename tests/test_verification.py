@@ -15,8 +15,10 @@ from fathom.evidence.tracing import trace
 from fathom.evidence.verification import verify_run
 from fathom.models import Report, ReportSection
 from fathom.models.claims import Corroboration, Verdict
-from fathom.storage.store import json_bytes
+from fathom.storage.lease import LeaseFile
+from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.text.citations import with_known_ids
+from tests.conftest import FathomCLI
 from tests.evidence_run import BRIDGE, IDS, finished_run
 
 ROADS, GUIDE, NEWS = IDS.values()
@@ -171,11 +173,12 @@ def test_the_commands_need_only_the_folder(files: dict[str, bytes], tmp_path: Pa
 
     def fathom(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "flows.cli.main", *arguments, "--artifacts", str(tmp_path)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env={"COLUMNS": "120"})
+        return subprocess.run(command, capture_output=True, text=True, check=False, env={"COLUMNS": "80"})
 
     done = fathom("verify", "bridge")
     assert done.returncode == 0, done.stderr
     assert "6 claims: 4 supported, 0 weak, 2 unsupported" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
     assert json.loads(fathom("verify", "1a2b3c4d", "--json").stdout)["problems"] == []
     traced = fathom("trace", "bridge", "4")
     assert traced.returncode == 0, traced.stderr
@@ -188,3 +191,13 @@ def test_the_commands_need_only_the_folder(files: dict[str, bytes], tmp_path: Pa
     (folder / PROVENANCE).unlink()
     done = fathom("verify", "bridge")
     assert done.returncode == 1 and "it has not finished" in done.stderr
+    (folder / "result.json").write_text('{"report": null}')
+    assert "it ended without a report" in fathom("verify", "bridge").stderr
+
+
+async def test_a_run_without_a_folder_has_not_finished(fathom_cli: FathomCLI, tmp_path: Path) -> None:
+    await LeaseFile.take(ArtifactStore(str(tmp_path / "artifacts")), "0123abcd", "0123abcd", {"query": "Why?"})
+    for command in (["verify", "0123abcd"], ["audit", "0123abcd"], ["export", "0123abcd", "--to", "md"]):
+        done = fathom_cli(command)
+        assert done.returncode in (1, 2)
+        assert "not finished" in done.stderr or "no audit.jsonl" in done.stdout, done.stderr

@@ -1,95 +1,43 @@
-"""The audit log of a run as a person reads it: what happened, under what, and whether the log is whole."""
+"""`fathom audit`: what happened in a run, in order, and whether the log of it is whole."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-from rich.console import Console
-from rich.text import Text
+import typer
 
-from fathom.models import AuditHead
-from fathom.storage.store import ArtifactStore, RunFolder
-from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
-from fathom.telemetry.audit_log import AUDIT_FILE
-from flows.cli.screen import printable
-from flows.runs import find, read_json
+from flows.cli.options import Json, Root, Run
+from flows.cli.printing import line, output, printable
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from flows.runs import Audit
 
 
-class Audit(BaseModel):
-    """A run's audit log with the verdict on it. `head` is what the run's result says of its end, if it says it."""
+def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
+    """Print the log of a run and check that it is whole.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    The log says what was done, by whom and when. Needs no server. Exits with 1 if an event was changed, moved or
+    removed, and names the first such line.
 
-    run_id: str
-    file: str
-    whole: bool
-    broken: Break | None
-    head: AuditHead | None
-    events: list[ChainedEvent]
-
-
-async def audit(store: ArtifactStore, name: str) -> Audit:
-    """Read and check the audit log of the one run that a name stands for.
-
-    Raises:
-        RunNotFound: there is none.
-        InvalidInput: there are several.
+    Example: fathom audit 1a2b3c4d
     """
-    manifest = await find(store, name)
-    folder = RunFolder(store, manifest["folder"])
-    head = _head(await read_json(folder, "result.json"))
-    events: list[ChainedEvent] = []
-    try:
-        data = await store.read(f"{folder.folder}/{AUDIT_FILE}")
-    except FileNotFoundError:
-        broken: Break | None = Break(line=1, problem=f"there is no {AUDIT_FILE}")
-    else:
-        broken, events = check(data, head), events_in(data, ChainedEvent)
-    return Audit(
-        run_id=str(manifest.get("run_id", "")),
-        file=folder.path_of(AUDIT_FILE),
-        whole=broken is None,
-        broken=broken,
-        head=head,
-        events=events,
-    )
+    from flows.runs import read_audit, read_run
+
+    found = read_run(run, artifacts, read_audit)
+    output(found, _show_audit, as_json=as_json)
+    raise typer.Exit(0 if found.whole else 1)
 
 
-def _head(result: object) -> AuditHead | None:
-    try:
-        return AuditHead.model_validate(result["audit_head"]) if isinstance(result, dict) else None
-    except (KeyError, ValidationError):  # of a version that did not write it
-        return None
-
-
-def show_audit(found: Audit) -> None:
-    """Show the events in the order in which they were written, each indented under its parent, and the verdict."""
-    console = Console(highlight=False)
-    depths = _depths(found.events)
+def _show_audit(found: Audit) -> None:
+    """Show the events in their order, each indented under its parent, and the verdict."""
+    depths: dict[str, int] = {}
     for event in found.events:
-        console.print(_line(event, depths[event.id]), soft_wrap=True)
+        depth = depths[event.id] = depths.get(event.parent or "", -1) + 1  # a parent comes before its children
+        before = f"{event.at[11:23]}  {event.actor:<10}  {event.type.value.replace('_', ' '):<20}  "
+        style = "red" if event.type.value in ("error_occurred", "budget_warning") else ""
+        line((before, "dim"), (printable(f"{'  ' * depth}{event.action}"), style))
     if found.broken:
-        verdict = Text(f"broken at line {found.broken.line}: {found.broken.problem}", style="red")
+        line((f"broken at line {found.broken.line}: {found.broken.problem}", "red"))
     else:
         end = "" if found.head else "; the run's result does not say where the log ends"
-        verdict = Text(f"{len(found.events)} events, none changed, moved or removed{end}", style="green")
-    console.print(verdict, soft_wrap=True)
-
-
-def _line(event: ChainedEvent, depth: int) -> RenderableType:
-    style = "red" if event.type.value in ("error_occurred", "budget_warning") else ""
-    before = f"{event.at[11:23]}  {event.actor:<10}  {event.type.value.replace('_', ' '):<20}  "
-    return Text.assemble((before, "dim"), (printable(f"{'  ' * depth}{event.action}"), style))
-
-
-def _depths(events: Sequence[ChainedEvent]) -> dict[str, int]:
-    """Return how many known ancestors each event has; a parent is always written before its children."""
-    depths: dict[str, int] = {}
-    for event in events:
-        depths[event.id] = depths.get(event.parent or "", -1) + 1
-    return depths
+        line((f"{len(found.events)} events, none changed, moved or removed{end}", "green"))

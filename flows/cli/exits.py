@@ -1,20 +1,15 @@
 """How a command ends: an exit code, and on stderr one line on what happened, never a traceback.
 
-0 done, 1 failed, 2 bad input, 3 no evidence, 130 interrupted or cancelled, 143 told to end (SIGTERM).
+0 done, 1 failed, 2 bad input, 3 no evidence, 130 interrupted or cancelled, 143 terminated (SIGTERM).
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from traceback import format_exception
 from types import TracebackType
-
-import typer
-
-from fathom.errors import FathomError, InvalidInput, ServerLost
 
 
 @contextmanager
@@ -24,50 +19,66 @@ def exits() -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except typer.Exit as done:
-        sys.exit(done.exit_code)
-    except BrokenPipeError:  # whoever read it has read enough, as `| head` does
+    except KeyboardInterrupt as error:
+        _explain("interrupted", error)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader has read enough, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except FathomError as error:
+    except Exception as error:
+        _exit(error)
+        raise
+
+
+def _exit(error: Exception) -> None:
+    """Exit as an expected error asks for; return on any other."""
+    import typer
+
+    from fathom.errors import FathomError, ServerLost
+
+    if isinstance(error, typer.Exit):
+        sys.exit(error.exit_code)
+    if isinstance(error, typer.TyperException):
+        context = getattr(error, "ctx", None)
+        _explain(error.format_message() + (f" ({context.command_path} --help)" if context else ""), error)
+        sys.exit(2)
+    if isinstance(error, FathomError):
         _explain(str(error), error)
         if isinstance(error, ServerLost):  # Prefect's threads wait for it as long as the process lives
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(error.exit_code)
         sys.exit(error.exit_code)
-    except typer.TyperException as error:
-        _explain(error.format_message(), error)
-        sys.exit(2)
-    except KeyboardInterrupt as error:
-        _explain("interrupted", error)
-        sys.exit(130)
 
 
-def arguments() -> list[str]:
-    """Return the arguments of the command line.
+def check_text(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of a command line.
 
     Raises:
-        InvalidInput: one holds bytes that are no text.
+        InvalidInput: one contains bytes that are not text.
     """
-    for argument in sys.argv[1:]:
+    for argument in arguments:
         if argument.encode(errors="replace").decode() != argument:
+            from fathom.errors import InvalidInput
+
             raise InvalidInput(f"{argument!r} is not valid UTF-8.", next_step="check the terminal's encoding")
-    return sys.argv[1:]
+    return list(arguments)
 
 
 def show_where(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Write where an unexpected error comes from."""
+    """Write the traceback of an unexpected error."""
+    from traceback import format_exception
+
     sys.stderr.write(_scrubbed("".join(format_exception(error))))
 
 
 def _unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    where = " (not expected; `fathom --debug ...` shows where)" if issubclass(kind, Exception) else ""
+    where = " (unexpected; `fathom --debug ...` shows where)" if issubclass(kind, Exception) else ""
     _explain(f"{kind.__name__}: {error}{where}", error)
 
 
 def _explain(message: str, error: BaseException) -> None:
-    """Write a line on what happened, and one for each note on how to go on."""
+    """Write one line on what happened, and one for each note on how to continue."""
     for line in (message, *getattr(error, "__notes__", ())):
         sys.stderr.write(f"fathom: {' '.join(_scrubbed(line).split())}\n")
 

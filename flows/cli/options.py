@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notices.")]
+Run = Annotated[str, typer.Argument(help="The run's id or its first digits, its folder, or its plan title.")]
 Root = Annotated[
     str | None,
-    typer.Option("--artifacts", metavar="URL", help="Folder or s3:// address of the artifacts. [FATHOM_ARTIFACTS]"),
+    typer.Option("--artifacts", metavar="URL", help="Where runs are stored: a folder or s3:// URL. [FATHOM_ARTIFACTS]"),
 ]
-Run = Annotated[str, typer.Argument(help="A run's id, its first digits, its folder or plan title.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only JSON, on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notices.")]

@@ -1,4 +1,4 @@
-"""The list of runs: those that have a folder, and those that Prefect knows."""
+"""The list of runs: those in the artifact store and those that Prefect knows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flows.server import find_api
 
 @dataclass(frozen=True)
 class RunRow:
-    """A line of the list of runs. `started` is an ISO 8601 time in UTC, `folder` is empty when there is none here."""
+    """A line of the list. `started` is an ISO 8601 time in UTC; `folder` is empty if the store has none."""
 
     run_id: str
     started: str
@@ -27,22 +27,22 @@ class RunRow:
 async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
     """Return the latest runs of the store and, if a Prefect API answers, of Prefect; the newest first.
 
-    A run that says it is running and whose process is gone is `interrupted`, like one that Prefect saw crash.
+    A run is `interrupted` if it crashed, or if Prefect takes it for running but its process is gone.
     """
     stored = [await _row(store, manifest) for manifest in await known(store)]
     rows = {row.run_id or row.folder: row for row in stored}
     if find_api():
         from flows import local, resuming
 
-        told: set[str] = set()
+        listed: set[str] = set()
         for flow_run in await local.recent(limit):
             if flow_run.start_time is None and flow_run.auto_scheduled:
-                continue  # a schedule's run of some later day
+                continue  # scheduled for later
             key = flow_run.parameters.get("run_key")
-            run_id = key if key in rows else str(flow_run.id)  # one that was started again from its store
-            if run_id in told:
+            run_id = key if key in rows else str(flow_run.id)  # restarted from its store
+            if run_id in listed:
                 continue
-            told.add(run_id)
+            listed.add(run_id)
             started = flow_run.start_time or flow_run.expected_start_time or flow_run.created
             at = started.astimezone(UTC).isoformat(timespec="seconds") if started else ""
             folder = rows[run_id].folder if run_id in rows else ""

@@ -1,0 +1,219 @@
+"""`fathom research` and `fathom resume`: a run that someone in a shell is waiting for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from flows.cli.options import Json, Quiet, Root, Run
+from flows.cli.printing import output, summary
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import FlowRun
+
+    from fathom.models import RunResult
+    from fathom.run.estimate import Bounds, PhaseEstimate
+    from flows.cli.watch import Watch
+
+
+def research(
+    query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
+    *,
+    docs: Annotated[
+        list[str] | None, typer.Option(metavar="PATH", help="File or folder (txt md rst html pdf docx); repeatable.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Model for every role, such as openai/gpt-5-mini. [FATHOM_MODEL]"),
+    ] = None,
+    role_model: Annotated[
+        list[str] | None, typer.Option(metavar="ROLE=MODEL", help="Model for one role; repeatable.")
+    ] = None,
+    fallback_model: Annotated[
+        list[str] | None, typer.Option(metavar="MODEL", help="Used when the model is unavailable; repeatable.")
+    ] = None,
+    profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
+    mode: Annotated[
+        str | None, typer.Option(metavar="NAME", help="report (default) or answer (at most 140 characters).")
+    ] = None,
+    depth: Annotated[int | None, typer.Option(metavar="N", help="Rounds of research, 1 to 5.")] = None,
+    breadth: Annotated[int | None, typer.Option(metavar="N", help="Tool calls per decision, 1 to 10.")] = None,
+    tools: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Use only these tools, such as documents,web_search.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do not use cached searches and pages.")] = False,
+    max_usd: Annotated[
+        float | None, typer.Option(metavar="USD", help="Most the run may cost; 5 if prices are known.")
+    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(metavar="N", help="Most tokens to use.")] = None,
+    max_calls: Annotated[int | None, typer.Option(metavar="N", help="Most model requests.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(metavar="S", help="Most seconds to work.")] = None,
+    price: Annotated[
+        list[str] | None, typer.Option(metavar="MODEL=IN,OUT", help="Dollars per million tokens; repeatable.")
+    ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Print what the run would use, without starting it.")
+    ] = False,
+    artifacts: Root = None,
+    run_key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Runs with the same key share finished calls.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Research a question and write a cited report.
+
+    Without a model, the report consists of quotations. Without --docs and a key for web search, the only source is the
+    Python language reference.
+
+    Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
+    """
+    from fathom.config.inputs import parse_prices, parse_role_models
+    from flows.preflight import check_request, estimated, settings_from
+
+    caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls, "max_seconds": max_seconds}
+    settings = settings_from(
+        {
+            "docs": docs,
+            "model": model,
+            "role_models": parse_role_models(role_model or []),
+            "fallback_models": fallback_model,
+            "profile": profile,
+            "mode": mode,
+            "depth": depth,
+            "breadth": breadth,
+            "tools": [name.strip() for name in tools.split(",") if name.strip()] if tools else None,
+            "fresh": fresh or None,
+            "budget": {name: cap for name, cap in caps.items() if cap is not None},
+            "prices": parse_prices(price or []),
+            "artifacts": artifacts,
+        }
+    )
+    if estimate:
+        output(estimated(query, settings), _show_estimate, as_json=as_json)
+        return
+    checked = check_request(query, settings)
+
+    def start() -> Awaitable[FlowRun]:
+        from flows import local
+
+        return local.create(checked.query, checked.settings, run_key)
+
+    def finish(flow_run: FlowRun, _watch: Watch) -> Awaitable[RunResult]:
+        from flows import local
+
+        return local.execute(flow_run)
+
+    _follow(start, finish, checked.notices, quiet=quiet, as_json=as_json)
+
+
+def resume(
+    run: Run,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for a deployment's worker.")] = False,
+    artifacts: Root = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Finish a run that was interrupted or cancelled, or that failed.
+
+    No finished call is repeated. A worker continues the run of a deployment; any other run continues here, even if it
+    was started on another machine.
+
+    Example: fathom resume 1a2b3c4d
+    """
+
+    def start() -> Awaitable[FlowRun]:
+        from flows import resuming
+
+        return resuming.find(run, artifacts)
+
+    def finish(flow_run: FlowRun, watch: Watch) -> Awaitable[RunResult | None]:
+        from flows import resuming
+
+        return resuming.finish(flow_run, watch.say, wait=not no_wait)
+
+    _follow(start, finish, [], quiet=quiet, as_json=as_json)
+
+
+def _follow(
+    start: Callable[[], Awaitable[FlowRun]],
+    finish: Callable[[FlowRun, Watch], Awaitable[RunResult | None]],
+    notices: Sequence[str],
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Show the progress of a run, print its result, and exit with its code."""
+    import asyncio
+    import logging
+
+    from fathom.errors import UserError
+    from fathom.telemetry.progress import listen
+    from flows.cli.watch import Watch
+    from flows.preflight import artifact_root
+    from flows.runs import reference
+    from flows.server import ensure_api
+
+    run_id = address = ""
+
+    async def work(watch: Watch) -> RunResult | None:
+        nonlocal run_id, address
+        from flows import local
+
+        flow_run = await start()
+        run_id, address = str(flow_run.id), local.address(flow_run)
+        watch.say(f"Run {run_id[:8]}  {address}")
+        with listen(watch):
+            return await finish(flow_run, watch)
+
+    logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
+    try:
+        # Whatever a library prints must not get between the results on stdout.
+        with Watch(quiet=quiet) as watch, redirect_stdout(sys.stderr):
+            for notice in notices:
+                watch.say(notice)
+            ensure_api(watch.say)
+            result = asyncio.run(work(watch))
+    except BaseException as error:
+        if run_id and not isinstance(error, UserError):
+            error.add_note(f"the run can be continued: fathom resume {run_id}")
+        raise
+    if result is None:
+        scheduled = json.dumps({"run_id": run_id, "status": "scheduled"})
+        typer.echo(scheduled if as_json else f"Scheduled for a worker: {address}")
+        return
+    if quiet and not as_json:
+        typer.echo(result.answer or result.report or result.reason, err=not result.report)
+    else:
+        screen = summary(result, address, reference(result, artifact_root()))
+        output(result, lambda _result: typer.echo(screen), as_json=as_json)
+    raise typer.Exit(result.status.exit_code)
+
+
+def _show_estimate(phases: Sequence[PhaseEstimate]) -> None:
+    from rich.console import Console
+
+    from fathom.run.estimate import Bounds
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("phase")
+    for heading in ("tool calls", "model calls", "1,000 tokens", "dollars"):
+        table.add_column(heading, justify="right")
+    for phase in phases:
+        counts = [_bounds(bounds, ",.0f") for bounds in (phase.tool_calls, phase.model_calls)]
+        thousands = Bounds(phase.tokens.usual / 1000, phase.tokens.most / 1000)
+        usd = "unknown" if phase.usd is None else _bounds(phase.usd, ",.3f")
+        table.add_row(phase.phase, *counts, _bounds(thousands, ",.1f"), usd)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("\nUsual - maximum. The budget limits the whole run.", style="dim")
+
+
+def _bounds(bounds: Bounds, form: str) -> str:
+    return f"{bounds.usual:{form}} - {bounds.most:{form}}" if bounds.most else "0"

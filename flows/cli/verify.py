@@ -1,0 +1,132 @@
+"""`fathom verify` and `fathom trace`: the verdict on each claim, and the way from one claim to the stored bytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from flows.cli.options import Json, Root, Run
+from flows.cli.printing import line, one_line, output, printable
+
+if TYPE_CHECKING:
+    from fathom.evidence.tracing import Link, Trace
+    from fathom.evidence.verification import Verification
+    from fathom.models.claims import Claim
+
+_STYLES = {"supported": "green", "weak": "yellow", "unsupported": "red", "verified": "green", "contradicted": "red"}
+_PARTS = {"cited": "quote", "corroborating": "also said by", "contradicting": "contradicted by"}
+
+
+def verify(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
+    """Check every file, quote and verdict of a run again.
+
+    Needs no server, no network and no model. Exits with 1 if a byte was changed or a check has a different result, and
+    names the file and the claim.
+
+    Example: fathom verify 1a2b3c4d
+    """
+    from fathom.evidence.verification import verify_run
+    from flows.runs import files_of, read_run
+
+    found = verify_run(read_run(run, artifacts, files_of))
+    output(found, _show_verification, as_json=as_json)
+    raise typer.Exit(0 if found.ok else 1)
+
+
+def _show_verification(found: Verification) -> None:
+    """Show the verdict on each claim, then what is wrong with the stored files."""
+    console = Console(highlight=False)
+    for claim in found.claims:
+        line(f"{claim.number:>3}  ", *_verdict(claim))
+        text = Text(one_line(claim.sentence))
+        for complaint in claim.complaints:
+            text.append(f"\n{one_line(complaint)}", style="yellow")
+        console.print(Padding(text, (0, 0, 0, 5)))
+    counts = Counter(claim.verdict.value for claim in found.claims)
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("supported", "weak", "unsupported"))
+    line(f"\n{len(found.claims)} claims: {verdicts}")
+    for problem in found.problems:
+        where = f"{problem.file}, claim {problem.claim}" if problem.claim else problem.file
+        line((printable(f"✗ {where}: {problem.message}"), "red"))
+    if found.ok:
+        line((f"{found.files} files and {found.quotes} quotes are unchanged; every check has the same result", "green"))
+
+
+def _verdict(claim: Claim) -> Iterator[tuple[str, str]]:
+    verdict, corroboration = claim.verdict.value, claim.corroboration.value
+    yield f"{verdict:<11}", _STYLES[verdict]
+    yield f"  score {claim.score:.2f}  ", "dim"
+    yield corroboration.replace("_", " "), _STYLES.get(corroboration, "dim")
+
+
+def trace(
+    run: Run,
+    number: Annotated[int, typer.Argument(metavar="N", help="The claim's number in `fathom verify`.")],
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Show the stored bytes that support one claim of a report.
+
+    Needs no server, no network and no model. Exits with 1 if the stored bytes do not contain the quotes any more.
+
+    Example: fathom trace 1a2b3c4d 7
+    """
+    from fathom.evidence.tracing import trace as follow
+    from fathom.evidence.verification import misquotations
+    from flows.runs import files_of, read_run, recorded
+
+    files = read_run(run, artifacts, files_of)
+    found = follow(recorded(files), files, number)
+    output(found, _show_trace, as_json=as_json)
+    changed = sorted({f"{problem.file}: {problem.message}" for problem in misquotations(found.claim, files)})
+    for problem in changed:
+        typer.echo(f"fathom: {problem}", err=True)
+    raise typer.Exit(1 if changed else 0)
+
+
+def _show_trace(found: Trace) -> None:
+    """Show a claim and, for each of its quotes, the way to the stored bytes."""
+    claim = found.claim
+    line((f"Claim {claim.number}, in “{one_line(found.heading)}”", "bold"))
+    line(one_line(claim.sentence))
+    _show_row("cites", ", ".join(claim.source_ids) or "nothing")
+    _show_row("verdict", *_verdict(claim))
+    for complaint in claim.complaints:
+        _show_row("complaint", (one_line(complaint), "yellow"))
+    if claim.judgement:
+        _show_row("judged", f"{claim.judgement.verdict.value} by {claim.judgement.model}")
+    for link in found.links:
+        nearest = link.part == "cited" and claim.verdict.value == "unsupported"
+        line(("\nnearest passage" if nearest else f"\n{_PARTS[link.part]}", "bold"))
+        # The bar keeps the space between the quote and what stands next to it.
+        before, after = one_line(f"{link.before}|")[:-1], one_line(f"|{link.after}")[1:]
+        line("  ", (before, "dim"), (one_line(link.quote.text), "bold"), (after, "dim"))
+        for name, value in _chain(link):
+            _show_row(name, one_line(value))
+    if not found.links:
+        line("\nNo stored passage is similar to it.")
+
+
+def _chain(link: Link) -> Iterator[tuple[str, str]]:
+    quote = link.quote
+    yield "file", f"{quote.artifact_file}, bytes {quote.start} to {quote.end}, line {link.line} of the text"
+    yield "sha256", quote.sha256
+    if link.source:
+        yield "source", f"[{quote.source_id}] {link.source.title}"
+        yield "address", link.source.url
+    if link.call:
+        yield "retrieved", link.call.retrieved or "not recorded"
+        yield "call", f"{link.call.number}. {link.call.tool}: {link.call.input}"
+        yield "step", f"{link.call.step_id}. {link.step}"
+    for title in link.notes:
+        yield "note", title
+
+
+def _show_row(name: str, *parts: str | tuple[str, str]) -> None:
+    line((f"  {name:<10} ", "dim"), *parts)
