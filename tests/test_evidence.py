@@ -19,7 +19,7 @@ from fathom.evidence.grounding import PARAPHRASE, ground
 from fathom.evidence.locating import locate, read_quote, stored_texts
 from fathom.evidence.searching import Search
 from fathom.facts.dates import find_dates
-from fathom.facts.numbers import facts_of
+from fathom.facts.extraction import facts_of
 from fathom.models import Note, ReportSection, Source, SourceText, ToolCall, ToolResult
 from fathom.models.claims import Corroboration, Verdict
 from fathom.storage.store import json_bytes
@@ -122,8 +122,8 @@ def test_what_only_looks_like_a_date_or_a_unit_is_none() -> None:
 
 
 def test_what_belongs_to_a_name_is_no_number_and_what_opens_a_sentence_may_be_no_name() -> None:
-    assert facts_of("COVID-19, A-769662 and OCT3/4 are names.").numbers == ()
-    assert facts_of("Overall, prices rose.").names == ()
+    assert facts_of("COVID-19, A-769662 and OCT3/4 are names.").numbers == []
+    assert facts_of("Overall, prices rose.").names == []
     assert [name.opening for name in facts_of("Prices rose in Harmund.").names] == [True, False]
 
 

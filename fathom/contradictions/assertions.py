@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from fathom.contradictions.events import Event, events_of, times_of, without_dates
-from fathom.facts.intervals import Figure, agree, figures_of
+from fathom.contradictions.events import Event, events_of
+from fathom.facts.extraction import Facts, facts_of
+from fathom.facts.intervals import Figure, agree, figures_of, part_of_name
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms, terms
 
@@ -24,18 +25,6 @@ _LEANING = re.compile(r"\b(?:this|these|it|its|they|their|he|she|his|her|we|our|
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|whether|suppose|imagine|for example|for instance|e\.g\.|would|could|might|may (?=[a-z]))\b",
     re.IGNORECASE,
-)
-_OPENERS = (
-    "The|A|An|In|On|At|By|For|All|Most|Some|No|With|Since|After|Before|As|When|While|About|Around|Over|Under|Nearly|"
-    "Almost|More|Less|Fewer|Only|During|From|To|Of|Each|Every|There|One|Two|Three|Today|Total|Both|Not|Up|Until|But|And|"
-    "Or|However"
-)
-_NAME = re.compile(
-    rf"(?<=[\w,;:(] )(?!I\b)[A-Z][\w'’-]*|\b[A-Z][\w-]*[A-Z][\w-]*\b|^(?!(?:{_OPENERS})\b)[A-Z][\w'’-]*(?= [a-z])"
-)
-_NUMBERED = re.compile(
-    rf"\b(?!(?:{_OPENERS})\b)(?:[A-Z][A-Za-z-]*|[Vv]ersion|[Ll]ine|[Pp]hase|[Tt]ype|[Ll]evel|[Ss]tage|[Gg]rade|[Rr]oute)"
-    r" \d+(?:\.\d+)*\b(?! ?%)"
 )
 _WORD = re.compile(r"[A-Za-z][\w'’-]*")
 _COUNTED = re.compile(r"\b([a-z]{3,}) (?:(?:about|around|some|over) )?\d[\d,]* ([a-z]{3,})")
@@ -74,10 +63,10 @@ class Assertion(NamedTuple):
     """What a sentence says, ready to be compared."""
 
     text: str
+    said: str  # the text without citations, emphasis and whom it names as its source
     source_ids: tuple[str, ...]
     title: frozenset[str]  # terms of what it stands under; empty: not known
     terms: frozenset[str]  # content words, figures and dates aside
-    sequence: tuple[str, ...]  # the words, stemmed, in order
     names: frozenset[str]  # as terms
     numbered: frozenset[str]  # "python 3": a number that is part of a name
     qualifiers: frozenset[str]  # words that say which part, time or state is meant
@@ -93,38 +82,47 @@ class Assertion(NamedTuple):
 
 def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Assertion | None:
     """Read a sentence; None where it cannot be held against another: a question, a supposition, "it" or "they"."""
-    said = _ATTRIBUTED.sub("", _CITED.sub("", text)).strip()
-    words = _WORD.findall(said)
+    facts = facts_of(_ATTRIBUTED.sub("", _CITED.sub("", text)).strip())
+    said, undated = facts.text, facts.undated
     if not LEAST_WORDS <= len(said.split()) <= MOST_WORDS or said.endswith(("?", ":")):
         return None
-    undated = without_dates(said)
-    leaning, name = _LEANING.search(said), _NAME.search(undated)
-    if _RUBBLE.search(said) or _SUPPOSED.search(said) or (leaning and not (name and name.start() < leaning.start())):
+    leaning = _LEANING.search(said)
+    if _RUBBLE.search(said) or _SUPPOSED.search(said) or (leaning and not _named_before(facts, leaning.start())):
         return None
-    lower = frozenset(word.lower() for word in words)
-    figures = tuple(_once(figures_of(undated)))
+    lower = frozenset(word.lower() for word in _WORD.findall(said))
+    figures = tuple(_once(figures_of(facts)))
     plain = undated
     for figure in figures:
         plain = f"{plain[: figure.start]}{' ' * (figure.end - figure.start)}{plain[figure.end :]}"
     counted = {(m[1], m[2]) for m in _COUNTED.finditer(said) if not {m[1], m[2]} & STOP_WORDS}
     return Assertion(
         text=text,
+        said=said,
         source_ids=source_ids,
         title=frozenset(query_terms(title)) if title else frozenset(),
         terms=frozenset(query_terms(re.sub(r"\d+", " ", plain))),
-        sequence=tuple(terms(said)),
-        names=frozenset(terms(" ".join(_NAME.findall(undated)))),
-        numbered=frozenset(found.lower() for found in _NUMBERED.findall(undated)),
+        names=frozenset(terms(" ".join(word for name in facts.names for word in name.words))),
+        numbered=frozenset(part_of_name(number, undated) for number in facts.numbers) - {""},
         qualifiers=lower & _QUALIFYING,
         changes=(lower & _CHANGING) | frozenset(_BY.findall(said)),
         unnamed=bool(_UNNAMED.match(said)),
         modified=_modified(plain),
         counted=frozenset(("".join(terms(a)), "".join(terms(b))) for a, b in counted),
-        times=times_of(said),
+        times=_times(facts),
         figures=figures,
         conditions=frozenset(kind for f in figures if _CONDITION.search(undated[: f.start]) for kind in f.kinds),
-        events=events_of(said),
+        events=events_of(facts),
     )
+
+
+def _named_before(facts: Facts, place: int) -> bool:
+    return any(name.end <= place for name in facts.names)
+
+
+def _times(facts: Facts) -> frozenset[str]:
+    """Return the years and decades that a sentence names."""
+    years = {str(found.date.year) for found in facts.dates if found.date.year}
+    return frozenset(years | {number.text for number in facts.numbers if number.unit == "decade"})
 
 
 def _once(figures: Iterable[Figure]) -> Iterator[Figure]:

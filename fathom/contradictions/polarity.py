@@ -1,7 +1,6 @@
 """Sentences of which one denies what the other says, in the same words otherwise.
 
-A negation counts only where it plainly denies the whole sentence. More may cast doubt on a claim, so
-`fathom.facts.negation` has a longer list of negations; the words with an opposite are the same.
+A negation counts only where it plainly denies the whole sentence.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from functools import cache
 
 from fathom.contradictions.assertions import Assertion
 from fathom.facts.intervals import agree
+from fathom.facts.negation import NEGATION
 from fathom.facts.opposites import side_of
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
@@ -20,7 +20,6 @@ SHARED = 0.8  # of all words of both sentences
 IN_ORDER = 0.8  # of the longer one's words: "A increases B" says nothing against "B decreases A"
 LEAST_SHARED = 3  # words beside the one denied; with a name among them, two
 
-_NEGATION = re.compile(r"\b(?:not|no|never|neither|cannot|nor)\b|n['’]t\b|\b(?:fails?|failed) to\b", re.IGNORECASE)
 # These deny less than the whole sentence.
 _PARTIAL = re.compile(
     r"\b(?:not|n['’]t|no) (?:only|just|merely|simply|necessarily|always|all|every|everyone|yet|entirely|fully|"
@@ -32,10 +31,10 @@ _PARTIAL = re.compile(
 
 def opposed(a: Assertion, b: Assertion) -> tuple[str, frozenset[object]] | None:
     """Return the words that one sentence asserts and the other denies; None where they do not."""
-    signs = _sign(a.text), _sign(b.text)
+    signs = _sign(a.said), _sign(b.said)
     if 0 in signs or signs[0] == signs[1] or a.times != b.times or not _same_figures(a, b):
         return None
-    first, second = _plain(a.sequence), _plain(b.sequence)
+    first, second = _plain(a.said), _plain(b.said)
     mine, yours = set(first), set(second)
     paired = {term for term in mine | yours if term.startswith("±")}
     if paired - (mine & yours):
@@ -52,16 +51,16 @@ def _sign(text: str) -> int:
     """Return 1 for a sentence that asserts, -1 for one that denies, 0 where it is not plain which."""
     if _PARTIAL.search(text):
         return 0
-    sign = -1 if len(_NEGATION.findall(text)) % 2 else 1
-    for term in terms(_NEGATION.sub(" ", text)):  # "failed to" is counted already
+    sign = -1 if len(NEGATION.findall(text)) % 2 else 1
+    for term in terms(NEGATION.sub(" ", text)):  # "failed to" is counted already
         if (side := side_of(term)) and side.excludes and not side.first:
             sign = -sign
     return sign
 
 
-def _plain(sequence: Sequence[str]) -> list[str]:
+def _plain(text: str) -> list[str]:
     """Return a sentence's content words, those with an opposite as what they and it have in common."""
-    return [_common(term) for term in sequence if term not in _ignored()]
+    return [_common(term) for term in terms(NEGATION.sub(" ", text)) if term not in _ignored()]
 
 
 def _common(term: str) -> str:
@@ -86,4 +85,4 @@ def _in_order(first: Sequence[str], second: Sequence[str]) -> int:
 
 @cache
 def _ignored() -> frozenset[str]:
-    return frozenset(terms(" ".join([*STOP_WORDS, "not no never cannot fail failed"])))
+    return frozenset(terms(" ".join(STOP_WORDS)))

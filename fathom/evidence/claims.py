@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fathom.facts.numbers import facts_of, plain
+from fathom.facts.extraction import facts_of, plain
 from fathom.models import ReportSection
 from fathom.text.citations import cited_ids, without_citations
 from fathom.text.sentences import Sentence, split_sentences

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from fathom.facts.dates import Date
-from fathom.facts.negation import denied_first, denied_terms, opposed
-from fathom.facts.numbers import Dated, Facts, Name, Number, facts_of
+from fathom.facts.dates import Date, DateFound
+from fathom.facts.extraction import Facts, Name, facts_of
+from fathom.facts.negation import denied_terms
+from fathom.facts.numbers import Number
+from fathom.facts.opposites import opposed
 from fathom.text.terms import language_of, query_terms, terms
 
 STEM = 5  # letters of a name that Germany and German, Austria and Austrian share at least
@@ -45,7 +47,7 @@ class Passage(NamedTuple):
 
 def objections(claim: str, passages: Sequence[Passage]) -> list[Objection]:
     """Return what speaks against a claim that some passages, the best first, are to carry together."""
-    own, quoted = facts_of(claim), _joined(facts_of(passage.quote) for passage in passages)
+    own, quoted = facts_of(claim), _together(passage.quote for passage in passages)
     found = [*_numbers(own, quoted), *_dates(own, quoted), *_names(claim, own, passages)]
     found += _denials(claim, passages[0].best)
     if pair := opposed(claim, passages[0].best):
@@ -56,18 +58,13 @@ def objections(claim: str, passages: Sequence[Passage]) -> list[Objection]:
 
 def agreeing(claim: str, quotes: Sequence[str]) -> list[str]:
     """Return the numbers and dates of a claim that some quotes have too, as the claim writes them."""
-    own, quoted = facts_of(claim), _joined(map(facts_of, quotes))
+    own, quoted = facts_of(claim), _together(quotes)
     numbers = [n.text for n in own.numbers if any(n.agrees(other) for other in quoted.numbers)]
     return [*numbers, *(dated.text for dated in own.dates if _dated(dated.date, quoted.dates))]
 
 
-def _joined(parts: Iterable[Facts]) -> Facts:
-    listed = list(parts)
-    return Facts(
-        tuple(number for facts in listed for number in facts.numbers),
-        tuple(date for facts in listed for date in facts.dates),
-        tuple(name for facts in listed for name in facts.names),
-    )
+def _together(quotes: Iterable[str]) -> Facts:
+    return facts_of(" | ".join(quotes))
 
 
 def _numbers(own: Facts, quoted: Facts) -> Iterator[Objection]:
@@ -86,19 +83,19 @@ def _numbers(own: Facts, quoted: Facts) -> Iterator[Objection]:
             )
 
 
-def _is_year_of(number: Number, dates: Sequence[Dated]) -> bool:
+def _is_year_of(number: Number, dates: Sequence[DateFound]) -> bool:
     return number.unit in ("", "decade") and any(dated.date.year in number.values for dated in dates)
 
 
 def _dates(own: Facts, quoted: Facts) -> Iterator[Objection]:
-    for date, text in own.dates:
+    for date, text, *_ in own.dates:
         bare = not date.month and any(date.year in number.values and not number.unit for number in quoted.numbers)
         if not bare and not _dated(date, quoted.dates):
             instead = f"; it says {quoted.dates[0].text}" if len(quoted.dates) == 1 else ""
             yield Objection(f"the date {text} is not in the quote{instead}", grave=True)
 
 
-def _dated(date: Date, dates: Sequence[Dated]) -> bool:
+def _dated(date: Date, dates: Sequence[DateFound]) -> bool:
     """Whether a date is among some, or its parts are in two of them: "in May of that year"."""
     others = [dated.date for dated in dates]
     return any(date.within(other) for other in others) or (
@@ -196,7 +193,7 @@ def _denials(claim: str, sentence: str) -> Iterator[Objection]:
     denied, denying = denied_terms(claim), denied_terms(sentence)
     said, quoted = set(query_terms(claim)), set(terms(sentence))
     if denied and denying:  # more than a comparison of words can tell, unless all else is the same
-        own, its = denied_first(claim), denied_first(sentence)
+        own, its = denied_terms(claim, 1), denied_terms(sentence, 1)
         found = [word for term, word in {**own, **its}.items() if (term in own) != (term in its)]
         if found and said <= quoted:
             yield Objection(f"only one of claim and quote denies: {found[0]}", grave=False)

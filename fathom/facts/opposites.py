@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
@@ -61,6 +62,8 @@ dependent / independent
 größte höchste / kleinste niedrigste
 """
 
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+
 
 class Side(NamedTuple):
     """On which side of a pair of opposites a word stands.
@@ -86,6 +89,27 @@ class Side(NamedTuple):
 def side_of(term: str) -> Side | None:
     """Return the side of a stemmed word, if it has an opposite."""
     return _sides().get(term)
+
+
+def opposed(claim: str, quote: str) -> tuple[str, str] | None:
+    """Return a word of the claim and its opposite in the quote, where each text has only its own side.
+
+    Of a comparison the quote must have a word of the same side; where it has none, the second word is empty.
+    """
+    said, quoted = _by_term(claim), _by_term(quote)
+    own = {side for term in said if (side := side_of(term))}
+    its = {side: word for term, word in reversed(quoted.items()) if (side := side_of(term))}
+    for term, word in said.items():
+        side = side_of(term)
+        if not side or side.opposite in own or term in quoted or (side.compares and side in its):
+            continue
+        if (other := its.get(side.opposite, "")) or side.compares:
+            return word, other
+    return None
+
+
+def _by_term(text: str) -> dict[str, str]:
+    return {term: word for word in _WORD.findall(text) for term in terms(word)}
 
 
 @cache
