@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from fathom.config.models import Role
 from fathom.config.settings import Mode
-from fathom.evidence.locating import StoredText
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
+from fathom.evidence.stored import StoredText
 from fathom.models import Claim, Report, ReportSection, RunManifest
 from fathom.report.html import render_html
 from fathom.report.markdown import (

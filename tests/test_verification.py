@@ -11,8 +11,8 @@ import pytest
 
 from fathom.errors import InvalidInput, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, to_bytes
-from fathom.evidence.tracing import trace
-from fathom.evidence.verification import verify_run
+from fathom.evidence.trace import trace
+from fathom.evidence.verify import verify_run
 from fathom.models import Report, ReportSection
 from fathom.models.claims import Corroboration, Verdict
 from fathom.storage.store import json_bytes

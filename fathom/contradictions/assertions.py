@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from fathom.contradictions.events import Event, events_of
 from fathom.facts.extraction import Facts, facts_of
-from fathom.facts.intervals import Figure, agree, figures_of, part_of_name
+from fathom.facts.intervals import Figure, figures_of, part_of_name
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms, terms
 
 MOST_WORDS, LEAST_WORDS = 60, 4
 
 _CITED = re.compile(r"\s*\[[^\]]{1,80}\]")
-_ATTRIBUTED = re.compile(
-    r"^(?:According to|As reported by|As stated by|Per|In the words of) [^,]{2,80}, "
-    r"|,? (?:according to|as reported by|said) [^,]{2,80}(?=\.$)"
-)
 # What it is about stands elsewhere, unless it was named before.
 _LEANING = re.compile(r"\b(?:this|these|it|its|they|their|he|she|his|her|we|our|i|my)\b", re.IGNORECASE)
 _SUPPOSED = re.compile(
@@ -28,7 +23,6 @@ _SUPPOSED = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z][\w'’-]*")
 _COUNTED = re.compile(r"\b([a-z]{3,}) (?:(?:about|around|some|over) )?\d[\d,]* ([a-z]{3,})")
-_BY = re.compile(r"(?<!\d )(?<!\bup )\b(by|to|from) (?:about |around |some |nearly |over )?[$€£]?\d")
 _CONDITION = re.compile(
     r"\b(?:at|after|within|beyond|for|among) (?:about |around |over |under )?[$€£]?\Z", re.IGNORECASE
 )
@@ -52,10 +46,9 @@ brother sister father mother son daughter wife husband seed series
 """
 _QUALIFYING = frozenset(_QUALIFYING_WORDS.split())
 # "Sales rose by 40" and "sales were 400" are no contradiction.
-_CHANGING_WORDS = """
-increase increased decrease decreased rose rise fell fall grew grow growth dropped drop reduction reduced change
-changed
-"""
+_CHANGING_WORDS = (
+    "increase increased decrease decreased rose rise fell fall grew grow growth dropped drop reduced reduction"
+)
 _CHANGING = frozenset(_CHANGING_WORDS.split())
 
 
@@ -63,7 +56,7 @@ class Assertion(NamedTuple):
     """What a sentence says, ready to be compared."""
 
     text: str
-    said: str  # the text without citations, emphasis and whom it names as its source
+    said: str  # the text without citations and emphasis
     source_ids: tuple[str, ...]
     title: frozenset[str]  # terms of what it stands under; empty: not known
     terms: frozenset[str]  # content words, figures and dates aside
@@ -72,7 +65,6 @@ class Assertion(NamedTuple):
     qualifiers: frozenset[str]  # words that say which part, time or state is meant
     changes: frozenset[str]  # words that make a figure the change of one
     unnamed: bool  # its subject is "the company" or "the population", and whose stands elsewhere
-    modified: frozenset[tuple[str, str]]  # a content word and the one right behind it
     counted: frozenset[tuple[str, str]]  # the word before a number and what it counts: ("employ", "people")
     times: frozenset[str]
     figures: tuple[Figure, ...]
@@ -82,7 +74,7 @@ class Assertion(NamedTuple):
 
 def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Assertion | None:
     """Read a sentence; None where it cannot be held against another: a question, a supposition, "it" or "they"."""
-    facts = facts_of(_ATTRIBUTED.sub("", _CITED.sub("", text)).strip())
+    facts = facts_of(_CITED.sub("", text).strip())
     said, undated = facts.text, facts.undated
     if not LEAST_WORDS <= len(said.split()) <= MOST_WORDS or said.endswith(("?", ":")):
         return None
@@ -90,7 +82,7 @@ def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Ass
     if _RUBBLE.search(said) or _SUPPOSED.search(said) or (leaning and not _named_before(facts, leaning.start())):
         return None
     lower = frozenset(word.lower() for word in _WORD.findall(said))
-    figures = tuple(_once(figures_of(facts)))
+    figures = tuple(figures_of(facts))
     plain = undated
     for figure in figures:
         plain = f"{plain[: figure.start]}{' ' * (figure.end - figure.start)}{plain[figure.end :]}"
@@ -104,9 +96,8 @@ def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Ass
         names=frozenset(terms(" ".join(word for name in facts.names for word in name.words))),
         numbered=frozenset(part_of_name(number, undated) for number in facts.numbers) - {""},
         qualifiers=lower & _QUALIFYING,
-        changes=(lower & _CHANGING) | frozenset(_BY.findall(said)),
+        changes=lower & _CHANGING,
         unnamed=bool(_UNNAMED.match(said)),
-        modified=_modified(plain),
         counted=frozenset(("".join(terms(a)), "".join(terms(b))) for a, b in counted),
         times=_times(facts),
         figures=figures,
@@ -123,23 +114,3 @@ def _times(facts: Facts) -> frozenset[str]:
     """Return the years and decades that a sentence names."""
     years = {str(found.date.year) for found in facts.dates if found.date.year}
     return frozenset(years | {number.text for number in facts.numbers if number.unit == "decade"})
-
-
-def _once(figures: Iterable[Figure]) -> Iterator[Figure]:
-    """Yield figures without those that repeat the one before in another unit: "73 miles (117 km)"."""
-    before: Figure | None = None
-    for figure in figures:
-        if not (before and before.kinds == figure.kinds and figure.start - before.end < 3 and agree(before, figure)):
-            yield figure
-        before = figure
-
-
-def _modified(text: str) -> frozenset[tuple[str, str]]:
-    """Return the content words that stand right before another; names are told apart by themselves."""
-    return frozenset(
-        ("".join(terms(a[0])), "".join(terms(b[0])))
-        for a, b in pairwise(_WORD.finditer(text))
-        if text[a.end() : b.start()] == " "
-        and (a[0] + b[0]).islower()
-        and not {a[0].lower(), b[0].lower()} & STOP_WORDS
-    )

@@ -17,7 +17,6 @@ from fathom.contradictions.assertions import Assertion, assertion_of
 from fathom.contradictions.events import Event
 from fathom.contradictions.polarity import opposed
 from fathom.facts.intervals import Figure, agree
-from fathom.facts.units import DIMENSIONS
 from fathom.models import Contradiction
 from fathom.text.sentences import split_sentences
 
@@ -111,8 +110,7 @@ def _point(a: Assertion, b: Assertion) -> Point | None:
         return dates
     if _other_names(a, b):
         return None
-    comparable = a.changes == b.changes and not _contrasted(a, b)
-    return (comparable and _figures_apart(a, b)) or opposed(a, b)
+    return _figures_apart(a, b) or opposed(a, b)
 
 
 def _anchored(a: Assertion, b: Assertion) -> bool:
@@ -146,7 +144,7 @@ def _alike(a: Assertion, b: Assertion, aside: frozenset[str]) -> bool:
 
 def _figures_apart(a: Assertion, b: Assertion) -> Point | None:
     """Return the one pair of figures for the same thing that differ, where all other such pairs agree."""
-    if a.times != b.times or a.conditions != b.conditions:
+    if a.times != b.times or a.conditions != b.conditions or a.changes != b.changes:
         return None  # figures of two years, or at two heights, are figures of two things
     apart: list[tuple[Figure, Figure]] = []
     for f in a.figures:
@@ -159,20 +157,13 @@ def _figures_apart(a: Assertion, b: Assertion) -> Point | None:
     if len(apart) != 1:
         return None
     ((f, g),) = apart
-    if not (_alike(a, b, f.kinds | g.kinds) or _counted_alike(a, b, f)):
+    if not _alike(a, b, f.kinds | g.kinds):
         return None
     return (min(f.kinds & g.kinds), frozenset([_ends(f), _ends(g)]))
 
 
-def _counted_alike(a: Assertion, b: Assertion, figure: Figure) -> bool:
-    """Whether one sentence says nothing but how many of what something named has: "Hansa House has 52 floors"."""
-    short, long = sorted((a.terms - figure.kinds, b.terms - figure.kinds), key=len)
-    counts = all(kind not in DIMENSIONS and not kind.startswith("=") for kind in figure.kinds)
-    return counts and len(short) >= 2 and short <= long and bool(short & a.names & b.names)
-
-
 def _same_kind(f: Figure, g: Figure) -> bool:
-    return bool(f.kinds & g.kinds) and f.rate == g.rate and (not f.head or not g.head or f.head == g.head)
+    return bool(f.kinds & g.kinds) and f.rate == g.rate
 
 
 def _ends(figure: Figure) -> tuple[float, float]:
@@ -204,9 +195,3 @@ def _same_event(a: Assertion, b: Assertion, verb: str, done_to: bool) -> bool:
     # "The report was published" may be any report: what it is must be told by a name, two words or the titles.
     told = len(about) >= 2 or about & a.names or (about and a.title and b.title)
     return bool(told) and _alike(a, b, frozenset())
-
-
-def _contrasted(a: Assertion, b: Assertion) -> bool:
-    """Whether one word before the same noun differs: the "northern terminal" is not the "southern terminal"."""
-    before = {noun: word for word, noun in b.modified if word not in a.terms}
-    return any(noun in before and word not in b.terms for word, noun in a.modified)

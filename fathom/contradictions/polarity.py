@@ -6,7 +6,7 @@ A negation counts only where it plainly denies the whole sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from difflib import SequenceMatcher
 from functools import cache
 
 from fathom.contradictions.assertions import Assertion
@@ -42,7 +42,8 @@ def opposed(a: Assertion, b: Assertion) -> tuple[str, frozenset[object]] | None:
     shared = (mine & yours) - paired
     if len(shared) < LEAST_SHARED - bool(shared & a.names) or len(mine & yours) < SHARED * len(mine | yours):
         return None
-    if _in_order(first, second) < IN_ORDER * max(len(first), len(second)):
+    blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
+    if sum(block.size for block in blocks) < IN_ORDER * max(len(first), len(second)):
         return None
     return (" ".join(sorted(shared)), frozenset(["denied"]))
 
@@ -71,16 +72,6 @@ def _common(term: str) -> str:
 def _same_figures(a: Assertion, b: Assertion) -> bool:
     pairs = zip(a.figures, b.figures, strict=False)
     return len(a.figures) == len(b.figures) and all(f.kinds & g.kinds and agree(f, g) for f, g in pairs)
-
-
-def _in_order(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence."""
-    row = [0] * (len(second) + 1)
-    for one in first:
-        above = 0
-        for i, other in enumerate(second, start=1):
-            above, row[i] = row[i], above + 1 if one == other else max(row[i], row[i - 1])
-    return row[-1]
 
 
 @cache

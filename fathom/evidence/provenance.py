@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from fathom.errors import StoreError
-from fathom.evidence.locating import StoredText, stored_texts
+from fathom.evidence.stored import StoredText, stored_texts
 from fathom.models import Call, Model, Plan, Report, RunManifest, Source, ToolCall, ToolFailure, ToolResult
 from fathom.models.claims import Claim, SourceQuality
 from fathom.storage.store import json_bytes

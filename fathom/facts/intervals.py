@@ -31,19 +31,13 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"\s?(?:[-–—]|to|and)\s?")
-_HEAD = re.compile(r"\b([a-z]+) of\s*\Z")
 _RATE = re.compile(
     r"\s*(?:[a-z]+ ){0,2}(?:per|a|an|each|every|/)\s*(second|minute|hour|day|week|month|year|person|head)\b"
 )
 _WORD = re.compile(r"[\w'’]+")
-# Where a number after one of these is a name, not an amount.
-_NAMING = frozenset(
-    [
-        *("section", "figure", "fig", "table", "chapter", "page", "version", "step", "level", "phase", "grade", "type"),
-        *("class", "line", "route", "number", "no", "model", "article", "rule", "volume", "edition", "round", "season"),
-        *("episode", "stage", "generation", "appendix", "equation", "part", "group", "room", "gate"),
-    ]
-)
+_NAMING_WORDS = "section figure table chapter page version step level phase type class line route season stage"
+_NAMING = frozenset(_NAMING_WORDS.split())
+"""A number after one of these is a name, not an amount."""
 
 
 class Figure(NamedTuple):
@@ -51,7 +45,6 @@ class Figure(NamedTuple):
 
     kinds: frozenset[str]
     rate: str
-    head: str  # the stem of the noun in "a profit of 4 million"
     low: float
     high: float
     start: int
@@ -69,11 +62,10 @@ def figures_of(facts: Facts) -> Iterator[Figure]:
         kinds = _kinds(last if last.unit or last.counted else first, before)
         if not kinds or part_of_name(first, text):
             continue
-        rate, head = _RATE.match(text, last.end), _HEAD.search(before)
+        rate = _RATE.match(text, last.end)
         yield Figure(
             kinds,
             rate[1] if rate else "",
-            "".join(terms(head[1])) if head else "",
             *_interval(first, last, _HEDGE.search(before)),
             first.start,
             last.end,
@@ -119,9 +111,8 @@ def _kinds(number: Number, before: str) -> frozenset[str]:
 def _interval(first: Number, last: Number, hedge: re.Match[str] | None) -> tuple[float, float]:
     """Return the ends of a figure, or of a range such as 30 to 35 million, in the dimension's own unit."""
     unit = UNITS.get((last.unit or first.unit).lower())
-    values = sorted([*first.values, *last.values])
-    if last.power and not first.power:
-        values = sorted([*(value.scaleb(last.power) for value in first.values), *last.values])
+    scale = 0 if first.power else last.power
+    values = sorted([*(value.scaleb(scale) for value in first.values if last is not first), *last.values])
     factor = float(unit.factor) if unit else 1.0
     about = ABOUT if hedge and hedge["about"] else 0.0
     low, high = (

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from fathom.contradictions.finding import Said
-from fathom.models import SourceText
+from fathom.models import Source, SourceText
 from fathom.sources.hosts import site_of
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms, terms
@@ -27,7 +27,7 @@ Agreement = Mapping[str, Sequence[int]]
 """For each source, of each of its facts, how many independent sources have it too."""
 
 
-def site(source: SourceText) -> str:
+def site(source: Source) -> str:
     """Return what makes sources one party: their site; a document is a party of its own, Python's reference one."""
     if source.kind == "web":
         return site_of(host_of(source.url))

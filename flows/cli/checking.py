@@ -22,7 +22,7 @@ def verify(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
 
     Example: fathom verify 1a2b3c4d
     """
-    from fathom.evidence.verification import verify_run
+    from fathom.evidence.verify import verify_run
     from flows.cli.claims import files_of, show_verification
 
     found = verify_run(asyncio.run(files_of(run, artifacts)))
@@ -46,8 +46,8 @@ def trace(
 
     Example: fathom trace 1a2b3c4d 7
     """
-    from fathom.evidence.tracing import trace as follow
-    from fathom.evidence.verification import misquotations
+    from fathom.evidence.trace import trace as follow
+    from fathom.evidence.verify import misquotations
     from flows.cli.claims import files_of, recorded, show_trace
 
     files = asyncio.run(files_of(run, artifacts))

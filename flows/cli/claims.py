@@ -21,8 +21,8 @@ from flows.runs import find, locate
 
 if TYPE_CHECKING:
     from fathom.evidence.provenance import Provenance
-    from fathom.evidence.tracing import Link, Trace
-    from fathom.evidence.verification import Verification
+    from fathom.evidence.trace import Link, Trace
+    from fathom.evidence.verify import Verification
     from fathom.models.claims import Claim
 
 _STYLES = {"supported": "green", "weak": "yellow", "unsupported": "red", "verified": "green", "contradicted": "red"}

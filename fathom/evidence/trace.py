@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from fathom.errors import InvalidInput
-from fathom.evidence.locating import StoredText, read_quote, stored_texts
 from fathom.evidence.provenance import CallRecord, Provenance, SourceRecord, results_of
+from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.models import Model, Note, Report
 from fathom.models.claims import Claim, Quote
 
