@@ -106,7 +106,7 @@ def verify_run(files: Mapping[str, bytes]) -> Verification:
     texts = stored_texts(files, results_of(record))
     if sources_of(texts, _qualities(record)) != record.sources:
         problems.append(Problem(file=PROVENANCE, message="the sources are not those of the stored artifacts"))
-    problems += _quotes(record, files)
+    problems += [problem for claim in record.claims for problem in misquotations(claim, files)]
     problems += _report(record, files, texts)
     return Verification(
         run_id=record.run.run_id,
@@ -130,11 +130,6 @@ def _files(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Problem]:
     for call in record.calls:
         if call.artifact_file and record.files.get(call.artifact_file) != call.sha256:
             yield Problem(file=call.artifact_file, message=f"call {call.number} returned something else")
-
-
-def _quotes(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Problem]:
-    for claim in record.claims:
-        yield from misquotations(claim, files)
 
 
 def misquotations(claim: Claim, files: Mapping[str, bytes]) -> Iterator[Problem]:
