@@ -1,4 +1,4 @@
-"""What the report rests on: the stored texts, how good their sources are, and whether they carry each claim."""
+"""What the report rests on: the stored texts, how good their sources are, and whether they support each claim."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ async def write_section(
 ) -> Written:
     """Write the section at a position of the outline.
 
-    Citations of anything but the notes' sources are removed. Sentences that their sources do not carry go back to the
+    Citations of anything but the notes' sources are removed. Sentences that their sources do not support go back to the
     reporter once, with what the sources say; those that remain are removed or marked, as the settings say.
     """
     section = outline.sections[position]
@@ -127,7 +127,7 @@ def _passages(notes: Sequence[Note], focus: str, texts: Sequence[StoredText], en
 
 
 async def _unsupported(markdown: str, texts: Sequence[StoredText]) -> list[Claim]:
-    """Return the claims of a section that the sources they cite do not carry."""
+    """Return the claims of a section that the sources they cite do not support."""
     draft = Report(
         title="", query="", extractive=False, sections=[ReportSection(heading="", markdown=markdown)], sources=[]
     )
@@ -151,7 +151,7 @@ async def write_answer(
 ) -> Written:
     """Answer the question in at most 140 characters: a report of one section.
 
-    An answer that its sources do not carry is given without the model instead, as a quotation.
+    An answer that its sources do not support is given without the model instead, as a quotation.
     """
     publish(Event("section", "the answer"))
     request = AnswerRequest(
@@ -163,7 +163,7 @@ async def write_answer(
     failing = [] if _engine.settings.extractive or usage.fallbacks else await _unsupported(answer.text, _texts)
     if failing:
         why = "; ".join(complaint for claim in failing for complaint in claim.complaints) or "its words are not there"
-        failure = Failure(code=AnswerInvalid.code, message=f"The sources do not carry the answer: {why}.")
+        failure = Failure(code=AnswerInvalid.code, message=f"The sources do not support the answer: {why}.")
         answer, more = await answer_without_model(ANSWER, request, failure, _engine)
         usage += more
     return Written(

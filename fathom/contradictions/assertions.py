@@ -1,4 +1,4 @@
-"""Sentences as far as they can be held against each other: what they are about, and what they say of it."""
+"""Sentences in a form that can be compared: what they are about, and what they say about it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fathom.text.terms import query_terms, terms
 MOST_WORDS, LEAST_WORDS = 60, 4
 
 _CITED = re.compile(r"\s*\[[^\]]{1,80}\]")
-# What it is about stands elsewhere, unless it was named before.
-_LEANING = re.compile(r"\b(?:this|these|it|its|they|their|he|she|his|her|we|our|i|my)\b", re.IGNORECASE)
+# What the sentence is about is said elsewhere, unless a name comes first.
+_PRONOUN = re.compile(r"\b(?:this|these|it|its|they|their|he|she|his|her|we|our|i|my)\b", re.IGNORECASE)
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|whether|suppose|imagine|for example|for instance|e\.g\.|would|could|might|may (?=[a-z]))\b",
     re.IGNORECASE,
@@ -28,7 +28,7 @@ _CONDITION = re.compile(
 )
 _UNNAMED = re.compile(r"^(?:The|A|An)(?: [a-z][\w'’-]*){3}|^(?:The|A|An) [a-z][\w'’-]* [a-z]+s? [^A-Z]*$")
 _RUBBLE = re.compile(r"^[A-Z][\w ]{0,30}: |https?:|\bdoi\b|\blicen[sc]e:|©|\bISBN\b", re.IGNORECASE)
-# Words that say which part, time or state of a thing is meant. Where only one sentence has one, they may both hold.
+# Words that say which part, time or state of a thing is meant. Where only one sentence has one, both may be true.
 _QUALIFYING_WORDS = """
 north northern south southern east eastern west western left right inner outer top bottom
 first second third fourth last next previous former latter new old original originally initial initially final
@@ -58,28 +58,28 @@ class Assertion(NamedTuple):
     text: str
     said: str  # the text without citations and emphasis
     source_ids: tuple[str, ...]
-    title: frozenset[str]  # terms of what it stands under; empty: not known
-    terms: frozenset[str]  # content words, figures and dates aside
+    title: frozenset[str]  # terms of the source's title; empty: not known
+    terms: frozenset[str]  # content words, without figures and dates
     names: frozenset[str]  # as terms
     numbered: frozenset[str]  # "python 3": a number that is part of a name
     qualifiers: frozenset[str]  # words that say which part, time or state is meant
     changes: frozenset[str]  # words that make a figure the change of one
-    unnamed: bool  # its subject is "the company" or "the population", and whose stands elsewhere
+    unnamed: bool  # its subject is "the company" or "the population", named elsewhere
     counted: frozenset[tuple[str, str]]  # the word before a number and what it counts: ("employ", "people")
     times: frozenset[str]
     figures: tuple[Figure, ...]
-    conditions: frozenset[str]  # what figures are of that only say when something holds: "at 2,000 metres"
+    conditions: frozenset[str]  # kinds of the figures that are conditions: "at 2,000 metres"
     events: Mapping[tuple[str, bool], Event]
 
 
 def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Assertion | None:
-    """Read a sentence; None where it cannot be held against another: a question, a supposition, "it" or "they"."""
+    """Read a sentence; None where it cannot be compared: a question, a supposition, "it" or "they"."""
     facts = facts_of(_CITED.sub("", text).strip())
     said, undated = facts.text, facts.undated
     if not LEAST_WORDS <= len(said.split()) <= MOST_WORDS or said.endswith(("?", ":")):
         return None
-    leaning = _LEANING.search(said)
-    if _RUBBLE.search(said) or _SUPPOSED.search(said) or (leaning and not _named_before(facts, leaning.start())):
+    pronoun = _PRONOUN.search(said)
+    if _RUBBLE.search(said) or _SUPPOSED.search(said) or (pronoun and not _named_before(facts, pronoun.start())):
         return None
     lower = frozenset(word.lower() for word in _WORD.findall(said))
     figures = tuple(figures_of(facts))

@@ -36,8 +36,8 @@ class Event(NamedTuple):
     """When something happened.
 
     Attributes:
-        date: as far as it is told.
-        slack: years that it leaves open.
+        date: as far as it is given.
+        slack: years by which it may be wrong.
         subject: the name right before the verb, as terms, if there is one.
     """
 

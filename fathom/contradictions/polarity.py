@@ -1,6 +1,6 @@
-"""Sentences of which one denies what the other says, in the same words otherwise.
+"""Pairs of sentences in the same words, except that one denies what the other says.
 
-A negation counts only where it plainly denies the whole sentence.
+A negation counts only where it clearly denies the whole sentence.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def opposed(a: Assertion, b: Assertion) -> tuple[str, frozenset[object]] | None:
     mine, yours = set(first), set(second)
     paired = {term for term in mine | yours if term.startswith("±")}
     if paired - (mine & yours):
-        return None  # a word with an opposite that the other sentence has no counterpart for
+        return None  # a word with an opposite that has no counterpart in the other sentence
     shared = (mine & yours) - paired
     if len(shared) < LEAST_SHARED - bool(shared & a.names) or len(mine & yours) < SHARED * len(mine | yours):
         return None
@@ -49,7 +49,7 @@ def opposed(a: Assertion, b: Assertion) -> tuple[str, frozenset[object]] | None:
 
 
 def _sign(text: str) -> int:
-    """Return 1 for a sentence that asserts, -1 for one that denies, 0 where it is not plain which."""
+    """Return 1 for a sentence that asserts, -1 for one that denies, 0 where that is not clear."""
     if _PARTIAL.search(text):
         return 0
     sign = -1 if len(NEGATION.findall(text)) % 2 else 1
@@ -60,7 +60,7 @@ def _sign(text: str) -> int:
 
 
 def _plain(text: str) -> list[str]:
-    """Return a sentence's content words, those with an opposite as what they and it have in common."""
+    """Return a sentence's content words, those with an opposite as their pair."""
     return [_common(term) for term in terms(NEGATION.sub(" ", text)) if term not in _ignored()]
 
 

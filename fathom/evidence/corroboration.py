@@ -15,7 +15,7 @@ from fathom.sources.corroboration import site
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.sentences import split_sentences
 
-NEAR = 0.5  # share of a claim's weight that a sentence about the same thing holds
+NEAR = 0.5  # share of a claim's weight that a sentence about the same thing has
 MAX_PASSAGES = 12  # passages looked at closely for one claim
 AROUND = 600  # characters on each side of a passage that are compared to find a copied text
 COPIED = 0.6  # share of sentences that two copies have in common

@@ -1,6 +1,6 @@
-"""Notes keep to their sources: a bullet stays only if its words are in the text it cites, or nearly.
+"""Notes keep to their sources: a bullet stays only if the text it cites has its words or supports it.
 
-What a model adds of its own while it compresses never enters the context.
+So what a model adds while it compresses never enters the context.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Grounded(NamedTuple):
 def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
     """Return a note with only those bullets whose words are in the given texts, word for word and in order.
 
-    Case, white space, quotation marks and other punctuation do not count, and an ellipsis stands for anything. A bullet
+    Case, white space, quotation marks and other punctuation do not count, and an ellipsis replaces any words. A bullet
     whose words are in another text than the one it cites gets that one's id. One that its sources support in other
     words is kept and marked as a paraphrase; any other is dropped.
     """

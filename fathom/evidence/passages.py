@@ -16,7 +16,7 @@ from fathom.evidence.support import claim_weights
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import is_cjk, terms
 
-LEAST = 0.25  # share of a claim that a passage must hold to be on the same thing at all
+LEAST = 0.25  # share of a claim's weight that a passage must have to be about the same thing
 NEIGHBOURS = 2  # sentences that a passage may take in beside its best one
 WORTH = 0.08  # share of the claim that a neighbour must add
 MAX_CHARS = 1_200  # of a passage
@@ -55,12 +55,12 @@ class Search:
     def passages(
         self, claim: str, source_ids: Iterable[str] | None = None, *, least: float = LEAST, most: int = 3
     ) -> list[Passage]:
-        """Return the passages of each text that hold most of a claim, best first.
+        """Return the passages of each text that have most of a claim, best first.
 
         Args:
             claim: one sentence, of those the search was made for.
             source_ids: look in these sources only.
-            least: share of the claim's weight that the best sentence must hold.
+            least: share of the claim's weight that the best sentence must have.
             most: passages of a text.
         """
         weights = claim_weights(claim)
@@ -74,7 +74,7 @@ class Search:
         return [passage for _, passage in sorted(found, key=lambda pair: -pair[0])]
 
     def stretch(self, claim: str, source_ids: Iterable[str] | None = None) -> Passage | None:
-        """Return the sentences in a row that hold most of a claim together, however little each of them holds.
+        """Return the sentences in a row that have most of a claim together, however little each of them has.
 
         Args:
             claim, source_ids: as of `passages`.
@@ -87,7 +87,7 @@ class Search:
 
 
 class _Vocabulary:
-    """Which words hold terms that are wanted; each is looked at once, in however many texts it stands."""
+    """The words that hold wanted terms; each word is looked up once for all texts."""
 
     def __init__(self, wanted: frozenset[str]) -> None:
         self._wanted = wanted
@@ -157,7 +157,7 @@ class _ReadText:
         candidates: set[int] = set()
         for term in sorted(present, key=lambda term: (len(self._holders.get(term, ())), term)):
             if rest < least:
-                break  # a sentence of that weight has one of the rarer terms: all others together weigh less
+                break  # a sentence of that weight has one of the rarer terms: the others together have less
             candidates.update(self._holders.get(term, ()))
             rest -= weights[term]
         scored = ((_weight(self._held[i] & weights.keys(), weights), i) for i in candidates)
@@ -177,7 +177,7 @@ class _ReadText:
         return Passage(self.text, self._sentences[first].start, self._sentences[last].end, self._sentences[number])
 
     def stretch(self, weights: Mapping[str, float]) -> tuple[float, Passage] | None:
-        """Return the sentences in a row, of no more than a passage's length, that hold most, with their weight."""
+        """Return the sentences in a row, at most as long as a passage, that have most of a claim."""
         held = [terms & weights.keys() for terms in self._held]
         best, run = 0.0, range(0)
         for first in (number for number, own in enumerate(held) if own):
@@ -205,7 +205,7 @@ def _weight(held: Iterable[str], weights: Mapping[str, float]) -> float:
 
 
 def _spaced(text: str) -> str:
-    """Return a text in lowercase with blanks for what stands between words; every character keeps its place."""
+    """Return a text in lowercase with blanks between words; every character keeps its place."""
     text = text.translate(_BLANKS)
     for mark in ".,":
         text = text.replace(f"{mark} ", "  ")

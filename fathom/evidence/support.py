@@ -15,7 +15,7 @@ from fathom.text.sentences import split_sentences
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms, terms
 
-PASSAGE_TERMS = 150  # in a longer stretch of text any claim finds its words by chance
+PASSAGE_TERMS = 150  # any longer text has the words of a claim by chance
 NUMBER, NAME = 1.5, 1.3  # weights of a claim's numbers and names, which nothing else can say; other words have 1
 PAIRS = 0.05  # weight of neighbours in the claim that are neighbours in a reference
 # Credit for a word of the same family, such as `explains` for `explanation`, by the share they have in common.
@@ -34,7 +34,7 @@ def spaced_words(text: str) -> str:
 def support(claim: str, references: Sequence[str]) -> float:
     """Return how far the references together cover a claim, from 0 to 1; another reference never lowers it.
 
-    Of each reference counts the passage of about 150 terms that covers most. Numbers and names weigh more than other
+    Of each reference, the passage of about 150 terms that covers most counts. Numbers and names weigh more than other
     words, function words nothing. A twentieth of the score is for pairs of neighbours in the claim.
     """
     weights = claim_weights(claim)

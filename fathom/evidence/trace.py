@@ -24,7 +24,7 @@ class Link(Model):
     part: Part
     quote: Quote
     line: int  # of its source's text, from 1
-    before: str  # what stands before the quote on its line
+    before: str  # the quote on its line
     after: str
     source: SourceRecord | None
     call: CallRecord | None
@@ -85,7 +85,7 @@ def _link(part: Part, quote: Quote, stored: _Stored) -> Link:
 
 
 def _around(quote: Quote, data: bytes, texts: Sequence[StoredText]) -> tuple[int, str, str]:
-    """Return the line of a quote in its source's text, and what stands on it before and behind."""
+    """Return the line of a quote in its source's text, with the text before and after it."""
     own = [t for t in texts if t.artifact_file == quote.artifact_file and t.first_byte <= quote.start]
     if not own:
         return 0, "", ""

@@ -50,7 +50,7 @@ _ALONE = re.compile(
 
 
 class Date(NamedTuple):
-    """A day, month or year; 0 where a part is not told."""
+    """A day, month or year; 0 where a part is not given."""
 
     year: int
     month: int = 0

@@ -1,4 +1,4 @@
-"""Figures: what is counted or measured, and between which values the figure lies.
+"""Figures: what is counted or measured, and the interval of values that it can have.
 
 "About 400", "more than 400" and "400" say different things, and 400 may be 412 rounded: so a figure is an interval,
 and two figures differ only where their intervals do not touch.

@@ -1,6 +1,6 @@
 """Numbers as texts write them, with their units: 1,000 and 1000, 5 % and five percent, 0.5 km and 500 m.
 
-A number is read exactly and never rounded; how far a figure may be from another is told by `fathom.facts.intervals`.
+A number is read exactly and never rounded; `fathom.facts.intervals` says when two figures are different.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Words and their opposites, by stem: what turns a sentence into its contrary."""
+"""Words and their opposites, by stem."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fathom.text.terms import terms
 
-# `!`: of one thing not both can be said, whoever says it. The others may tell two things apart: imports, exports.
+# `!`: both cannot be true of one thing. The others may distinguish two things: imports, exports.
 _COMPARISONS = """
 ! rise rose risen increase grow grew grown growth gain climb surge higher raise elevate more greater larger exceed \
 double expand / fall fell fallen decrease decline drop shrink shrank lower reduce lose loss sink less fewer \
@@ -66,12 +66,12 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 class Side(NamedTuple):
-    """On which side of a pair of opposites a word stands.
+    """The side of a pair of opposites that a word is on.
 
     Attributes:
         pair: its number.
         first: the side.
-        compares: the word compares: who says it needs a word of the same side to rest on.
+        compares: the word compares, so a source must have a word of the same side.
         excludes: not both sides can be true of one thing.
     """
 

@@ -1,4 +1,4 @@
-"""Claims of a report and the words in stored sources that carry them; how good a source is."""
+"""Claims of a report and the quotes that support them; how good a source is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Verdict(StrEnum):
-    """Whether the cited sources carry a claim, by their words."""
+    """Whether the cited sources support a claim, by their words."""
 
     supported = "supported"
     weak = "weak"
@@ -21,16 +21,16 @@ class Verdict(StrEnum):
 
 
 class Corroboration(StrEnum):
-    """How many independent sources carry a claim, over all that was read."""
+    """How many independent sources support a claim, of all that were read."""
 
-    verified = "verified"  # two independent, credible sources carry it
+    verified = "verified"  # two independent, credible sources support it
     single_source = "single_source"
     contradicted = "contradicted"
-    unverified = "unverified"  # no source carries it
+    unverified = "unverified"  # no source supports it
 
 
 class Quote(Model):
-    """Bytes of a stored tool output that carry a claim.
+    """Bytes of a stored tool output that support a claim.
 
     `start` and `end` are byte offsets in the artifact file, `sha256` is of the whole file; `text` is what a reader
     sees: the bytes decoded and, in a JSON file, unescaped.
@@ -67,7 +67,7 @@ class Claim(Model):
     corroboration: Corroboration = Field(
         Corroboration.unverified, validation_alias=AliasChoices("corroboration", "standing")
     )  # `standing` in runs stored before 0.2
-    corroborating: list[Quote] = []  # of sources that carry it by themselves, one each
+    corroborating: list[Quote] = []  # one of each source that supports it alone
     contradicting: list[Quote] = []  # of sources that say the same with another number or date, or deny it
     judgement: Judgement | None = None
 

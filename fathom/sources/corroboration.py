@@ -1,7 +1,7 @@
 """Which facts of a source other, independent sources have too.
 
 Two sources are independent when they are not of one site and neither repeats the other's text. A fact is a quotation
-in the notes; a source has it when one of its sentences holds most of its words and all of its numbers.
+in the notes; a source has it when one of its sentences has most of its words and all of its numbers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Sentences:
         wanted = query_terms(fact)
         if len(wanted) < LEAST_TERMS:
             return set()
-        # What holds three quarters of the words holds one of the rarest quarter and one.
+        # A sentence with three quarters of the words has one of the rarest quarter and one.
         rare = sorted(wanted, key=lambda term: len(self.holding.get(term, ())))
         rare = rare[: len(wanted) - math.ceil(HELD * len(wanted)) + 1]
         near = {i for term in rare for i in self.holding.get(term, ())}

@@ -40,7 +40,7 @@ def trace(
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Follow one claim of a report back to the bytes that carry it. Needs no server, no network and no model.
+    """Follow one claim of a report back to the bytes that support it. Needs no server, no network and no model.
 
     Exits with 1 when the stored bytes no longer say what is quoted.
 
