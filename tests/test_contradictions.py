@@ -162,6 +162,10 @@ def test_two_thousand_sentences_are_compared_quickly() -> None:
     assert time.process_time() - started < 1.5  # on a loaded machine; 0.5 s on a quiet one
 
 
+def test_a_number_of_hundreds_of_digits_is_no_amount() -> None:
+    assert not between(f"The Aurora carries 1{'0' * 400} cars.", "The Aurora carries 90 cars.")
+
+
 @given(st.text(max_size=300), st.text(max_size=300))
 @settings(max_examples=100, deadline=None)
 def test_any_text_is_read_and_nothing_contradicts_itself(a: str, b: str) -> None:

@@ -21,6 +21,7 @@ from fathom.text.terms import terms
 ROUNDED = 0.05  # the most that rounding may hide, as a share of the figure
 CLOSE = 0.02  # figures nearer than this are one figure, measured twice
 ABOUT = 0.1  # what "about" leaves open
+LARGEST = 10**18  # a longer run of digits is no amount
 BEFORE = 60  # characters before a number that tell what it is of
 
 _ABOUT = r"about|around|approximately|approx\.|roughly|nearly|almost|circa|ca\.|some|(?:an )?estimated|close to"
@@ -95,7 +96,8 @@ def part_of_name(number: Number, text: str) -> str:
 def _is_amount(number: Number, text: str) -> bool:
     """Whether a number may be one: "no one" and "the one" count nothing, 10:30 is a time and 1990s a decade."""
     joined = text[max(0, number.start - 1) : number.start] in tuple("#:+,/") or re.match(r":\d", text[number.end :])
-    return not joined and number.unit not in ("ordinal", "decade") and not (number.spelled and max(number.values) <= 1)
+    counts = 1 < max(number.values) if number.spelled else max(map(abs, number.values)) < LARGEST
+    return counts and not joined and number.unit not in ("ordinal", "decade")
 
 
 def _kinds(number: Number, before: str) -> frozenset[str]:

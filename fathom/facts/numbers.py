@@ -84,9 +84,11 @@ def _number(found: re.Match[str]) -> Number:
     if currency or ending:
         unit = _unit([currency])[0] if currency else _ENDINGS.get(ending, "ordinal")
     values = _values(found["digits"]) if found["digits"] else {Decimal(NUMBER_WORDS[found["word"].lower()])}
+    if found["sign"]:
+        values = {value.copy_negate() for value in values}
     start = found.end() - len(found[0].lstrip())
     return Number(
-        values=frozenset((-value if found["sign"] else value).scaleb(power) for value in values),
+        values=frozenset(value.scaleb(power) if power else value for value in values),
         unit=unit,
         counted=() if unit else tuple(_counted(words[:2])),
         power=power,
