@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fathom.evidence.comparing import Passage, objections
+from fathom.evidence.complaints import complaints_of
+from fathom.evidence.passages import Passage
+from fathom.evidence.stored import StoredText
 from fathom.evidence.support import support as covered
+from fathom.models import Source
+from fathom.text.sentences import Sentence
 
 GRAVE = 0.07  # what a number, date or name that is nowhere in the references costs
 
@@ -14,6 +18,7 @@ def support(request: dict[str, Any]) -> dict[str, float]:
     """Return how far the references support the claim, from 0 to 1, as Fathom's check of a report sees it."""
     claim, references = request["claim"], request["references"]
     whole = "\n".join(references)
-    found = objections(claim, [Passage(quote=whole, best=whole, near="", source=whole)])
-    cost = GRAVE if any(objection.grave for objection in found) else 0.0
+    source = Source(source_id="S0", url="", title="", kind="web")
+    passage = Passage(StoredText(source, whole), 0, len(whole), Sentence(whole, 0, len(whole)))
+    cost = GRAVE if any(complaint.grave for complaint in complaints_of(claim, [passage])) else 0.0
     return {"score": max(0.0, covered(claim, references) - cost)}

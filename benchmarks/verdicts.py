@@ -16,9 +16,9 @@ from pathlib import Path
 from benchmarks.altered import altered
 from benchmarks.metrics import auc
 from benchmarks.paraphrased import summarized, unsaid
-from fathom.evidence.checking import Check, check, check_texts
-from fathom.evidence.locating import texts_of
-from fathom.evidence.searching import Search
+from fathom.evidence.passages import Search
+from fathom.evidence.stored import texts_of
+from fathom.evidence.verdict import Check, check, check_texts
 from fathom.models import SourceText
 from fathom.models.claims import Verdict
 

@@ -14,10 +14,9 @@ import time
 from collections import Counter
 
 from benchmarks.speed import generated
-from fathom.evidence.examining import examine
-from fathom.evidence.locating import stored_texts
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
-from fathom.evidence.verification import verify_run
+from fathom.evidence.stored import stored_texts
+from fathom.evidence.verify import check_claims, verify_run
 from fathom.models import (
     Call,
     Plan,
@@ -80,7 +79,7 @@ def _finished(
     sections = [ReportSection(heading=f"Part {n}", markdown="\n\n".join(lines[n::4])) for n in range(4)]
     sources = [text.source for text in texts]
     report = Report(title="Generated", query="What?", extractive=False, sections=sections, sources=sources)
-    report = report.model_copy(update={"claims": examine(report, texts, {})})
+    report = report.model_copy(update={"claims": check_claims(report, texts, {})})
     plan = Plan(plan_title="generated", steps=[PlanStep(step_id=1, title="Read", description="Read it all.")])
     manifest = RunManifest(
         **dict.fromkeys(("run_id", "run_key", "query", "plan_title", "started"), "generated"),

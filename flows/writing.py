@@ -9,8 +9,8 @@ from datetime import date
 
 from fathom.config.models import Role
 from fathom.config.settings import Mode
-from fathom.evidence.locating import StoredText
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
+from fathom.evidence.stored import StoredText
 from fathom.models import Report, ReportSection, RunManifest, StepCoverage
 from fathom.report.assembly import assemble, coverage, limitations, next_steps, open_questions
 from fathom.report.html import render_html

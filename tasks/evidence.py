@@ -8,10 +8,9 @@ from datetime import date
 
 from fathom.config.models import EXTRACTIVE
 from fathom.contradictions.finding import Said, find_contradictions
-from fathom.evidence.examining import examine
-from fathom.evidence.locating import StoredText, stored_texts
-from fathom.extractive.quotations import quotations
-from fathom.models import Claim, Contradiction, Judgement, Note, Plan, Report, SourceText, ToolResult, Usage
+from fathom.evidence.stored import StoredText, stored_texts
+from fathom.evidence.verify import check_claims
+from fathom.models import Claim, Contradiction, Judgement, Note, Plan, Report, ToolResult, Usage
 from fathom.roles import JUDGE, JudgeRequest
 from fathom.roles.judge import Judged, Opinion
 from fathom.run.engine import Engine
@@ -40,12 +39,12 @@ async def score_retrieved(
     said = [
         Said(quoted, source_ids, titles.get(source_ids[0], "") if source_ids else "")
         for note in notes
-        for quoted, source_ids in quotations(note)
+        for quoted, source_ids in note.quotations()
     ]
     contradictions = [*found, *(new for new in find_contradictions(said) if new not in found)]
     qualities = await asyncio.to_thread(
         score_sources,
-        [SourceText(**text.source.model_dump(), text=text.text) for text in _texts],
+        [text.source_text() for text in _texts],
         said,
         query=_engine.start.query,
         steps=plan.steps,
@@ -60,7 +59,7 @@ async def score_retrieved(
 async def verify_claims(report: Report, _texts: Sequence[StoredText], _engine: Engine) -> Verified:
     """Check every sentence of the report against the stored bytes, and, if the settings say so, ask a model too."""
     credibility = {quality.source_id: quality.credibility for quality in report.qualities}
-    claims = await asyncio.to_thread(examine, report, _texts, credibility)
+    claims = await asyncio.to_thread(check_claims, report, _texts, credibility)
     if not _engine.settings.report.judge or _engine.model_for(JUDGE).model == EXTRACTIVE:
         return Verified(claims=claims, usage=Usage())
     cases = [Judged(number=c.number, sentence=c.sentence, quotes=[quote.text for quote in c.quotes]) for c in claims]

@@ -9,10 +9,9 @@ from prefect.runtime import task_run
 
 from fathom.config.settings import Unsupported
 from fathom.errors import AnswerInvalid
-from fathom.evidence.claims import claims_of
-from fathom.evidence.editing import marked, without
-from fathom.evidence.examining import examine
-from fathom.evidence.locating import StoredText
+from fathom.evidence.claims import claims_of, marked, without
+from fathom.evidence.stored import StoredText
+from fathom.evidence.verify import check_claims
 from fathom.llm.base import Failure
 from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Usage, Verdict
 from fathom.retrieval.narrowing import narrow
@@ -137,7 +136,7 @@ def _passages(notes: Sequence[Note], focus: str, texts: Sequence[StoredText], en
     """Return what the notes' sources say about a section, in their own words."""
     limit = 0 if engine.settings.extractive else engine.settings.passage_tokens
     cited = {source_id for note in notes for source_id in note.source_ids}
-    read = [SourceText(**t.source.model_dump(), text=t.text) for t in texts if t.source.source_id in cited]
+    read = [text.source_text() for text in texts if text.source.source_id in cited]
     return narrow(read, focus, limit).texts if limit else []
 
 
@@ -147,7 +146,7 @@ async def _unsupported(markdown: str, texts: Sequence[StoredText]) -> list[Claim
     draft = Report(title="", query="", extractive=False, sections=[section], sources=[])
     cited = set(cited_ids(markdown))
     own = [text for text in texts if text.source.source_id in cited]  # other sources are compared in the end
-    claims = await asyncio.to_thread(examine, draft, own, {})
+    claims = await asyncio.to_thread(check_claims, draft, own, {})
     return [claim for claim in claims if claim.verdict is Verdict.unsupported]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from fathom.evidence.examining import examine
-from fathom.evidence.locating import StoredText, stored_texts
 from fathom.evidence.provenance import PROVENANCE, RoundRecord, build, to_bytes
+from fathom.evidence.stored import StoredText, stored_texts
+from fathom.evidence.verify import check_claims
 from fathom.models import (
     Call,
     Note,
@@ -92,7 +92,7 @@ def finished_run(sections: list[ReportSection], extra: dict[str, ToolOutput] | N
         qualities=[_quality(text.source.source_id) for text in texts[:3]],
     )
     credibility = {quality.source_id: quality.credibility for quality in report.qualities}
-    report = report.model_copy(update={"claims": examine(report, texts, credibility)})
+    report = report.model_copy(update={"claims": check_claims(report, texts, credibility)})
     note = Note(
         step_id=1,
         summary_title="What the bridge is",

@@ -8,18 +8,17 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fathom.evidence.checking import check_texts
-from fathom.evidence.claims import claims_of
+from fathom.evidence.claims import MARK, claims_of, marked, without
 from fathom.evidence.corroboration import corroborate
-from fathom.evidence.editing import MARK, marked, without
 from fathom.evidence.grounding import PARAPHRASE, ground
-from fathom.evidence.locating import locate, read_quote, stored_texts
-from fathom.evidence.searching import Search
+from fathom.evidence.passages import Search
+from fathom.evidence.stored import locate, read_quote, stored_texts
+from fathom.evidence.verdict import check_texts
 from fathom.facts.dates import find_dates
-from fathom.facts.numbers import facts_of
+from fathom.facts.extraction import facts_of
 from fathom.models import Note, ReportSection, Source, SourceText, ToolCall, ToolResult
 from fathom.models.claims import Corroboration, Verdict
 from fathom.storage.store import json_bytes
@@ -122,8 +121,8 @@ def test_what_only_looks_like_a_date_or_a_unit_is_none() -> None:
 
 
 def test_what_belongs_to_a_name_is_no_number_and_what_opens_a_sentence_may_be_no_name() -> None:
-    assert facts_of("COVID-19, A-769662 and OCT3/4 are names.").numbers == ()
-    assert facts_of("Overall, prices rose.").names == ()
+    assert facts_of("COVID-19, A-769662 and OCT3/4 are names.").numbers == []
+    assert facts_of("Overall, prices rose.").names == []
     assert [name.opening for name in facts_of("Prices rose in Harmund.").names] == [True, False]
 
 
@@ -137,7 +136,11 @@ extension had been put off twice. After a short break all hands went up. So it i
 @pytest.mark.parametrize(
     ("claim", "verdict", "complaint"),
     [
-        ("After debating budget, staff and winter weather, members approved the harbour extension.", "weak", "apart"),
+        (
+            "After debating budget, staff and winter weather, members approved the harbour extension.",
+            "weak",
+            "far from each other",
+        ),
         ("After debating budget, staff and winter weather, 40 approved the harbour extension.", "unsupported", "40"),
         ("After debating fees, noise and summer crowds, members approved a new marina.", "unsupported", ""),
     ],
@@ -250,12 +253,12 @@ def test_two_independent_credible_sources_verify(
     own = in_memory(BRIDGE, url="https://a.example.org/bridge")
     read = [own, *(in_memory(text, url=url) for url, text in others.items())]
     ids = {text.source.url: text.source.source_id for text in read}
-    place = corroborate(CLAIM, Search(read, [CLAIM]), {ids[url]: value for url, value in credibility.items()})
-    assert place.corroboration is corroboration
-    assert own.source in [window.text.source for window in place.corroborating]
+    found = corroborate(CLAIM, Search(read, [CLAIM]), {ids[url]: value for url, value in credibility.items()})
+    assert found.corroboration is corroboration
+    assert own.source in [passage.text.source for passage in found.corroborating]
 
 
-def test_a_claim_that_no_source_carries_is_unverified() -> None:
+def test_a_claim_that_no_source_supports_is_unverified() -> None:
     claim = "The harbour of Lyndhaven freezes in most winters."
     assert corroborate(claim, Search([in_memory(BRIDGE)], [claim]), {}).corroboration is Corroboration.unverified
 
@@ -312,6 +315,8 @@ said = st.lists(st.sampled_from(WORDS.split()), min_size=4, max_size=25).map(" "
 
 
 @given(said, said, said)
+@settings(deadline=None)
+@example("the the the the", "rose U.S. WHO not bridge", "the the the the")
 def test_what_a_source_says_word_for_word_is_supported(before: str, sentence: str, after: str) -> None:
     page = in_memory(f"{before}.\n\n{sentence}.\n\n{after}.")
     found = check_texts(sentence, [page])

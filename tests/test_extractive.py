@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.extractive.backend import ExtractiveBackend
-from fathom.extractive.quotations import quotations
 from fathom.llm.base import ModelCall
 from fathom.models import Document, Note, Plan, PlanStep, SourceText, StepStatus, ToolCall
 from fathom.roles import (
@@ -207,7 +206,7 @@ async def test_compressor_quotes_whole_sentences_within_its_room(room: int) -> N
     assert 5 <= count_words(answer.summary_title) <= 12
     assert 3 <= len(split_sentences(answer.summary)) <= 10
     raw = {text.source_id: " ".join(text.text.split()) for text in ATTRIBUTES}
-    quoted = list(quotations(as_note(answer, ATTRIBUTES)))
+    quoted = list(as_note(answer, ATTRIBUTES).quotations())
     assert len({text for text, _ in quoted}) == len(quoted) >= 1, "summary and bullets share no sentence"
     for text, (cited,) in quoted:
         assert text in raw[cited]
@@ -233,7 +232,7 @@ These attributes are looked up later. See the section on attribute lookup for mo
 """
     given_text = SourceText(source_id="Sabcdef", url="docs:a", title="Attributes", kind="document", text=text)
     answer: CompressAnswer = await ask(COMPRESSOR, compress_request([given_text]))
-    assert list(quotations(as_note(answer, [given_text]))) == [
+    assert list(as_note(answer, [given_text]).quotations()) == [
         (
             "An attribute lookup on an instance begins with the type of the instance. It then turns to the instance's "
             "own dictionary.",
@@ -328,7 +327,7 @@ async def test_report_quotes_each_sentence_once_with_its_citation() -> None:
     assert headings[0] == "In short"
     assert set(headings[1:]) <= {step.title for step in STEPS}
     assert len(headings) == len(set(headings)) >= 2
-    quoted = " ".join(text for n in notes for text, _ in quotations(n))
+    quoted = " ".join(text for n in notes for text, _ in n.quotations())
     sentences = [
         part.strip()
         for text in written

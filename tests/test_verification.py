@@ -11,8 +11,8 @@ import pytest
 
 from fathom.errors import InvalidInput, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, to_bytes
-from fathom.evidence.tracing import trace
-from fathom.evidence.verification import verify_run
+from fathom.evidence.trace import trace
+from fathom.evidence.verify import verify_run
 from fathom.models import Report, ReportSection
 from fathom.models.claims import Corroboration, Verdict
 from fathom.storage.lease import LeaseFile
@@ -91,7 +91,7 @@ def test_one_changed_byte_of_any_file_is_found_and_named(files: dict[str, bytes]
 def test_white_space_in_the_record_counts(files: dict[str, bytes]) -> None:
     spaced = files[PROVENANCE].replace(b'"plan": {', b'"plan":  {')
     (problem,) = verify_run({**files, PROVENANCE: spaced}).problems
-    assert problem.message == f"{PROVENANCE}: its bytes were changed"
+    assert problem.message == "the file was changed: its SHA-256 is not the one that it records"
 
 
 def test_a_forged_record_does_not_survive_the_check_itself(files: dict[str, bytes]) -> None:

@@ -1,51 +1,34 @@
-"""Sentences as far as they can be held against each other: what they are about, and what they say of it."""
+"""Sentences in a form that can be compared: what they are about, and what they say about it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from fathom.contradictions.events import Event, events_of, times_of, without_dates
-from fathom.facts.intervals import Figure, agree, figures_of
+from fathom.contradictions.events import Event, events_of
+from fathom.facts.extraction import Facts, facts_of
+from fathom.facts.intervals import Figure, figures_of, part_of_name
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms, terms
 
 MOST_WORDS, LEAST_WORDS = 60, 4
 
 _CITED = re.compile(r"\s*\[[^\]]{1,80}\]")
-_ATTRIBUTED = re.compile(
-    r"^(?:According to|As reported by|As stated by|Per|In the words of) [^,]{2,80}, "
-    r"|,? (?:according to|as reported by|said) [^,]{2,80}(?=\.$)"
-)
-# What it is about stands elsewhere, unless it was named before.
-_LEANING = re.compile(r"\b(?:this|these|it|its|they|their|he|she|his|her|we|our|i|my)\b", re.IGNORECASE)
+# What the sentence is about is said elsewhere, unless a name comes first.
+_PRONOUN = re.compile(r"\b(?:this|these|it|its|they|their|he|she|his|her|we|our|i|my)\b", re.IGNORECASE)
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|whether|suppose|imagine|for example|for instance|e\.g\.|would|could|might|may (?=[a-z]))\b",
     re.IGNORECASE,
 )
-_OPENERS = (
-    "The|A|An|In|On|At|By|For|All|Most|Some|No|With|Since|After|Before|As|When|While|About|Around|Over|Under|Nearly|"
-    "Almost|More|Less|Fewer|Only|During|From|To|Of|Each|Every|There|One|Two|Three|Today|Total|Both|Not|Up|Until|But|And|"
-    "Or|However"
-)
-_NAME = re.compile(
-    rf"(?<=[\w,;:(] )(?!I\b)[A-Z][\w'’-]*|\b[A-Z][\w-]*[A-Z][\w-]*\b|^(?!(?:{_OPENERS})\b)[A-Z][\w'’-]*(?= [a-z])"
-)
-_NUMBERED = re.compile(
-    rf"\b(?!(?:{_OPENERS})\b)(?:[A-Z][A-Za-z-]*|[Vv]ersion|[Ll]ine|[Pp]hase|[Tt]ype|[Ll]evel|[Ss]tage|[Gg]rade|[Rr]oute)"
-    r" \d+(?:\.\d+)*\b(?! ?%)"
-)
 _WORD = re.compile(r"[A-Za-z][\w'’-]*")
 _COUNTED = re.compile(r"\b([a-z]{3,}) (?:(?:about|around|some|over) )?\d[\d,]* ([a-z]{3,})")
-_BY = re.compile(r"(?<!\d )(?<!\bup )\b(by|to|from) (?:about |around |some |nearly |over )?[$€£]?\d")
 _CONDITION = re.compile(
     r"\b(?:at|after|within|beyond|for|among) (?:about |around |over |under )?[$€£]?\Z", re.IGNORECASE
 )
 _UNNAMED = re.compile(r"^(?:The|A|An)(?: [a-z][\w'’-]*){3}|^(?:The|A|An) [a-z][\w'’-]* [a-z]+s? [^A-Z]*$")
 _RUBBLE = re.compile(r"^[A-Z][\w ]{0,30}: |https?:|\bdoi\b|\blicen[sc]e:|©|\bISBN\b", re.IGNORECASE)
-# Words that say which part, time or state of a thing is meant. Where only one sentence has one, they may both hold.
+# Words that say which part, time or state of a thing is meant. Where only one sentence has one, both may be true.
 _QUALIFYING_WORDS = """
 north northern south southern east eastern west western left right inner outer top bottom
 first second third fourth last next previous former latter new old original originally initial initially final
@@ -63,10 +46,9 @@ brother sister father mother son daughter wife husband seed series
 """
 _QUALIFYING = frozenset(_QUALIFYING_WORDS.split())
 # "Sales rose by 40" and "sales were 400" are no contradiction.
-_CHANGING_WORDS = """
-increase increased decrease decreased rose rise fell fall grew grow growth dropped drop reduction reduced change
-changed
-"""
+_CHANGING_WORDS = (
+    "increase increased decrease decreased rose rise fell fall grew grow growth dropped drop reduced reduction"
+)
 _CHANGING = frozenset(_CHANGING_WORDS.split())
 
 
@@ -74,74 +56,61 @@ class Assertion(NamedTuple):
     """What a sentence says, ready to be compared."""
 
     text: str
+    said: str  # the text without citations and emphasis
     source_ids: tuple[str, ...]
-    title: frozenset[str]  # terms of what it stands under; empty: not known
-    terms: frozenset[str]  # content words, figures and dates aside
-    sequence: tuple[str, ...]  # the words, stemmed, in order
+    title: frozenset[str]  # terms of the source's title; empty: not known
+    terms: frozenset[str]  # content words, without figures and dates
     names: frozenset[str]  # as terms
     numbered: frozenset[str]  # "python 3": a number that is part of a name
     qualifiers: frozenset[str]  # words that say which part, time or state is meant
     changes: frozenset[str]  # words that make a figure the change of one
-    unnamed: bool  # its subject is "the company" or "the population", and whose stands elsewhere
-    modified: frozenset[tuple[str, str]]  # a content word and the one right behind it
+    unnamed: bool  # its subject is "the company" or "the population", named elsewhere
     counted: frozenset[tuple[str, str]]  # the word before a number and what it counts: ("employ", "people")
     times: frozenset[str]
     figures: tuple[Figure, ...]
-    conditions: frozenset[str]  # what figures are of that only say when something holds: "at 2,000 metres"
+    conditions: frozenset[str]  # kinds of the figures that are conditions: "at 2,000 metres"
     events: Mapping[tuple[str, bool], Event]
 
 
 def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Assertion | None:
-    """Read a sentence; None where it cannot be held against another: a question, a supposition, "it" or "they"."""
-    said = _ATTRIBUTED.sub("", _CITED.sub("", text)).strip()
-    words = _WORD.findall(said)
+    """Read a sentence; None where it cannot be compared: a question, a supposition, "it" or "they"."""
+    facts = facts_of(_CITED.sub("", text).strip())
+    said, undated = facts.text, facts.undated
     if not LEAST_WORDS <= len(said.split()) <= MOST_WORDS or said.endswith(("?", ":")):
         return None
-    undated = without_dates(said)
-    leaning, name = _LEANING.search(said), _NAME.search(undated)
-    if _RUBBLE.search(said) or _SUPPOSED.search(said) or (leaning and not (name and name.start() < leaning.start())):
+    pronoun = _PRONOUN.search(said)
+    if _RUBBLE.search(said) or _SUPPOSED.search(said) or (pronoun and not _named_before(facts, pronoun.start())):
         return None
-    lower = frozenset(word.lower() for word in words)
-    figures = tuple(_once(figures_of(undated)))
+    lower = frozenset(word.lower() for word in _WORD.findall(said))
+    figures = tuple(figures_of(facts))
     plain = undated
     for figure in figures:
         plain = f"{plain[: figure.start]}{' ' * (figure.end - figure.start)}{plain[figure.end :]}"
     counted = {(m[1], m[2]) for m in _COUNTED.finditer(said) if not {m[1], m[2]} & STOP_WORDS}
     return Assertion(
         text=text,
+        said=said,
         source_ids=source_ids,
         title=frozenset(query_terms(title)) if title else frozenset(),
         terms=frozenset(query_terms(re.sub(r"\d+", " ", plain))),
-        sequence=tuple(terms(said)),
-        names=frozenset(terms(" ".join(_NAME.findall(undated)))),
-        numbered=frozenset(found.lower() for found in _NUMBERED.findall(undated)),
+        names=frozenset(terms(" ".join(word for name in facts.names for word in name.words))),
+        numbered=frozenset(part_of_name(number, undated) for number in facts.numbers) - {""},
         qualifiers=lower & _QUALIFYING,
-        changes=(lower & _CHANGING) | frozenset(_BY.findall(said)),
+        changes=lower & _CHANGING,
         unnamed=bool(_UNNAMED.match(said)),
-        modified=_modified(plain),
         counted=frozenset(("".join(terms(a)), "".join(terms(b))) for a, b in counted),
-        times=times_of(said),
+        times=_times(facts),
         figures=figures,
         conditions=frozenset(kind for f in figures if _CONDITION.search(undated[: f.start]) for kind in f.kinds),
-        events=events_of(said),
+        events=events_of(facts),
     )
 
 
-def _once(figures: Iterable[Figure]) -> Iterator[Figure]:
-    """Yield figures without those that repeat the one before in another unit: "73 miles (117 km)"."""
-    before: Figure | None = None
-    for figure in figures:
-        if not (before and before.kinds == figure.kinds and figure.start - before.end < 3 and agree(before, figure)):
-            yield figure
-        before = figure
+def _named_before(facts: Facts, place: int) -> bool:
+    return any(name.end <= place for name in facts.names)
 
 
-def _modified(text: str) -> frozenset[tuple[str, str]]:
-    """Return the content words that stand right before another; names are told apart by themselves."""
-    return frozenset(
-        ("".join(terms(a[0])), "".join(terms(b[0])))
-        for a, b in pairwise(_WORD.finditer(text))
-        if text[a.end() : b.start()] == " "
-        and (a[0] + b[0]).islower()
-        and not {a[0].lower(), b[0].lower()} & STOP_WORDS
-    )
+def _times(facts: Facts) -> frozenset[str]:
+    """Return the years and decades that a sentence names."""
+    years = {str(found.date.year) for found in facts.dates if found.date.year}
+    return frozenset(years | {number.text for number in facts.numbers if number.unit == "decade"})

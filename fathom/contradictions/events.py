@@ -9,15 +9,16 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from fathom.facts.dates import Date, find_dates
+from fathom.facts.dates import Date
+from fathom.facts.extraction import Facts
 from fathom.text.terms import terms
 
 REACH = 45  # characters that may lie between what happened and its date
 SLACK = 2  # years that "around 1900" leaves open
 
-_YEAR = r"(?:1\d|2[01])\d\d"
-_SPAN = re.compile(rf"\b{_YEAR}\s?[-–—/]\s?(?:{_YEAR}|\d\d)\b|\b{_YEAR}s\b")
 _ROUGH = re.compile(r"\b(?:around|about|circa|c\.|ca\.|approximately|roughly|early|late|mid)[\s-]*\Z", re.I)
+_RIGHT_BEFORE = re.compile(r",? ?\(?")
+_SETTING = re.compile(r"(?:(?:In|On|By)\s)?(?:the )?(?:\w+ of )?")
 _WHEN = re.compile(r"(?:in|on|around|about|circa|early|late|mid|the|spring|summer|autumn)\b|[,(-]|\d", re.I)
 # What happens to a thing once. What may happen every year (won, published, held) is not here.
 _ONCE = re.compile(
@@ -29,15 +30,14 @@ _ONCE = re.compile(
     r"approved|decommissioned|retired|adopted|enacted|repealed)\b",
     re.IGNORECASE,
 )
-_SUBJECT = re.compile(r"((?:[A-Z][\w'’-]* )*[A-Z][\w'’-]*),? ?\(?\Z")
 
 
 class Event(NamedTuple):
     """When something happened.
 
     Attributes:
-        date: as far as it is told.
-        slack: years that it leaves open.
+        date: as far as it is given.
+        slack: years by which it may be wrong.
         subject: the name right before the verb, as terms, if there is one.
     """
 
@@ -52,42 +52,29 @@ class Event(NamedTuple):
         return self.date.agrees(other.date)
 
 
-def events_of(sentence: str) -> Mapping[tuple[str, bool], Event]:
+def events_of(facts: Facts) -> Mapping[tuple[str, bool], Event]:
     """Return what happened once, by the verb's stems and whether it was done to the subject.
 
     A date belongs to the verb right before it, or, opening the sentence, to the first verb; a verb with two dates is
     left out.
     """
+    sentence = facts.text
     verbs = list(_ONCE.finditer(sentence))
     found: dict[tuple[str, bool], list[Event]] = {}
-    for date, start, _ in find_dates(_without_spans(sentence)):
-        before = [verb for verb in verbs if verb.end() <= start]
-        opens = bool(re.fullmatch(r"(?:(?:In|On|By)\s)?(?:the )?(?:\w+ of )?", sentence[:start]))
+    for dated in facts.dates:
+        before = [verb for verb in verbs if verb.end() <= dated.start]
+        opens = bool(_SETTING.fullmatch(sentence, 0, dated.start))
         verb = before[-1] if before else verbs[0] if verbs and opens else None
-        if verb is None or (before and start - verb.end() > REACH):
+        if verb is None or (before and dated.start - verb.end() > REACH):
             continue
         done_to = bool(verb["be"]) or bool(_WHEN.match(sentence[verb.end() :].lstrip()))
         happened = (" ".join(terms(verb["verb"])), done_to)
-        slack = SLACK if _ROUGH.search(sentence[:start]) else 0
-        name = _SUBJECT.search(sentence, 0, verb.start())
-        found.setdefault(happened, []).append(Event(date, slack, frozenset(terms(name[1]) if name else ())))
+        slack = SLACK if _ROUGH.search(sentence[: dated.start]) else 0
+        found.setdefault(happened, []).append(Event(dated.date, slack, _subject(facts, verb.start())))
     return {happened: events[0] for happened, events in found.items() if len(set(events)) == 1}
 
 
-def times_of(sentence: str) -> frozenset[str]:
-    """Return the years a sentence names; a span of years is one."""
-    spans = {re.sub(r"\s", "", span) for span in _SPAN.findall(sentence)}
-    years = (found.date.year for found in find_dates(_without_spans(sentence)))
-    return frozenset(spans | {str(year) for year in years if year})
-
-
-def without_dates(sentence: str) -> str:
-    """Return a sentence with its dates blanked, everything else in its place."""
-    blanked = _without_spans(sentence)
-    for _, start, end in find_dates(blanked):
-        blanked = blanked[:start] + " " * (end - start) + blanked[end:]
-    return blanked
-
-
-def _without_spans(sentence: str) -> str:
-    return _SPAN.sub(lambda span: " " * len(span[0]), sentence)
+def _subject(facts: Facts, verb: int) -> frozenset[str]:
+    """Return the terms of the name right before a verb, if there is one."""
+    names = (name for name in facts.names if _RIGHT_BEFORE.fullmatch(facts.text, name.end, verb))
+    return next((frozenset(terms(" ".join(name.words))) for name in names), frozenset())

@@ -1,8 +1,8 @@
 """Sentences of different sources that cannot both hold: another number, another date, or one denies what one says.
 
 A false alarm costs the reader's trust, so two sentences must be nearly alike but for that one thing, about the same
-time and the same names, and nothing in either may say that they look at different parts of it. What sources contradict
-each other in with other words is not seen. `docs/sources.md` states the rule.
+time and the same names, and no word may say that they are about different parts of it. A contradiction in other words
+is not found. `docs/sources.md` states the rules.
 """
 
 from __future__ import annotations
@@ -17,30 +17,29 @@ from fathom.contradictions.assertions import Assertion, assertion_of
 from fathom.contradictions.events import Event
 from fathom.contradictions.polarity import opposed
 from fathom.facts.intervals import Figure, agree
-from fathom.facts.units import DIMENSIONS
 from fathom.models import Contradiction
 from fathom.text.sentences import split_sentences
 
-SHARED = 0.6  # of the shorter sentence's words, figures aside
+SHARED = 0.6  # of the shorter sentence's words, without figures
 LONGER = 0.4  # of the longer one's
 SAME = 0.8  # of the longer one's, where they share only two
 LEAST_SHARED = 3
-NEXT = 100  # sentences with the same word that it leads to
+NEXT = 100  # following sentences with the same word that are considered
 TITLES = 0.5  # of the shorter title's words
-SERIES = 4  # so many different figures for what no sentence names: "the population was ..." of many towns
-NEAREST = 40  # sentences each is compared with: keeps a thousand alike sentences linear
+SERIES = 4  # least number of figures of a series: "the population was ..." of many towns
+NEAREST = 40  # sentences that each is compared with: keeps a thousand similar sentences linear
 
 
 Point = tuple[str, frozenset[object]]
-"""In what two sentences exclude each other: of what kind it is, and the two sides."""
+"""What two sentences disagree on: its kind, and the two values."""
 
 
 class Said(NamedTuple):
-    """A text and the sources that say it."""
+    """A text and the sources that say it. `title`: of the source, which tells whose "the population" is."""
 
     text: str
     source_ids: tuple[str, ...]
-    title: str = ""  # of the source: whose "the population" is
+    title: str = ""
 
 
 def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradiction]:
@@ -104,15 +103,14 @@ def _about(assertion: Assertion) -> frozenset[str]:
 
 
 def _point(a: Assertion, b: Assertion) -> Point | None:
-    """Return in what two sentences exclude each other; None if they do not."""
+    """Return what two sentences disagree on; None if they do not."""
     if a.numbered != b.numbered or a.qualifiers != b.qualifiers or not (_anchored(a, b) or _same_title(a, b)):
         return None
     if dates := _dates_apart(a, b):
         return dates
     if _other_names(a, b):
         return None
-    comparable = a.changes == b.changes and not _contrasted(a, b)
-    return (comparable and _figures_apart(a, b)) or opposed(a, b)
+    return _figures_apart(a, b) or opposed(a, b)
 
 
 def _anchored(a: Assertion, b: Assertion) -> bool:
@@ -121,7 +119,7 @@ def _anchored(a: Assertion, b: Assertion) -> bool:
 
 
 def _other_names(a: Assertion, b: Assertion) -> bool:
-    """Whether each sentence has a name the other lacks; a word that opens one may stand inside the other."""
+    """Whether each sentence has a name the other lacks; a word that opens one may be inside the other."""
     return bool(a.names - b.names - b.terms) and bool(b.names - a.names - a.terms)
 
 
@@ -131,12 +129,12 @@ def _same_title(a: Assertion, b: Assertion) -> bool:
 
 
 def _alike(a: Assertion, b: Assertion, aside: frozenset[str]) -> bool:
-    """Whether two sentences are about the same thing, some words aside."""
+    """Whether two sentences are about the same thing, without some words."""
     mine, yours = a.terms - aside, b.terms - aside
     shared = mine & yours
     short, long = sorted((len(mine), len(yours)))
     if not shared - a.names - b.names:
-        return False  # they name the same thing and say something else of it
+        return False  # they name the same thing and say different things about it
     if len(shared) >= max(LEAST_SHARED, SHARED * short, LONGER * long) or len(shared) >= max(2, SAME * long):
         return True
     if shared & a.names and len(shared) == short >= max(2, long / 2):
@@ -146,33 +144,26 @@ def _alike(a: Assertion, b: Assertion, aside: frozenset[str]) -> bool:
 
 def _figures_apart(a: Assertion, b: Assertion) -> Point | None:
     """Return the one pair of figures for the same thing that differ, where all other such pairs agree."""
-    if a.times != b.times or a.conditions != b.conditions:
-        return None  # figures of two years, or at two heights, are figures of two things
+    if a.times != b.times or a.conditions != b.conditions or a.changes != b.changes:
+        return None  # of two years, or at two heights
     apart: list[tuple[Figure, Figure]] = []
     for f in a.figures:
         mine = [one for one in a.figures if _same_kind(one, f)]
         yours = [one for one in b.figures if _same_kind(one, f)]
         if len(mine) != len(yours) and yours:
-            return None  # which belongs to which is not known
-        # Several of a kind are held against each other in their order.
+            return None  # which ones belong together is not known
+        # Several of a kind are compared in their order.
         apart += [(one, other) for one, other in zip(mine, yours, strict=False) if one is f and not agree(one, other)]
     if len(apart) != 1:
         return None
     ((f, g),) = apart
-    if not (_alike(a, b, f.kinds | g.kinds) or _counted_alike(a, b, f)):
+    if not _alike(a, b, f.kinds | g.kinds):
         return None
     return (min(f.kinds & g.kinds), frozenset([_ends(f), _ends(g)]))
 
 
-def _counted_alike(a: Assertion, b: Assertion, figure: Figure) -> bool:
-    """Whether one sentence says nothing but how many of what something named has: "Hansa House has 52 floors"."""
-    short, long = sorted((a.terms - figure.kinds, b.terms - figure.kinds), key=len)
-    counts = all(kind not in DIMENSIONS and not kind.startswith("=") for kind in figure.kinds)
-    return counts and len(short) >= 2 and short <= long and bool(short & a.names & b.names)
-
-
 def _same_kind(f: Figure, g: Figure) -> bool:
-    return bool(f.kinds & g.kinds) and f.rate == g.rate and (not f.head or not g.head or f.head == g.head)
+    return bool(f.kinds & g.kinds) and f.rate == g.rate
 
 
 def _ends(figure: Figure) -> tuple[float, float]:
@@ -199,14 +190,8 @@ def _same_event(a: Assertion, b: Assertion, verb: str, done_to: bool) -> bool:
     if _other_names(a, b):
         return False
     if not done_to and a.terms - b.terms and b.terms - a.terms:
-        return False  # of what somebody did: "began to build ships", "began to build ferries"
+        return False  # "began to build ships", "began to build ferries"
     about = (a.terms & b.terms) - set(verb.split())
-    # "The report was published" may be any report: what it is must be told by a name, two words or the titles.
-    told = len(about) >= 2 or about & a.names or (about and a.title and b.title)
-    return bool(told) and _alike(a, b, frozenset())
-
-
-def _contrasted(a: Assertion, b: Assertion) -> bool:
-    """Whether one word before the same noun differs: the "northern terminal" is not the "southern terminal"."""
-    before = {noun: word for word, noun in b.modified if word not in a.terms}
-    return any(noun in before and word not in b.terms for word, noun in a.modified)
+    # "The report was published" may be any report: a name, two words or the titles must say which.
+    known = len(about) >= 2 or about & a.names or (about and a.title and b.title)
+    return bool(known) and _alike(a, b, frozenset())

@@ -1,17 +1,17 @@
-"""Sentences of which one denies what the other says, in the same words otherwise.
+"""Pairs of sentences in the same words, except that one denies what the other says.
 
-A negation counts only where it plainly denies the whole sentence. More may cast doubt on a claim, so
-`fathom.facts.negation` has a longer list of negations; the words with an opposite are the same.
+A negation counts only where it clearly denies the whole sentence.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from difflib import SequenceMatcher
 from functools import cache
 
 from fathom.contradictions.assertions import Assertion
 from fathom.facts.intervals import agree
+from fathom.facts.negation import NEGATION
 from fathom.facts.opposites import side_of
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
@@ -20,7 +20,6 @@ SHARED = 0.8  # of all words of both sentences
 IN_ORDER = 0.8  # of the longer one's words: "A increases B" says nothing against "B decreases A"
 LEAST_SHARED = 3  # words beside the one denied; with a name among them, two
 
-_NEGATION = re.compile(r"\b(?:not|no|never|neither|cannot|nor)\b|n['’]t\b|\b(?:fails?|failed) to\b", re.IGNORECASE)
 # These deny less than the whole sentence.
 _PARTIAL = re.compile(
     r"\b(?:not|n['’]t|no) (?:only|just|merely|simply|necessarily|always|all|every|everyone|yet|entirely|fully|"
@@ -32,36 +31,37 @@ _PARTIAL = re.compile(
 
 def opposed(a: Assertion, b: Assertion) -> tuple[str, frozenset[object]] | None:
     """Return the words that one sentence asserts and the other denies; None where they do not."""
-    signs = _sign(a.text), _sign(b.text)
+    signs = _sign(a.said), _sign(b.said)
     if 0 in signs or signs[0] == signs[1] or a.times != b.times or not _same_figures(a, b):
         return None
-    first, second = _plain(a.sequence), _plain(b.sequence)
+    first, second = _plain(a.said), _plain(b.said)
     mine, yours = set(first), set(second)
     paired = {term for term in mine | yours if term.startswith("±")}
     if paired - (mine & yours):
-        return None  # a word with an opposite that the other sentence has no counterpart for
+        return None  # a word with an opposite that has no counterpart in the other sentence
     shared = (mine & yours) - paired
     if len(shared) < LEAST_SHARED - bool(shared & a.names) or len(mine & yours) < SHARED * len(mine | yours):
         return None
-    if _in_order(first, second) < IN_ORDER * max(len(first), len(second)):
+    blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
+    if sum(block.size for block in blocks) < IN_ORDER * max(len(first), len(second)):
         return None
     return (" ".join(sorted(shared)), frozenset(["denied"]))
 
 
 def _sign(text: str) -> int:
-    """Return 1 for a sentence that asserts, -1 for one that denies, 0 where it is not plain which."""
+    """Return 1 for a sentence that asserts, -1 for one that denies, 0 where that is not clear."""
     if _PARTIAL.search(text):
         return 0
-    sign = -1 if len(_NEGATION.findall(text)) % 2 else 1
-    for term in terms(_NEGATION.sub(" ", text)):  # "failed to" is counted already
+    sign = -1 if len(NEGATION.findall(text)) % 2 else 1
+    for term in terms(NEGATION.sub(" ", text)):  # "failed to" is counted already
         if (side := side_of(term)) and side.excludes and not side.first:
             sign = -sign
     return sign
 
 
-def _plain(sequence: Sequence[str]) -> list[str]:
-    """Return a sentence's content words, those with an opposite as what they and it have in common."""
-    return [_common(term) for term in sequence if term not in _ignored()]
+def _plain(text: str) -> list[str]:
+    """Return a sentence's content words, those with an opposite as their pair."""
+    return [_common(term) for term in terms(NEGATION.sub(" ", text)) if term not in _ignored()]
 
 
 def _common(term: str) -> str:
@@ -74,16 +74,6 @@ def _same_figures(a: Assertion, b: Assertion) -> bool:
     return len(a.figures) == len(b.figures) and all(f.kinds & g.kinds and agree(f, g) for f, g in pairs)
 
 
-def _in_order(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence."""
-    row = [0] * (len(second) + 1)
-    for one in first:
-        above = 0
-        for i, other in enumerate(second, start=1):
-            above, row[i] = row[i], above + 1 if one == other else max(row[i], row[i - 1])
-    return row[-1]
-
-
 @cache
 def _ignored() -> frozenset[str]:
-    return frozenset(terms(" ".join([*STOP_WORDS, "not no never cannot fail failed"])))
+    return frozenset(terms(" ".join(STOP_WORDS)))

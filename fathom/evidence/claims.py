@@ -1,23 +1,24 @@
-"""The sentences of a report that claim something, each with the sources it cites.
+"""The sentences of a report that claim something: found with the sources they cite, taken out, or marked.
 
 A citation belongs to the sentence it ends. A sentence without one takes those of the next sentence of its paragraph or
-list item that has some: a citation at the end of a paragraph stands for what was said since the one before it. Rows of
-a table have their own only.
+list item that has some: a citation at the end of a paragraph is for all that was said since the one before it. A row
+of a table has only its own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from fathom.facts.numbers import facts_of, plain
+from fathom.facts.extraction import facts_of, plain
 from fathom.models import ReportSection
 from fathom.text.citations import cited_ids, without_citations
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import query_terms
 
 FEW_TERMS = 2  # a sentence with no more words of topic, without a number, name or citation, only connects others
+MARK = "*(not supported by the sources)*"
 _OF_THE_REPORT = re.compile(
     r"(?:this|the (?:following|next|previous)|these|below|above|in (?:this|the following))\b"
     r"(?:\W+\w+){0,3}?\W+(?:section|report|chapter|table|list|overview|summary|answer|points?|findings)\b",
@@ -36,10 +37,10 @@ class Statement(NamedTuple):
 
 
 def claims_of(sections: Sequence[ReportSection]) -> list[Statement]:
-    """Return the claims of a report's sections in reading order; headings, code and mere connectives are none.
+    """Return the claims of a report's sections in reading order; headings and code are none.
 
-    A sentence without a citation of its own is a mere connective when it ends in a colon or question mark, speaks of
-    the report itself ("This section ..."), or has at most two words of topic and neither number nor name.
+    Neither is a sentence that has no citation of its own and only connects others: it ends in a colon or question
+    mark, is about the report itself ("This section ..."), or has at most two words of topic and no number or name.
     """
     return [
         Statement(position, sentence, ids)
@@ -48,23 +49,61 @@ def claims_of(sections: Sequence[ReportSection]) -> list[Statement]:
     ]
 
 
+def claim_text(sentence: Sentence) -> str:
+    """Return what a sentence of a report claims: itself without citations, or the cells of a row in a line."""
+    if sentence.kind != "table":
+        return without_citations(sentence.clean).strip()
+    cells = (cell.strip() for cell in re.split(r"(?<!\\)[|\t]", without_citations(sentence.text)))
+    return " | ".join(cell for cell in cells if cell)
+
+
+def without(markdown: str, claims: Collection[str]) -> str:
+    """Return a section without the sentences that make some claims, and without what that leaves empty.
+
+    Args:
+        markdown: the section, citing by id.
+        claims: sentences as `claims_of` returns them.
+    """
+    for sentence in reversed(split_sentences(markdown)):
+        if claim_text(sentence) not in claims:
+            continue
+        if sentence.kind == "table":  # the whole line: an empty one would end the table
+            start = markdown.rfind("\n", 0, sentence.start) + 1
+            end = markdown.find("\n", sentence.end) + 1 or len(markdown)
+            markdown = markdown[:start] + markdown[end:]
+        else:
+            before, after = markdown[: sentence.start].rstrip(" "), markdown[sentence.end :].lstrip(" ")
+            between = " " if before and after and not before.endswith("\n") and not after.startswith("\n") else ""
+            markdown = before + between + after
+    markdown = re.sub(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]*$\n?", "", markdown, flags=re.MULTILINE)
+    markdown = re.sub(r"^\|[^\n]*\|[ \t]*\n\|[-: |]+\|[ \t]*(?:\n(?!\|)|\Z)", "", markdown, flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", _without_bare_headings(markdown)).strip()
+
+
+def marked(markdown: str, claims: Collection[str]) -> str:
+    """Return a section with a mark behind the sentences that make some claims; see `without`."""
+    for sentence in reversed(split_sentences(markdown)):
+        if claim_text(sentence) in claims and not markdown[sentence.end :].startswith(f" {MARK}"):
+            end = sentence.start + len(sentence.text.rstrip(" |")) if sentence.kind == "table" else sentence.end
+            markdown = f"{markdown[:end]} {MARK}{markdown[end:]}"
+    return markdown
+
+
 def comparable(text: str) -> str:
-    """Return a text in a form in which a sentence is found again in the rendered report: without citations."""
+    """Return a text without citations and layout, so that a sentence is found again in the rendered report."""
     return " ".join(re.sub(r"[|\s]+", " ", _NUMBERED.sub("", text)).split())
 
 
 def _statements(markdown: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     sentences = split_sentences(markdown)
     for number, sentence in enumerate(sentences):
+        own, text = cited_ids(sentence.text), claim_text(sentence)
         if sentence.kind in ("heading", "code", "rule"):
             continue
         if sentence.kind == "table":
-            if not _is_head(sentences, number) and (row := row_of(sentence.text)):
-                yield row, tuple(cited_ids(sentence.text))
-            continue
-        own = cited_ids(sentence.text)
-        text = without_citations(sentence.clean).strip()
-        if re.search(r"\w", text) and (own or not _connects(text)):
+            if text and not _is_head(sentences, number):
+                yield text, tuple(own)
+        elif re.search(r"\w", text) and (own or not _connects(text)):
             yield text, tuple(own or _following(sentences, number))
 
 
@@ -81,15 +120,26 @@ def _is_head(sentences: Sequence[Sentence], number: int) -> bool:
     return any(_CELL_RULE.match(text) and "-" in text for text in (sentences[number].text, following))
 
 
-def row_of(text: str) -> str:
-    """Return what a row of a table claims: its cells in a line, without citations."""
-    cells = (cell.strip() for cell in re.split(r"(?<!\\)[|\t]", without_citations(text)))
-    return " | ".join(cell for cell in cells if cell)
-
-
 def _connects(sentence: str) -> bool:
     if sentence.endswith((":", "?", "：", "？")) or _OF_THE_REPORT.match(plain(sentence)):
         return True
     facts = facts_of(sentence)
     names = [name for name in facts.names if not name.opening]
     return len(query_terms(sentence)) <= FEW_TERMS and not facts.numbers and not facts.dates and not names
+
+
+def _without_bare_headings(markdown: str) -> str:
+    """Take out the headings below which there is nothing, not even a heading of a lower level."""
+    sentences = split_sentences(markdown)
+    for number in range(len(sentences) - 1, -1, -1):
+        sentence, following = sentences[number], sentences[number + 1 :]
+        level = _level(sentence)
+        if level and (not following or 0 < _level(following[0]) <= level):
+            markdown = markdown[: sentence.start] + markdown[sentence.end :].lstrip("\n")
+            del sentences[number]
+    return markdown
+
+
+def _level(sentence: Sentence) -> int:
+    """Return the level of a heading with number signs; 0 for anything else."""
+    return len(sentence.text) - len(sentence.text.lstrip("#")) if sentence.kind == "heading" else 0

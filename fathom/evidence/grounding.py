@@ -1,24 +1,23 @@
-"""Notes keep to their sources: a bullet stays only if its words are in the text it cites, or nearly.
+"""Notes keep to their sources: a bullet stays only if the text it cites has its words or supports it.
 
-What a model adds of its own while it compresses never enters the context.
+So what a model adds while it compresses never enters the context.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fathom.evidence.checking import check
-from fathom.evidence.locating import texts_of
-from fathom.evidence.searching import Search
+from fathom.evidence.passages import Search
+from fathom.evidence.stored import texts_of
+from fathom.evidence.support import spaced_words
+from fathom.evidence.verdict import check
 from fathom.models import Note, SourceText
 from fathom.models.claims import Verdict
 from fathom.text.citations import cited_ids, without_citations
 
 PARAPHRASE = "(paraphrase)"
-_WORD = re.compile(r"\w+(?:[.,]\d+)*|[%$€£]|(?<![\w])-(?=\d)")
 _ELLIPSIS = re.compile(r"\s*[\[(]?(?:…|\.\.\.)[\])]?\s*")
 
 
@@ -32,11 +31,11 @@ class Grounded(NamedTuple):
 def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
     """Return a note with only those bullets whose words are in the given texts, word for word and in order.
 
-    Case, white space, quotation marks and other punctuation do not count, and an ellipsis stands for anything. A bullet
+    Case, white space, quotation marks and other punctuation do not count, and an ellipsis replaces any words. A bullet
     whose words are in another text than the one it cites gets that one's id. One that its sources support in other
     words is kept and marked as a paraphrase; any other is dropped.
     """
-    read = [(text.source_id, _words(text.text)) for text in texts]
+    read = [(text.source_id, spaced_words(text.text)) for text in texts]
     search: Search | None = None
     kept: list[str] = []
     dropped: list[str] = []
@@ -52,13 +51,8 @@ def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
 
 
 def _fragments(bullet: str) -> list[str]:
-    words = (_words(part) for part in _ELLIPSIS.split(without_citations(bullet)))
+    words = (spaced_words(part) for part in _ELLIPSIS.split(without_citations(bullet)))
     return [part for part in words if part.strip()]
-
-
-def _words(text: str) -> str:
-    """Return the words of a text, each between spaces."""
-    return f" {' '.join(_WORD.findall(unicodedata.normalize('NFKC', text).casefold()))} "
 
 
 def _holds(words: str, fragments: Sequence[str]) -> bool:
@@ -87,5 +81,5 @@ def _as_paraphrase(bullet: str, search: Search) -> str:
     checked = check(text, search, ids)
     if checked.verdict is not Verdict.supported:
         return ""
-    own = dict.fromkeys(window.text.source.source_id for window in checked.passages)
+    own = dict.fromkeys(passage.text.source.source_id for passage in checked.passages)
     return f"{text} {PARAPHRASE} {''.join(f'[{source_id}]' for source_id in own)}"

@@ -1,8 +1,7 @@
-"""`provenance.json`: how a report came about, so that every sentence of it can be followed back and checked again.
+"""`provenance.json`: how a report was made, so that every sentence of it can be traced and checked again.
 
 `docs/evidence.md` documents the fields. The record holds the hash of every other file of the run and one of its own
-content, and is laid out in one way only: whoever changes a byte anywhere is found out, unless he writes the whole
-record anew. It is no signature.
+content, so a changed byte is found in any file. It is no signature: whoever writes the whole record anew is not found.
 """
 
 from __future__ import annotations
@@ -12,21 +11,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from pydantic import ValidationError
-from pydantic_core import from_json
 
 from fathom.errors import StoreError
-from fathom.evidence.locating import StoredText, stored_texts
+from fathom.evidence.stored import StoredText, stored_texts
 from fathom.models import Call, Model, Plan, Report, RunManifest, Source, ToolCall, ToolFailure, ToolResult
 from fathom.models.claims import Claim, SourceQuality
 from fathom.storage.store import json_bytes
 
 PROVENANCE = "provenance.json"
 VERSION = 1
+_OWN_DIGEST = b'"sha256": "%s"'
 _KEPT = {"source_id", "url", "title", "kind", "published"}
 
 
 class RoundRecord(Model):
-    """One round of research: its steps, and how far the critic found the evidence to go, 1 to 10; 0 without one."""
+    """One round of research: its steps, and the critic's score of the evidence, 1 to 10; 0 without a critic."""
 
     number: int
     step_ids: list[str]
@@ -34,7 +33,7 @@ class RoundRecord(Model):
 
 
 class CallRecord(Model):
-    """One tool call, and the artifact that holds all it returned; none where it failed."""
+    """One tool call, and the artifact with all that it returned; empty if the call failed."""
 
     number: int  # in the run, from 1
     step_id: str
@@ -50,7 +49,7 @@ class CallRecord(Model):
 
 
 class TextRecord(Model):
-    """A text of a source: the artifact that holds it, its length in characters, and its own SHA-256."""
+    """A text of a source: its artifact, its length in characters, and its own SHA-256."""
 
     artifact_file: str
     characters: int
@@ -58,7 +57,7 @@ class TextRecord(Model):
 
 
 class SourceRecord(Model):
-    """A source that was retrieved, and everything that was read of it."""
+    """A source that was retrieved, and all texts that were read from it."""
 
     source_id: str
     url: str
@@ -84,7 +83,7 @@ class Provenance(Model):
 
     @property
     def credibility(self) -> dict[str, float]:
-        """Of each source that was judged."""
+        """The credibility of each source that was scored."""
         return {source.source_id: source.quality.credibility for source in self.sources if source.quality}
 
 
@@ -101,10 +100,10 @@ def build(
 
     Args:
         manifest: what `run.json` holds.
-        plan: with the statuses the steps ended in.
+        plan: with the final status of each step.
         rounds: of research, in order.
         calls: by step id, in the order of the plan.
-        report: with its claims and the qualities of its sources.
+        report: with its claims and the scores of its sources.
         files: every file of the run but the record itself, by name.
     """
     texts = stored_texts(files, (call.result for made in calls.values() for call in made))
@@ -117,7 +116,7 @@ def build(
         claims=report.claims,
         files={name: digest_of(data) for name, data in sorted(files.items()) if name != PROVENANCE},
     )
-    return record.model_copy(update={"sha256": _own_digest(dict(record))})
+    return record.model_copy(update={"sha256": digest_of(to_bytes(record))})
 
 
 def to_bytes(record: Provenance) -> bytes:
@@ -129,7 +128,7 @@ def read(data: bytes) -> tuple[Provenance, list[str]]:
     """Return a record from its bytes, and what is wrong with them.
 
     Raises:
-        StoreError: they hold no record.
+        StoreError: they are not a record.
     """
     try:
         record = Provenance.model_validate_json(data)
@@ -137,17 +136,14 @@ def read(data: bytes) -> tuple[Provenance, list[str]]:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise StoreError(f"{PROVENANCE} is damaged: {place} {first['msg']}.", next_step="restore the file") from error
-    content = from_json(data)  # as it was written, which may be by a version with other names of fields
-    problems = []
-    if record.sha256 != _own_digest(content):
-        problems.append(f"{PROVENANCE}: its content is not what its own hash says")
-    elif data != json_bytes(content):
-        problems.append(f"{PROVENANCE}: its bytes were changed")
-    return record, problems
+    # Of the bytes, not of the model: fields may have other names in a later version of Fathom.
+    before, own, after = data.rpartition(_OWN_DIGEST % record.sha256.encode())
+    whole = bool(own) and digest_of(before + _OWN_DIGEST % b"" + after) == record.sha256
+    return record, [] if whole else ["the file was changed: its SHA-256 is not the one that it records"]
 
 
 def results_of(record: Provenance) -> list[ToolResult]:
-    """Return the recorded calls as the results they were, as far as reading their artifacts needs."""
+    """Return the recorded calls as tool results, with what is needed to read their artifacts."""
     sources = {source.source_id: _source(source) for source in record.sources}
     return [
         ToolResult(
@@ -162,7 +158,7 @@ def results_of(record: Provenance) -> list[ToolResult]:
 
 
 def sources_of(texts: Iterable[StoredText], qualities: Mapping[str, SourceQuality]) -> list[SourceRecord]:
-    """Return the manifest of the sources of some texts, in their order."""
+    """Return the records of the sources of some texts, in the order of the texts."""
     by_id: dict[str, list[StoredText]] = {}
     for text in texts:
         by_id.setdefault(text.source.source_id, []).append(text)
@@ -186,10 +182,6 @@ def sources_of(texts: Iterable[StoredText], qualities: Mapping[str, SourceQualit
 def digest_of(data: bytes) -> str:
     """Return the SHA-256 of some bytes, in hex."""
     return hashlib.sha256(data).hexdigest()
-
-
-def _own_digest(content: Mapping[str, object]) -> str:
-    return digest_of(json_bytes({**content, "sha256": ""}))
 
 
 def _calls(calls: Mapping[str, Sequence[Call]]) -> list[CallRecord]:

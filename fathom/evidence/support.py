@@ -6,6 +6,7 @@ It sees missing words, names and numbers; it cannot see that a text says the opp
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, takewhile
@@ -14,20 +15,26 @@ from fathom.text.sentences import split_sentences
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms, terms
 
-PASSAGE_TERMS = 150  # in a longer stretch of text any claim finds its words by chance
+PASSAGE_TERMS = 150  # any longer text has the words of a claim by chance
 NUMBER, NAME = 1.5, 1.3  # weights of a claim's numbers and names, which nothing else can say; other words have 1
 PAIRS = 0.05  # weight of neighbours in the claim that are neighbours in a reference
-RELATED = (
-    0.7  # credit for a word of the same family, such as `explains` for `explanation`, by the share they have in common
-)
+# Credit for a word of the same family, such as `explains` for `explanation`, by the share they have in common.
+RELATED = 0.7
 PREFIX, SHARE = 4, 0.6  # letters and share of the longer word that make a family
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+")
+
+_WORD = re.compile(r"\w+(?:[.,]\d+)*|[%$€£]|(?<![\w])-(?=\d)")
+
+
+def spaced_words(text: str) -> str:
+    """Return the words and signs of a text in lowercase, each between spaces: how word for word is compared."""
+    return f" {' '.join(_WORD.findall(unicodedata.normalize('NFKC', text).casefold()))} "
 
 
 def support(claim: str, references: Sequence[str]) -> float:
     """Return how far the references together cover a claim, from 0 to 1; another reference never lowers it.
 
-    Of each reference counts the passage of about 150 terms that covers most. Numbers and names weigh more than other
+    Of each reference, the passage of about 150 terms that covers most counts. Numbers and names weigh more than other
     words, function words nothing. A twentieth of the score is for pairs of neighbours in the claim.
     """
     weights = claim_weights(claim)
@@ -41,7 +48,7 @@ def support(claim: str, references: Sequence[str]) -> float:
         for term, degree in _best_passage(weights, sentences).items():
             covered[term] = max(covered.get(term, 0.0), degree)
         found.update(pair for words in sentences for pair in pairwise(words) if pair in pairs)
-    share = _weighed(covered, weights) / sum(weights.values())
+    share = _weight(covered, weights) / sum(weights.values())
     together = len(found) / len(pairs) if pairs else share
     return min(1.0, (1 - PAIRS) * share + PAIRS * together)
 
@@ -52,7 +59,7 @@ def claim_weights(claim: str) -> dict[str, float]:
     return {t: NUMBER if t[0].isdigit() else NAME if t in names else 1.0 for t in query_terms(claim)}
 
 
-def _weighed(covered: Mapping[str, float], weights: Mapping[str, float]) -> float:
+def _weight(covered: Mapping[str, float], weights: Mapping[str, float]) -> float:
     return sum(weight * covered.get(term, 0.0) for term, weight in weights.items())
 
 
@@ -73,7 +80,7 @@ def _best_passage(weights: Mapping[str, float], sentences: Sequence[Sequence[str
                 break
             for term, value in degrees[i].items():
                 passage[term] = max(passage.get(term, 0.0), value)
-        if _weighed(passage, weights) > _weighed(best, weights):
+        if _weight(passage, weights) > _weight(best, weights):
             best = passage
     return best
 

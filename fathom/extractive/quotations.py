@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 from fathom.extractive.grammar import is_verb
-from fathom.models import Note
-from fathom.text.citations import cited_ids
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import count_words
 
@@ -65,18 +62,7 @@ _EMPHASIS = re.compile(r"(\*{1,2})(\w[^*]*)\1")
 _TERM = re.compile(r"(?=\S*[._(])(?:(?:async|class|exception|property) )*[\w.]+(?:\(.{0,80}\))?\Z")
 _SHORT_REFERENCE = re.compile(r"(?:The|If the|When the|If no|If any) ")
 _LABEL = re.compile(r"(?:Note|Hint|Tip|Warning|Important|Caution|CPython implementation detail|Hinweis):\s+(?=\S)")
-_QUOTED = re.compile(r"(?P<text>\S.*?)\s*(?P<ids>(?:\[S[0-9a-f]{6,64}\]\s*)+)", re.DOTALL)
 _SHORT_WORDS = {"T": 14, "I": 26, "W": 26}  # by the first letter of the reference
-
-
-def quotations(note: Note) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield what a note quotes, each with the ids of its sources: first from its summary, then its bullets.
-
-    What stands in the summary without a source is the note's own wording and left out.
-    """
-    for text in (note.summary, *note.extraction):
-        for quoted in _QUOTED.finditer(text):
-            yield quoted["text"], tuple(cited_ids(quoted["ids"]))
 
 
 def units(text: str) -> list[Sentence]:

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.extractive.grammar import agent_terms
-from fathom.extractive.quotations import quotations
 from fathom.extractive.vocabulary import GENERAL_TERMS, RELATION_TERMS
 from fathom.extractive.wording import topic_terms, with_related
 from fathom.models import Note
@@ -47,7 +46,7 @@ def statements_of(notes: Sequence[Note]) -> list[Statement]:
     return [
         Statement(text, sources, number, order)
         for number, note in enumerate(notes)
-        for order, (text, sources) in enumerate(quotations(note))
+        for order, (text, sources) in enumerate(note.quotations())
     ]
 
 

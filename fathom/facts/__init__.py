@@ -1,4 +1,4 @@
-"""What numbers, units, dates and opposites mean, in whatever form they are written: one meaning for all who compare.
+"""The facts in a sentence: numbers with their units, dates, names, negations and opposites, however they are written.
 
-`fathom.evidence` asks whether exactly this stands in a source, `fathom.quality` whether two sources can both be right.
+`fathom.evidence` asks whether exactly this is in a source, `fathom.contradictions` if two sources can both be right.
 """

@@ -50,7 +50,7 @@ _ALONE = re.compile(
 
 
 class Date(NamedTuple):
-    """A day, month or year; 0 where a part is not told."""
+    """A day, month or year; 0 where a part is not given."""
 
     year: int
     month: int = 0
@@ -66,9 +66,10 @@ class Date(NamedTuple):
 
 
 class DateFound(NamedTuple):
-    """A date and where it stands."""
+    """A date, how it is written, and its place."""
 
     date: Date
+    text: str
     start: int
     end: int
 
@@ -82,19 +83,24 @@ def find_dates(text: str) -> list[DateFound]:
     found: list[DateFound] = []
     if not _DIGIT.search(text):
         return found
+    rest = text
+
+    def add(date: Date, start: int, end: int, used: int) -> None:
+        nonlocal rest
+        found.append(DateFound(date, text[start:end].strip(), start, end))
+        rest = rest[:used] + " " * (end - used) + rest[end:]
+
     for form in _FORMS:
-        for match in form.finditer(text):
+        for match in form.finditer(rest):
             if date := _date(match.groupdict()):
-                found.append(DateFound(date, match.start(), match.end()))
-                text = _blanked(text, match.start(), match.end())
-    for match in _YEARS.finditer(text):
+                add(date, match.start(), match.end(), match.start())
+    for match in _YEARS.finditer(rest):
         if date := _second(match):
-            found.append(DateFound(date, match.start(), match.end()))
-            text = _blanked(text, match.start() if date.month else match.start() + 4, match.end())
-    for match in _ALONE.finditer(text):
+            add(date, match.start(), match.end(), match.start() if date.month else match.start() + 4)
+    for match in _ALONE.finditer(rest):
         after = (match["after"] or "").strip(" \u00a0\u202f-").lower()
         if after not in SCALES and after not in UNITS:
-            found.append(DateFound(Date(int(match["year"])), match.start("year"), match.end("year")))
+            add(Date(int(match["year"])), match.start("year"), match.end("year"), match.end("year"))
     return sorted(found, key=lambda one: (one.start, one.date))
 
 
@@ -116,7 +122,3 @@ def _second(span: re.Match[str]) -> Date | None:
     if second > first:
         return Date(int(span["century"] + span["second"]))
     return Date(int(span["century"] + span["first"]), second) if 1 <= second <= 12 else None
-
-
-def _blanked(text: str, start: int, end: int) -> str:
-    return text[:start] + " " * (end - start) + text[end:]

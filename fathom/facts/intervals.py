@@ -1,52 +1,44 @@
-"""The figures of a sentence: what is counted or measured, and between which values the figure lies.
+"""Figures: what is counted or measured, and the interval of values that it can have.
 
 "About 400", "more than 400" and "400" say different things, and 400 may be 412 rounded: so a figure is an interval,
-and two figures differ only where their intervals do not touch. A claim's number must be in its source as it is, so
-`fathom.facts.numbers` reads numbers without any slack; both know the same units, scales and number words.
+and two figures differ only where their intervals do not touch.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Iterator
+from decimal import Decimal
 from typing import NamedTuple
 
-from fathom.facts.units import CURRENCIES, DIMENSIONS, NUMBER_WORDS, SCALES, UNITS
+from fathom.facts.extraction import Facts
+from fathom.facts.numbers import Number
+from fathom.facts.units import UNITS
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
 ROUNDED = 0.05  # the most that rounding may hide, as a share of the figure
 CLOSE = 0.02  # figures nearer than this are one figure, measured twice
 ABOUT = 0.1  # what "about" leaves open
+LARGEST = 10**18  # a longer run of digits is no amount
+BEFORE = 60  # characters before a number that tell what it is of
 
-_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
-_WORDS = {word: value for word, value in NUMBER_WORDS.items() if value > 1}  # "no one", "the one" count nothing
-_WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
-_SCALE = "|".join(sorted(SCALES, key=len, reverse=True))
-_ABOUT = r"about|around|approximately|approx\.|roughly|nearly|almost|circa|ca\.|some|(?:an )?estimated|close to|~|≈"
-_FROM = r"more than|over|at least|above|exceed(?:s|ed|ing)?|upwards of|no (?:less|fewer) than|minimum of|≥|>"
-_TO = r"less than|fewer than|under|up to|at most|below|no more than|maximum of|as (?:much|many) as|≤|<"
-_MONEY = r"US\$|[$€£¥]|USD |EUR |GBP "
-_FIGURE = re.compile(
-    rf"(?:\b(?P<about>{_ABOUT})|\b(?P<from>{_FROM})|\b(?P<to>{_TO}))?(?:the )?\s?(?<![\w.,/:#+-])(?P<money>{_MONEY})?"
-    rf"(?P<low>{_NUMBER}|\b(?:{_WORD})\b)(?![\d,.]*\d|(?:st|nd|rd|th)\b|:\d)(?P<plus>\+| or more\b)?"
-    rf"(?:\s?(?:[-–—]|to|and)\s?(?:{_MONEY})?(?P<high>{_NUMBER})(?![\d,.]*\d))?"
-    rf"[\s-]?(?P<scale>(?:{_SCALE}|k|(?(money)m|(?!)))\b)?"
-    r"(?P<after>(?:[\s-]{0,2}(?:%|[°A-Za-zµ][\w²³°/]*)){0,3})",
+_ABOUT = r"about|around|approximately|approx\.|roughly|nearly|almost|circa|ca\.|some|(?:an )?estimated|close to"
+_LEAST = r"more than|over|at least|above|exceed(?:s|ed|ing)?|upwards of|no (?:less|fewer) than|minimum of"
+_MOST = r"less than|fewer than|under|up to|at most|below|no more than|maximum of|as (?:much|many) as"
+_HEDGE = re.compile(
+    rf"(?:(?P<about>\b(?:{_ABOUT})|[~≈])|(?P<least>\b(?:{_LEAST})|[≥>])|(?P<most>\b(?:{_MOST})|[≤<]))(?: the)?\s?\Z",
     re.IGNORECASE,
 )
-_HEAD = re.compile(r"\b([a-z]+) of\s*\Z")
-_LETTER_SCALES = {"k": 3, "m": 6}
-_LETTERS = re.compile(r"%|[°A-Za-zµ][\w²³°/]*")
-_RATE = re.compile(r"\s*(?:per|a|an|each|every|/)\s*(second|minute|hour|day|week|month|year|person|capita|head)\b")
-# Where a number after one of these is a name, not an amount.
-_NUMBERED = """
-section figure fig table chapter page version step level phase grade type class line route number no model article rule
-volume edition round season episode stage generation appendix equation part group room gate
-"""
-_NAMING = frozenset(_NUMBERED.split())
+_RANGE = re.compile(r"\s?(?:[-–—]|to|and)\s?")
+_RATE = re.compile(
+    r"\s*(?:[a-z]+ ){0,2}(?:per|a|an|each|every|/)\s*(second|minute|hour|day|week|month|year|person|head)\b"
+)
+_WORD = re.compile(r"[\w'’]+")
+_NAMING_WORDS = "section figure table chapter page version step level phase type class line route season stage"
+_NAMING = frozenset(_NAMING_WORDS.split())
+"""A number after one of these is a name, not an amount."""
 
 
 class Figure(NamedTuple):
@@ -54,36 +46,35 @@ class Figure(NamedTuple):
 
     kinds: frozenset[str]
     rate: str
-    head: str  # the stem of the noun in "a profit of 4 million"
     low: float
     high: float
     start: int
     end: int  # of the figure and its unit, in the sentence
 
 
-def figures_of(sentence: str) -> Iterator[Figure]:
-    """Yield the figures of a sentence whose years and dates were taken out.
-
-    Numbers that are part of a name ("Python 3", "section 4") are none.
-    """
-    for found in _FIGURE.finditer(sentence):
-        letters = list(_LETTERS.finditer(found["after"]))
-        kind = _kind(found, [letter[0].lower() for letter in letters], sentence)
-        scale = 10.0 ** (SCALES | _LETTER_SCALES).get((found["scale"] or "").lower(), 0)
-        glued = sentence[found.end("low") : found.end("low") + 1].isalpha()
-        if not kind.kinds or (glued and scale == 1.0 and kind.kinds.isdisjoint(DIMENSIONS)):
+def figures_of(facts: Facts) -> Iterator[Figure]:
+    """Yield the figures of a sentence; numbers that are part of a name ("Python 3", "section 4") are none."""
+    text = facts.undated
+    waiting = [number for number in facts.numbers if _is_amount(number, text)]
+    while waiting:
+        first = waiting.pop(0)
+        last = waiting.pop(0) if waiting and _RANGE.fullmatch(text[first.end : waiting[0].start]) else first
+        before = text[max(0, first.start - BEFORE) : first.start]
+        kinds = _kinds(last if last.unit or last.counted else first, before)
+        if not kinds or part_of_name(first, text):
             continue
-        size = scale * kind.factor
-        low, high = _interval(found)
-        end = found.start("after") + (letters[kind.words - 1].end() if kind.words else 0)
-        rate = _RATE.match(sentence, end)
-        head = _HEAD.search(sentence, 0, found.start())
-        of = "".join(terms(head[1])) if head else ""
-        yield Figure(kind.kinds, rate[1] if rate else "", of, low * size, high * size, found.start("low"), end)
+        rate = _RATE.match(text, last.end)
+        yield Figure(
+            kinds,
+            rate[1] if rate else "",
+            *_interval(first, last, _HEDGE.search(before)),
+            first.start,
+            last.end,
+        )
 
 
 def agree(a: Figure, b: Figure) -> bool:
-    """Whether two figures can be the same one: their ranges overlap, or they are as good as equal."""
+    """Whether two figures can be the same one: their intervals overlap, or they are as good as equal."""
     if a.low <= b.high and b.low <= a.high:
         return True
     ends = [abs(end) for end in (a.low, a.high, b.low, b.high) if math.isfinite(end)]
@@ -93,54 +84,49 @@ def agree(a: Figure, b: Figure) -> bool:
     return apart <= CLOSE * max(ends) / 2
 
 
-class _Kind(NamedTuple):
-    """What a figure is of, the size of its unit, and how many of the words behind it say so."""
-
-    kinds: frozenset[str]
-    factor: float = 1.0
-    words: int = 0
-
-
-def _kind(found: re.Match[str], words: Sequence[str], sentence: str) -> _Kind:
-    """Return what is measured or counted; no kinds where the number is a name's."""
-    if found["money"]:
-        return _Kind(frozenset([UNITS[found["money"].strip().lower()].dimension]))
-    if words[:2] == ["per", "cent"]:
-        return _Kind(frozenset([UNITS["%"].dimension]), 1.0, 2)
-    units = [UNITS.get(word) for word in words[:2]]
-    for used, unit in enumerate(units, start=1):
-        if unit and (used == 1 or unit.dimension in CURRENCIES):  # "96 million US dollars"
-            return _Kind(frozenset([unit.dimension]), float(unit.factor), used)
-    before = re.findall(r"[\w'’]+", sentence[max(0, found.start() - 60) : found.start()])
-    plain = not (found["about"] or found["from"] or found["to"] or found["scale"])
-    if plain and before and (before[-1].lower() in _NAMING or (before[-1][0].isupper() and len(before) > 1)):
-        return _Kind(frozenset())
-    counted = list(takewhile(lambda word: word not in STOP_WORDS and word != "per", words[:2]))
-    if counted:
-        return _Kind(frozenset(terms(" ".join(counted))), 1.0, len(counted))
-    topical = [word for word in before[-4:] if word.lower() not in STOP_WORDS and not word.isdigit()]
-    return _Kind(frozenset(f"={term}" for term in terms(" ".join(topical[-1:]))))
+def part_of_name(number: Number, text: str) -> str:
+    """Return the name that a number is part of, such as "python 3.11"; empty for an amount."""
+    before = _WORD.findall(text[max(0, number.start - BEFORE) : number.start])
+    named = before and (before[-1][0].isupper() or before[-1].lower() in _NAMING)
+    if not named or number.unit or number.power or before[-1].lower() in STOP_WORDS:
+        return ""
+    return "" if _HEDGE.search(text, 0, number.start) else f"{before[-1]} {number.text}".lower()
 
 
-def _interval(found: re.Match[str]) -> tuple[float, float]:
-    low, slack = _value(found["low"])
-    high, high_slack = _value(found["high"]) if found["high"] else (low, slack)
-    if high < low:  # no range: "from 12 to 8"
-        low, high = high, low
-    if found["about"]:
-        slack, high_slack = max(slack, ABOUT * low), max(high_slack, ABOUT * high)
-    if found["from"] or found["plus"]:
-        return low - slack, math.inf
-    if found["to"]:
-        return -math.inf, high + high_slack
-    return low - slack, high + high_slack
+def _is_amount(number: Number, text: str) -> bool:
+    """Whether a number may be one: "no one" and "the one" count nothing, 10:30 is a time and 1990s a decade."""
+    joined = text[max(0, number.start - 1) : number.start] in tuple("#:+,/") or re.match(r":\d", text[number.end :])
+    counts = max(number.values) > 1 if number.spelled else max(map(abs, number.values)) < LARGEST
+    return counts and not joined and number.unit not in ("ordinal", "decade")
 
 
-def _value(text: str) -> tuple[float, float]:
-    """Return a number and half a unit of its last digit that is not a padding zero, at most a twentieth of it."""
-    digits = str(_WORDS.get(text.lower(), text)).replace(",", "")
-    value = float(digits)
-    whole, _, fraction = digits.partition(".")
-    unit = 10.0 ** -len(fraction) if fraction else 10.0 ** (len(whole) - len(whole.rstrip("0")))
-    # Just less than half: neither 3 nor 4 is 3.5.
-    return value, min(0.499 * unit, ROUNDED * value)
+def _kinds(number: Number, before: str) -> frozenset[str]:
+    """Return what is measured or counted, or else the last word of topic before: "the population is 400"."""
+    if number.unit:
+        return frozenset([UNITS[number.unit.lower()].dimension])
+    if number.counted:
+        return frozenset(number.counted)
+    topical = [word for word in _WORD.findall(before)[-4:] if word.lower() not in STOP_WORDS and not word.isdigit()]
+    return frozenset(f"={term}" for term in terms(" ".join(topical[-1:])))
+
+
+def _interval(first: Number, last: Number, hedge: re.Match[str] | None) -> tuple[float, float]:
+    """Return the ends of a figure, or of a range such as 30 to 35 million, in the dimension's own unit."""
+    unit = UNITS.get((last.unit or first.unit).lower())
+    scale = 0 if first.power else last.power
+    values = sorted([*(value.scaleb(scale) for value in first.values if last is not first), *last.values])
+    factor = float(unit.factor) if unit else 1.0
+    about = ABOUT if hedge and hedge["about"] else 0.0
+    low, high = (
+        (float(value) + sign * max(_slack(value), about * abs(float(value)))) * factor
+        for value, sign in ((values[0], -1), (values[-1], 1))
+    )
+    if hedge and hedge["least"]:
+        return low, math.inf
+    return (-math.inf, high) if hedge and hedge["most"] else (low, high)
+
+
+def _slack(value: Decimal) -> float:
+    """Return just less than half a unit of the last digit that is no zero, at most a twentieth: 3.5 is not 3 or 4."""
+    exponent = value.normalize().as_tuple().exponent
+    return min(0.499 * 10.0 ** int(exponent), ROUNDED * abs(float(value)))

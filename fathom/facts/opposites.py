@@ -1,14 +1,15 @@
-"""Words and their opposites, by stem: what turns a sentence into its contrary."""
+"""Words and their opposites, by stem."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
 from fathom.text.terms import terms
 
-# `!`: of one thing not both can be said, whoever says it. The others may tell two things apart: imports, exports.
+# `!`: both cannot be true of one thing. The others may distinguish two things: imports, exports.
 _COMPARISONS = """
 ! rise rose risen increase grow grew grown growth gain climb surge higher raise elevate more greater larger exceed \
 double expand / fall fell fallen decrease decline drop shrink shrank lower reduce lose loss sink less fewer \
@@ -61,14 +62,16 @@ dependent / independent
 größte höchste / kleinste niedrigste
 """
 
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+
 
 class Side(NamedTuple):
-    """On which side of a pair of opposites a word stands.
+    """The side of a pair of opposites that a word is on.
 
     Attributes:
         pair: its number.
         first: the side.
-        compares: the word compares: who says it needs a word of the same side to rest on.
+        compares: the word compares, so a source must have a word of the same side.
         excludes: not both sides can be true of one thing.
     """
 
@@ -86,6 +89,27 @@ class Side(NamedTuple):
 def side_of(term: str) -> Side | None:
     """Return the side of a stemmed word, if it has an opposite."""
     return _sides().get(term)
+
+
+def opposed(claim: str, quote: str) -> tuple[str, str] | None:
+    """Return a word of the claim and its opposite in the quote, where each text has only its own side.
+
+    Of a comparison the quote must have a word of the same side; where it has none, the second word is empty.
+    """
+    said, quoted = _by_term(claim), _by_term(quote)
+    own = {side for term in said if (side := side_of(term))}
+    its = {side: word for term, word in reversed(quoted.items()) if (side := side_of(term))}
+    for term, word in said.items():
+        side = side_of(term)
+        if not side or side.opposite in own or term in quoted or (side.compares and side in its):
+            continue
+        if (other := its.get(side.opposite, "")) or side.compares:
+            return word, other
+    return None
+
+
+def _by_term(text: str) -> dict[str, str]:
+    return {term: word for word in _WORD.findall(text) for term in terms(word)}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Units, currencies and scales that stand beside numbers, and numbers as words: each with the ways to write it."""
+"""Units, currencies, scales and number words, each with the ways to write it."""
 
 from __future__ import annotations
 

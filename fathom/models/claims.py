@@ -1,4 +1,4 @@
-"""Claims of a report, the words in stored sources that support them, and the quality of sources."""
+"""Claims of a report and the quotes that support them; how good a source is."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Claim(Model):
         Corroboration.unverified, validation_alias=AliasChoices("corroboration", "standing")
     )  # `standing` in runs stored before 0.2
     corroborating: list[Quote] = []  # one of each source that supports it alone
-    contradicting: list[Quote] = []  # of sources that give another number or date, or deny it
+    contradicting: list[Quote] = []  # of sources that say the same with another number or date, or deny it
     judgement: Judgement | None = None
 
 

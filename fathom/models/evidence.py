@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterator
 from typing import Literal
 
 from fathom.models.base import Model
+
+_ID = re.compile(r"S[0-9a-f]{6,64}")
+_QUOTED = re.compile(rf"(?P<text>\S.*?)\s*(?P<ids>(?:\[{_ID.pattern}\]\s*)+)", re.DOTALL)
 
 
 class Source(Model):
@@ -25,6 +30,10 @@ class Source(Model):
     def key(self) -> str:
         """An id of the text, not only of its source: a document may be read in several parts."""
         return f"{self.source_id}:{self.digest}"
+
+    def with_text(self, text: str) -> SourceText:
+        """Return the source with a text that was read from it."""
+        return SourceText(**self.model_dump(include=set(Source.model_fields)), text=text)
 
 
 class SourceText(Source):
@@ -110,6 +119,15 @@ class Note(Model):
     artifact_file: str
     source_ids: list[str]
     tokens: int = 0  # of the injected message
+
+    def quotations(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield what the note quotes, each with the ids of its sources: first from its summary, then its bullets.
+
+        What the summary says without a source is the note's own wording and left out.
+        """
+        for text in (self.summary, *self.extraction):
+            for quoted in _QUOTED.finditer(text):
+                yield quoted["text"], tuple(dict.fromkeys(_ID.findall(quoted["ids"])))
 
     def message(self) -> NoteMessage:
         """Return the note as it is added to the context."""

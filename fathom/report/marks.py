@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from fathom.evidence.claims import row_of
+from fathom.evidence.claims import claim_text
 from fathom.models import Claim, Corroboration, Verdict
-from fathom.text.citations import with_known_ids, without_citations
+from fathom.text.citations import with_known_ids
 from fathom.text.sentences import Sentence, split_sentences
 
 # Brackets that Unicode counts as punctuation, so that emphasis ends before them; prose does not use them.
@@ -38,7 +38,7 @@ def place_marks(markdown: str, claims: Sequence[Claim], numbers: Mapping[str, in
         waiting[claim.sentence].append(claim)
     parts, last = list[str](), 0
     for sentence in split_sentences(markdown):
-        found = waiting[_claimed(sentence)]
+        found = waiting[claim_text(sentence)]
         parts += [markdown[last : sentence.start], _marked(sentence, found.popleft() if found else None, numbers)]
         last = sentence.end
     return "".join([*parts, markdown[last:]])
@@ -67,11 +67,6 @@ def doubt(claim: Claim) -> str:
     if claim.corroboration is Corroboration.contradicted:
         return "disputed"
     return "weak" if claim.verdict is Verdict.weak else ""
-
-
-def _claimed(sentence: Sentence) -> str:
-    """Return a sentence in the form in which `claims_of` has it."""
-    return row_of(sentence.text) if sentence.kind == "table" else without_citations(sentence.clean).strip()
 
 
 def _marked(sentence: Sentence, claim: Claim | None, numbers: Mapping[str, int]) -> str:

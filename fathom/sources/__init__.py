@@ -1,4 +1,4 @@
-"""How good sources are, where they contradict each other, and what a reader should be warned of.
+"""How good sources are, which may be used, and what a reader should be warned of. `docs/sources.md` has every rule.
 
-Pure functions of their arguments: no network, no clock, no model. `docs/sources.md` states every rule and weight.
+Pure functions of their arguments: no network, no clock, no model.
 """

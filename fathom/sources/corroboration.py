@@ -1,7 +1,7 @@
 """Which facts of a source other, independent sources have too.
 
 Two sources are independent when they are not of one site and neither repeats the other's text. A fact is a quotation
-in the notes; a source has it when one of its sentences holds most of its words and all of its numbers.
+in the notes; a source has it when one of its sentences has most of its words and all of its numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from fathom.contradictions.finding import Said
-from fathom.models import SourceText
+from fathom.models import Source, SourceText
 from fathom.sources.hosts import site_of
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms, terms
@@ -20,15 +20,15 @@ from fathom.text.urls import host_of
 HELD = 0.75  # of a fact's words
 LEAST_TERMS = 4  # a fact of fewer words is shared by chance
 COPIED = 0.5  # share of the shorter text's sentences from which two texts are one
-EXAMINED = 200_000  # characters of a text that are looked at
+MAX_CHARS = 200_000  # of a text that are read
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 Agreement = Mapping[str, Sequence[int]]
 """For each source, of each of its facts, how many independent sources have it too."""
 
 
-def site(source: SourceText) -> str:
-    """Return what makes sources one party: their site; a document is a party of its own, Python's reference one."""
+def site(source: Source) -> str:
+    """Return who publishes a source: its site; each document is its own, all of Python's reference are one."""
     if source.kind == "web":
         return site_of(host_of(source.url))
     return "python" if source.url.startswith("python:") else source.url
@@ -40,28 +40,28 @@ class _Sentences:
     def __init__(self, texts: Iterable[SourceText]) -> None:
         self.said: list[tuple[str, frozenset[str], frozenset[str]]] = []  # source, terms, numbers
         self.holding: dict[str, list[int]] = {}
-        self.copies: dict[str, set[str]] = {}  # of each source, its sentences as they stand
+        self.copies: dict[str, set[str]] = {}  # of each source, its sentences
         for text in texts:
             own = self.copies.setdefault(text.source_id, set())
-            for sentence in split_sentences(text.text[:EXAMINED]):
+            for sentence in split_sentences(text.text[:MAX_CHARS]):
                 found = frozenset(terms(sentence.text))
                 if sentence.kind in ("heading", "rule", "code") or len(found) < LEAST_TERMS:
                     continue
                 own.add(sentence.clean.casefold())
                 for term in found:
                     self.holding.setdefault(term, []).append(len(self.said))
-                self.said.append((text.source_id, found, numbers(sentence.text)))
+                self.said.append((text.source_id, found, _numbers(sentence.text)))
 
     def having(self, fact: str) -> set[str]:
         """Return the sources of which one sentence has a fact."""
         wanted = query_terms(fact)
         if len(wanted) < LEAST_TERMS:
             return set()
-        # What holds three quarters of the words holds one of the rarest quarter and one.
+        # A sentence with three quarters of the words has one of the rarest quarter and one.
         rare = sorted(wanted, key=lambda term: len(self.holding.get(term, ())))
         rare = rare[: len(wanted) - math.ceil(HELD * len(wanted)) + 1]
         near = {i for term in rare for i in self.holding.get(term, ())}
-        figures, least = numbers(fact), HELD * len(wanted)
+        figures, least = _numbers(fact), HELD * len(wanted)
         return {
             source_id
             for source_id, found, given in (self.said[i] for i in near)
@@ -69,10 +69,10 @@ class _Sentences:
         }
 
 
-def numbers(text: str) -> frozenset[str]:
-    """Return the numbers of a text without their thousands' commas; those of citations are none."""
-    plain = re.sub(r"\[[^\]]{1,80}\]", " ", text)
-    return frozenset(re.sub(r",(?=\d{3})", "", found) for found in _NUMBER.findall(plain))
+def _numbers(text: str) -> frozenset[str]:
+    """Return the numbers of a text without the commas of thousands; a citation such as [1] is not one."""
+    found = _NUMBER.findall(re.sub(r"\[[^\]]{1,80}\]", " ", text))
+    return frozenset(re.sub(r",(?=\d{3})", "", number) for number in found)
 
 
 def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> Agreement:
@@ -84,8 +84,10 @@ def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> Agreement
         having = sentences.having(fact) | ({*source_ids} & by_id.keys())
         for source_id in dict.fromkeys(source_ids):
             if source_id in by_id:
-                others = (by_id[i] for i in having - {source_id})
-                found.setdefault(source_id, []).append(_parties(by_id[source_id], others, sentences.copies))
+                own = by_id[source_id]
+                others = (by_id[other] for other in having - {source_id})
+                sites = {site(other) for other in others if _is_independent(own, other, sentences.copies)}
+                found.setdefault(source_id, []).append(len(sites))
     return found
 
 
@@ -95,7 +97,3 @@ def _is_independent(one: SourceText, other: SourceText, copies: Mapping[str, set
         return False
     mine, yours = copies[one.source_id], copies[other.source_id]
     return len(mine & yours) < COPIED * (min(len(mine), len(yours)) or 1)
-
-
-def _parties(one: SourceText, others: Iterable[SourceText], copies: Mapping[str, set[str]]) -> int:
-    return len({site(other) for other in others if _is_independent(one, other, copies)})

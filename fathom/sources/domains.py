@@ -1,6 +1,6 @@
-"""What is known of a domain before a word of the page is read: its type and its authority.
+"""The type and authority of a domain, which are known before a page is read.
 
-The list lies beside this module as data. Authority follows the matrix of the engine design (001, section 9.2).
+The list is `domains.toml`. Authority follows the matrix of the engine design (001, section 9.2).
 """
 
 from __future__ import annotations
@@ -18,26 +18,20 @@ from fathom.sources.hosts import matching
 from fathom.text.urls import host_of
 
 UNKNOWN_AUTHORITY = 0.3  # "personal blogs, unknown sources"
-DOCUMENT_AUTHORITY = 0.75  # the user chose the document, and nobody has checked it
+DOCUMENT_AUTHORITY = 0.75  # chosen by the user, but not checked by anyone
 
 _ACADEMIC = re.compile(r"(?:\A|\.)(?:edu|(?:ac|edu)\.[a-z]{2})\Z")
 _GOVERNMENT = re.compile(
     r"(?:\A|\.)(?:gov|mil|(?:gov|mil|gob|gouv|go|govt|gv|gub)\.[a-z]{2}|gc\.ca|bund\.de|admin\.ch|europa\.eu|int)\Z"
 )
 _BLOG = re.compile(r"//[^/]+/blogs?/")
-_BY_LABEL: Mapping[str, tuple[SourceType, float]] = {
-    "docs": ("documentation", 0.6),
-    "doc": ("documentation", 0.6),
-    "developer": ("documentation", 0.6),
-    "developers": ("documentation", 0.6),
-    "forum": ("forum", 0.4),
-    "forums": ("forum", 0.4),
-    "community": ("forum", 0.4),
-    "discuss": ("forum", 0.4),
-    "blog": ("blog", UNKNOWN_AUTHORITY),
-    "blogs": ("blog", UNKNOWN_AUTHORITY),
+_LABELS: Mapping[SourceType, str] = {
+    "documentation": "docs doc developer developers",
+    "forum": "forum forums community discuss",
+    "blog": "blog blogs",
 }
-"""What the first label of an unknown host says; a company's documentation is its own data, so 0.6."""
+"""What the first label of an unknown host tells."""
+_LABEL_AUTHORITY = {"documentation": 0.6, "forum": 0.4, "blog": UNKNOWN_AUTHORITY}  # a company's own data: 0.6
 
 
 class Rating(NamedTuple):
@@ -45,11 +39,11 @@ class Rating(NamedTuple):
 
     type: SourceType
     authority: float
-    checks_facts: bool = False  # its business is checking what others say
+    checks_facts: bool = False  # a fact-checking organisation
 
 
 def rate(source: Source, scores: Mapping[str, float] | None = None) -> Rating:
-    """Return what a source's address says of it; `scores` are the user's own authorities by domain."""
+    """Return the rating of a source by its address; `scores` are the user's own authorities by domain."""
     if source.kind == "document":
         return Rating("document", DOCUMENT_AUTHORITY)
     host = host_of(source.url)
@@ -67,11 +61,10 @@ def _rating(host: str, in_blog: bool) -> Rating:
     if _ACADEMIC.search(host):
         return Rating("academic", 1.0)
     first = host.split(".", maxsplit=1)[0]
-    if first in _BY_LABEL:
-        return Rating(*_BY_LABEL[first])
-    if in_blog:
-        return Rating("blog", UNKNOWN_AUTHORITY)
-    return Rating("unknown", UNKNOWN_AUTHORITY)
+    for type_, labels in _LABELS.items():
+        if first in labels.split():
+            return Rating(type_, _LABEL_AUTHORITY[type_])
+    return Rating("blog" if in_blog else "unknown", UNKNOWN_AUTHORITY)
 
 
 @cache

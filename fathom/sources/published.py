@@ -28,10 +28,10 @@ LONGEST = 100  # characters that a date is looked for in
 
 
 def parse_date(text: str, today: date) -> date | None:
-    """Read a date as vendors and pages write it; None where there is none, or it lies in the future.
+    """Read a date as vendors and pages write it; None where there is none, or it is in the future.
 
     Knows ISO 8601, RFC 2822, seconds since 1970, "5 March 2024", "March 5, 2024", "05.03.2024", "3 days ago". In
-    "3/5/2024" the month comes first unless it cannot. A month stands for its middle, a year for its 1 July.
+    "3/5/2024" the month comes first unless it cannot. A month is read as its middle, a year as its 1 July.
     """
     text = text[:LONGEST]
     found = _relative(text, today) or _stamp(text) or _rfc(text) or _written(text, today)
@@ -80,8 +80,8 @@ def _written(text: str, today: date) -> date | None:
     dates = [found.date for found in find_dates(text) if found.date.year]
     months = (Date(int(m["year"]), int(m["month"])) for m in _YEAR_MONTH.finditer(text))
     days = [d for d in dates if d.day]
-    told = [*days, *(d._replace(day=0) for d in days), *(d for d in dates if d.month and not d.day), *months, *dates]
-    return next((made for found in told if (made := _made(found, today))), None)
+    given = [*days, *(d._replace(day=0) for d in days), *(d for d in dates if d.month and not d.day), *months, *dates]
+    return next((made for found in given if (made := _made(found, today))), None)
 
 
 def _made(found: Date, today: date) -> date | None:

@@ -81,9 +81,7 @@ def topic_of(query: str) -> Topic:
 
 def recency(published: date | None, topic: Topic, today: date) -> float:
     """Return exp(-decay x age in days), 0.5 without a date (001, section 9.3)."""
-    if not published:
-        return UNKNOWN
-    return math.exp(-DECAY[topic] * max(0, (today - published).days))
+    return math.exp(-DECAY[topic] * max(0, (today - published).days)) if published else UNKNOWN
 
 
 def is_outdated(published: date | None, topic: Topic, today: date) -> bool:

@@ -1,4 +1,4 @@
-"""What the user's rules for sources come to: which pages are read, which of them first, and which notes are used."""
+"""The user's rules for sources: which pages are read, which of them first, and which notes are used."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fathom.text.citations import cited_ids
 from fathom.text.urls import host_of
 
 PREFERRED = 0.25  # added to a page's relevance, which is 0 to 1
-AUTHORITY = 0.3  # of the distance between a domain's authority and the middle: never more than preference
+AUTHORITY = 0.3  # weight of the distance between a domain's authority and the middle: less than preference
 
 
 def admitted(source: Source, rules: SourceRules) -> bool:
-    """Whether a source may be read at all, by its address alone; the user's own documents always may."""
+    """Whether a source may be read, by its address; the user's own documents always may."""
     if source.kind == "document":
         return True
     host = host_of(source.url)
@@ -27,15 +27,15 @@ def admitted(source: Source, rules: SourceRules) -> bool:
 def reading_bonus(source: Source, rules: SourceRules) -> float:
     """Return what to add to the relevance of a search result, 0 to 1 beside its best, to choose which pages to read.
 
-    From -0.12 for a site known for hoaxes to 0.15 for a government, and 0.25 more where the user prefers the domain:
-    between pages that fit about as well authority decides, and no authority makes up for a page beside the point.
+    From -0.12 for a site known for hoaxes to 0.15 for a government, and 0.25 more if the user prefers the domain:
+    authority decides between pages that are about equally relevant, and cannot make up for an irrelevant page.
     """
     preferred = bool(matching(host_of(source.url), rules.prefer))
     return AUTHORITY * (rate(source, rules.scores).authority - 0.5) + PREFERRED * preferred
 
 
 def usable(notes: Sequence[Note], qualities: Sequence[SourceQuality], rules: SourceRules) -> list[Note]:
-    """Return the notes without what they have from sources that are not good enough."""
+    """Return the notes without the bullets from sources that are not good enough."""
     poor = {quality.source_id for quality in qualities if not good_enough(quality, rules)}
     if not poor:
         return list(notes)

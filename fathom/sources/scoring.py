@@ -1,4 +1,4 @@
-"""How good each source is: credible, to the point, recent, and not alone with what it says.
+"""How good each source is: credible, relevant, recent, and corroborated by others.
 
 The weights of credibility and the decay of recency are those of the engine design (001, sections 9.2 and 9.3); it names
 no weights for the overall score, so those are Fathom's own. `docs/sources.md` lists every rule.
@@ -31,13 +31,12 @@ VALIDATION_START = 0.5  # 001 gives steps without a start: from here all steps u
 CREDIBLE = 0.45
 """Least credibility of a source that can verify or contradict a claim, and below which a reader is warned of it.
 
-A page of an unknown domain, at .38 to .40 with nothing to show, gets there with two of these: a named author,
-references, figures with a source. A forum, at .42 to .44, needs references or figures; a hoax site, at .30 to .32, is
-below with all three. Blog platforms begin at .46, companies at .50, trade press at .54, governments at .70.
+An unknown domain needs two of these: a named author, references, figures with a source; a forum one of the last two; a
+hoax site stays below with all three. `docs/sources.md` has the measured scale.
 """
 AUTHORITATIVE = 0.7  # authority from which another source's link or contradiction counts
 STEP = 0.5  # weight of the words of a step's title beside the question's
-EXAMINED = 60_000  # characters of a text that are read for relevance
+MAX_CHARS = 60_000  # characters of a text that are compared with the question
 INSTITUTIONS = frozenset({"academic", "government", "standards"})
 # Neither brackets nor other than ASCII: a page could else write an address that `urlsplit` refuses to read.
 _LINK = re.compile(r"https?://[^\s<>\"'`()\[\]\x80-\U0010ffff]+")
@@ -47,7 +46,6 @@ class _Validation(NamedTuple):
     """What other sources say of one."""
 
     cited: bool
-    checks_facts: bool
     contradicted: bool
 
 
@@ -121,10 +119,10 @@ def _merged(texts: Iterable[SourceText]) -> list[SourceText]:
 
 
 def _credibility(rating: Rating, signals: Signals, validation: _Validation) -> float:
-    """Return domain, author, content and external validation, weighed (001, section 9.2)."""
-    up = 0.3 * validation.cited + 0.2 * validation.checks_facts
-    external = VALIDATION_START + up - 0.3 * validation.contradicted
-    if rating.type == "document":  # the user chose it: neither its look nor its author counts
+    """Return the weighted sum of domain, author, content and external validation (001, section 9.2)."""
+    steps = 0.3 * validation.cited + 0.2 * rating.checks_facts - 0.3 * validation.contradicted
+    external = VALIDATION_START + steps
+    if rating.type == "document":  # the user chose it: neither its content nor its author counts
         return DOCUMENT_AUTHORITY + VALIDATION * (external - VALIDATION_START)
     author = author_authority(signals, rating.type in INSTITUTIONS)
     return DOMAIN * rating.authority + AUTHOR * author + CONTENT * content_score(signals) + VALIDATION * external
@@ -144,7 +142,6 @@ def _validations(
     return {
         text.source_id: _Validation(
             cited=any(canonical_url(text.url) in links for citing, links in linked if citing != site(text)),
-            checks_facts=ratings[text.source_id].checks_facts,
             contradicted=any(trusted.get(other, site(text)) != site(text) for other in sides[text.source_id]),
         )
         for text in texts
@@ -155,6 +152,6 @@ def _relevance(query: str, steps: Sequence[PlanStep], texts: Sequence[SourceText
     """Return how well the best passage of each text fits the question and the steps, beside the best of all: 0 to 1."""
     weights = {term: STEP for step in steps for term in query_terms(step.title)}
     weights |= dict.fromkeys(query_terms(query), 1.0)
-    scores = Reader(weights, [Passage(text.text[:EXAMINED], text.title) for text in texts]).scores
+    scores = Reader(weights, [Passage(text.text[:MAX_CHARS], text.title) for text in texts]).scores
     best = max(scores, default=0.0) or 1.0
     return [min(1.0, max(0.0, score / best)) for score in scores]

@@ -1,6 +1,6 @@
-"""What a text shows of itself: who wrote it, what it rests on, how it speaks, and whether all of it is there.
+"""Signs in a text of who wrote it, what it is based on, its tone, and whether it is complete.
 
-Each sign is a pattern a person can check. They speak English first; a text in another language shows fewer of them.
+Each sign is a pattern a person can check. They know English best; a text in another language shows fewer of them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words
 
 HEAD = 2_000  # characters in which a text says who wrote it
-EXAMINED = 60_000  # characters of a text that are looked at
+MAX_CHARS = 60_000  # of a text that are read
 AUTHOR_START = 0.4  # 001 gives steps without a start: from here all steps up together make 1
 CONTENT_START = 0.5
-REFERENCES = 3  # from so many on, a text cites
-SOURCED = 2  # so many figures with a source make data
-VOICES = 2  # different words of balance
+REFERENCES = 3  # least number that counts as citing
+SOURCED = 2  # least number of figures with a source
+VOICES = 2  # least number of different words of balance
 SHORT_WORDS = 500  # a longer text is not what a paywall leaves
 REPEATED = 0.3  # share of sentences said before from which a text looks assembled
 LEAST_SENTENCES = 20
@@ -73,7 +73,7 @@ _MACHINE = re.compile(
 
 
 class Signals(NamedTuple):
-    """What a text shows of itself."""
+    """The signs in a text."""
 
     expert: bool  # a name with a title or degree
     affiliation: bool
@@ -88,20 +88,19 @@ class Signals(NamedTuple):
 
 
 def read_signals(source: SourceText) -> Signals:
-    """Look for the signs; of an excerpt nothing is concluded from what it lacks."""
-    text, head = source.text[:EXAMINED], source.text[:HEAD]
-    references = len(_REFERENCE.findall(text))
-    attributed = len(_ATTRIBUTION.findall(text))
+    """Look for the signs; nothing is concluded from what an excerpt lacks."""
+    text, head = source.text[:MAX_CHARS], source.text[:HEAD]
+    references, bibliography = len(_REFERENCE.findall(text)), bool(_BIBLIOGRAPHY.search(text))
     expert = bool(_EXPERT.search(head))
     return Signals(
         expert=expert,
         affiliation=bool(_AFFILIATION.search(head)),
         byline=expert or bool(_BYLINE.search(head)),
-        references=references >= REFERENCES or bool(_BIBLIOGRAPHY.search(text)),
+        references=references >= REFERENCES or bibliography,
         sourced_data=_sourced(text) >= SOURCED,
         balanced=len({found.lower() for found in _BALANCE.findall(text)}) >= VOICES,
         sensational=_is_sensational(source.title, text),
-        unsourced=source.full and not references and not attributed and not _BIBLIOGRAPHY.search(text),
+        unsourced=source.full and not (references or bibliography or _ATTRIBUTION.search(text)),
         paywalled=bool(_PAYWALL.search(text)) and count_words(text) < SHORT_WORDS,
         machine_made=bool(_MACHINE.search(text)) or _repeats(text),
     )
@@ -120,18 +119,18 @@ def content_score(signals: Signals) -> float:
 
 
 def _sourced(text: str) -> int:
-    """Count the sentences that give a figure and say whose it is."""
+    """Count the sentences that give a figure and its source."""
     signs = [*_ATTRIBUTION.finditer(text), *_REFERENCE.finditer(text)]
     around = (text[max(0, sign.start() - 150) : sign.start()] + text[sign.end() : sign.end() + 100] for sign in signs)
     return sum(bool(re.search(r"(?<![\[\w/.-])\d+(?:[.,]\d+)*(?![\]\w/-])", near)) for near in around)
 
 
 def _is_sensational(title: str, text: str) -> bool:
-    """Whether a title shouts, or a text has much shouting for its length."""
+    """Whether a title is sensational, or a text is for its length."""
     if _SENSATION.search(title) or title.count("!") > 1 or (title.isupper() and len(title.split()) > 3):
         return True
-    shouts = len(_SENSATION.findall(text)) + len(re.findall(r"\w!(?=\s|\Z)", text)) / 2
-    return shouts > 2 and shouts * 300 > count_words(text)
+    cries = len(_SENSATION.findall(text)) + len(re.findall(r"\w!(?=\s|\Z)", text)) / 2
+    return cries > 2 and cries * 300 > count_words(text)
 
 
 def _repeats(text: str) -> bool:

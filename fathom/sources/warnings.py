@@ -1,4 +1,4 @@
-"""What a reader should know before trusting a report, the gravest first (001, section 9.5)."""
+"""What a reader should know before trusting a report, the most serious first (001, section 9.5)."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from datetime import date
 
 from fathom.models import Source
 from fathom.models.claims import Claim, Corroboration, SourceFlag, SourceQuality, Verdict
-from fathom.sources.hosts import site_of
+from fathom.sources.corroboration import site
 from fathom.sources.published import parse_date
 from fathom.sources.scoring import CREDIBLE
-from fathom.text.urls import host_of
 
-MOST_WARNINGS = 8
+MAX_WARNINGS = 8
 EACH = 2  # sources named for one reason
 NAMED = 6  # claims named by number
 TITLE_CHARS = 70
 FEW = 3  # claims from which resting on one site is worth a warning
+_REASONS: dict[SourceFlag, str] = {
+    "possibly_machine_made": "may have been written by a machine",
+    "paywalled": "is behind a paywall: only a part of it was read",
+}
 
 
 def report_warnings(
     claims: Sequence[Claim], qualities: Sequence[SourceQuality], sources: Sequence[Source], today: date
 ) -> list[str]:
-    """Return at most eight sentences in plain text on what a report's claims rest on.
+    """Return at most eight sentences in plain text about what the claims of a report rest on.
 
     Args:
         claims: the report's, with verdict and corroboration.
@@ -42,33 +45,22 @@ def report_warnings(
         *_flagged(ranked, scored, uses),
         *_on_breadth(claims, used),
     ]
-    return found[:MOST_WARNINGS]
+    return found[:MAX_WARNINGS]
 
 
 def _on_claims(claims: Sequence[Claim], used: Mapping[str, Source]) -> Iterator[str]:
-    # Of the user's own documents nobody expects that others repeat them.
-    checked = claims if any(source.kind != "document" for source in used.values()) else []
-    reasons = [
-        (
-            [c for c in claims if c.corroboration is Corroboration.contradicted],
-            "is",
-            "are",
-            "contradicted by another source",
-        ),
-        ([c for c in claims if c.verdict is Verdict.unsupported], "is", "are", "not supported by the sources cited"),
-        ([c for c in claims if c.verdict is Verdict.weak], "has", "have", "only weak support in the sources cited"),
-        (
-            [
-                c
-                for c in checked
-                if c.corroboration is Corroboration.single_source and c.verdict is not Verdict.unsupported
-            ],
-            "rests",
-            "rest",
-            "on a single source and could not be verified independently",
-        ),
-    ]
-    for those, one, many, what in reasons:
+    contradicted = [claim for claim in claims if claim.corroboration is Corroboration.contradicted]
+    unsupported = [claim for claim in claims if claim.verdict is Verdict.unsupported]
+    weak = [claim for claim in claims if claim.verdict is Verdict.weak]
+    alone = [c for c in claims if c.corroboration is Corroboration.single_source and c not in unsupported]
+    if all(source.kind == "document" for source in used.values()):
+        alone = []  # other sources are not expected to repeat the user's own documents
+    for those, one, many, what in (
+        (contradicted, "is", "are", "contradicted by another source"),
+        (unsupported, "is", "are", "not supported by the sources cited"),
+        (weak, "has", "have", "only weak support in the sources cited"),
+        (alone, "rests", "rest", "on a single source and could not be verified independently"),
+    ):
         if those:
             yield f"{_count(len(those), 'claim')} {one if len(those) == 1 else many} {what} ({_numbers(those)})."
 
@@ -78,11 +70,9 @@ def _on_credibility(
 ) -> Iterator[str]:
     low = [s for s in ranked if s.source_id in scored and scored[s.source_id].credibility < CREDIBLE]
     for source in low[:EACH]:
-        credibility = scored[source.source_id].credibility
-        used = _count(uses[source.source_id], "claim")
+        credibility, used = scored[source.source_id].credibility, _count(uses[source.source_id], "claim")
         yield f"{_named(source)}, used for {used}, has a credibility of {credibility:.2f}."
-    if len(low) > EACH:
-        more = len(low) - EACH
+    if more := len(low[EACH:]):
         yield f"{_count(more, 'more source')} {'has' if more == 1 else 'have'} a credibility below {CREDIBLE}."
 
 
@@ -94,25 +84,21 @@ def _on_age(
         published = parse_date(scored[source.source_id].published or source.published, today)
         when = f"from {published.year}" if published else "over two years old"
         yield f"What {_named(source)} says ({_count(uses[source.source_id], 'claim')}) is {when} and may be outdated."
-    if len(old) > EACH:
-        yield f"{_count(len(old) - EACH, 'more source')} may be outdated."
+    if more := len(old[EACH:]):
+        yield f"{_count(more, 'more source')} may be outdated."
 
 
 def _flagged(ranked: Sequence[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int]) -> Iterator[str]:
-    reasons: dict[SourceFlag, str] = {
-        "possibly_machine_made": "may have been written by a machine",
-        "paywalled": "is behind a paywall: only a part of it was read",
-    }
-    for flag, reason in reasons.items():
-        those = [source for source in ranked if _has(scored, source, flag)]
-        for source in those[:1]:
+    for flag, reason in _REASONS.items():
+        if those := [source for source in ranked if _has(scored, source, flag)]:
             others = f" (and {_count(len(those) - 1, 'more source')})" if len(those) > 1 else ""
-            yield f"{_named(source)}, used for {_count(uses[source.source_id], 'claim')}, {reason}{others}."
+            used = _count(uses[those[0].source_id], "claim")
+            yield f"{_named(those[0])}, used for {used}, {reason}{others}."
 
 
 def _on_breadth(claims: Sequence[Claim], used: Mapping[str, Source]) -> Iterator[str]:
-    sites = {site_of(host_of(source.url)) for source in used.values() if source.kind == "web"}
-    if len(claims) >= FEW and len(sites) == 1 and len(used) == sum(s.kind == "web" for s in used.values()):
+    sites = {site(source) for source in used.values()}
+    if len(claims) >= FEW and len(sites) == 1 and all(source.kind == "web" for source in used.values()):
         yield f"All claims come from one site, {sites.pop()}."
 
 

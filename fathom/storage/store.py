@@ -16,7 +16,7 @@ from pydantic_core import from_json, to_jsonable_python
 
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, StoreError
-from fathom.models import Source, SourceText, ToolOutput
+from fathom.models import Source, ToolOutput
 from fathom.storage.atomic import AtomicFiles
 from fathom.storage.names import folder_name
 from fathom.text.urls import source_ids
@@ -205,7 +205,7 @@ class RunFolder:
             raise self._damaged(name, error) from error
         url = f"artifact:{name}"
         stand_in = Source(source_id=source_ids([url])[url], url=url, title=name, kind="document")
-        results = [SourceText(**source.model_dump(), text=text) for source in sources or [stand_in]]
+        results = [source.with_text(text) for source in sources or [stand_in]]
         return ToolOutput(results=results, structured=False)
 
     async def load(self, name: str) -> bytes:

@@ -15,8 +15,8 @@ from flows.cli.options import Json, Root, Run
 from flows.cli.printing import line, one_line, output, printable
 
 if TYPE_CHECKING:
-    from fathom.evidence.tracing import Link, Trace
-    from fathom.evidence.verification import Verification
+    from fathom.evidence.trace import Link, Trace
+    from fathom.evidence.verify import Verification
     from fathom.models.claims import Claim
 
 _STYLES = {"supported": "green", "weak": "yellow", "unsupported": "red", "verified": "green", "contradicted": "red"}
@@ -31,7 +31,7 @@ def verify(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
 
     Example: fathom verify 1a2b3c4d
     """
-    from fathom.evidence.verification import verify_run
+    from fathom.evidence.verify import verify_run
     from flows.runs import files_of, read_run
 
     found = verify_run(read_run(run, artifacts, files_of))
@@ -77,8 +77,8 @@ def trace(
 
     Example: fathom trace 1a2b3c4d 7
     """
-    from fathom.evidence.tracing import trace as follow
-    from fathom.evidence.verification import misquotations
+    from fathom.evidence.trace import trace as follow
+    from fathom.evidence.verify import misquotations
     from flows.runs import files_of, read_run, recorded
 
     files = read_run(run, artifacts, files_of)

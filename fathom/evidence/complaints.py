@@ -1,7 +1,7 @@
-"""What a claim says that a passage does not, or says otherwise: the complaints of a check.
+"""What a claim says that its passages do not say, or say differently.
 
-Numbers, dates and names must be in the passage, however they are written. They are what readers take from a report and
-what a comparison of words is surest about.
+Numbers, dates and names must be in the passage, however they are written. Readers take them from a report, and a
+comparison of words is surest about them.
 """
 
 from __future__ import annotations
@@ -11,94 +11,84 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from fathom.facts.dates import Date
-from fathom.facts.negation import denied_first, denied_terms, opposed
-from fathom.facts.numbers import Dated, Facts, Name, Number, facts_of
+from fathom.evidence.passages import Passage
+from fathom.evidence.support import spaced_words
+from fathom.facts.dates import Date, DateFound
+from fathom.facts.extraction import Facts, Name, facts_of
+from fathom.facts.negation import denied_terms
+from fathom.facts.numbers import Number
+from fathom.facts.opposites import opposed
 from fathom.text.terms import language_of, query_terms, terms
 
 STEM = 5  # letters of a name that Germany and German, Austria and Austrian share at least
 ENDING = 3
 
 
-class Objection(NamedTuple):
-    """A complaint. `grave`: the claim is not supported; else it is weak at most."""
+class Complaint(NamedTuple):
+    """What is wrong with a claim. `grave`: the claim is not supported; else it is weak at most."""
 
     text: str
     grave: bool
 
 
-class Passage(NamedTuple):
-    """What is to carry a claim.
-
-    Attributes:
-        quote: its words.
-        best: the sentence of them that comes nearest to the claim.
-        near: what stands just before it, and the title: a name that the quote refers to may be there.
-        source: the whole text.
-    """
-
-    quote: str
-    best: str
-    near: str
-    source: str
-
-
-def objections(claim: str, passages: Sequence[Passage]) -> list[Objection]:
-    """Return what speaks against a claim that some passages, the best first, are to carry together."""
-    own, quoted = facts_of(claim), _joined(facts_of(passage.quote) for passage in passages)
+def complaints_of(claim: str, passages: Sequence[Passage]) -> list[Complaint]:
+    """Return what is wrong with a claim that some passages, the best first, have to support together."""
+    own, quoted = facts_of(claim), _together(passage.words for passage in passages)
     found = [*_numbers(own, quoted), *_dates(own, quoted), *_names(claim, own, passages)]
-    found += _denials(claim, passages[0].best)
-    if pair := opposed(claim, passages[0].best):
+    sentence = _sentence(claim, passages[0])
+    found += _denials(claim, sentence)
+    if pair := opposed(claim, sentence):
         quoted_word = f"“{pair[1]}”" if pair[1] else "nothing of the kind"
-        found.append(Objection(f"the claim says “{pair[0]}”, the quote {quoted_word}", grave=False))
+        found.append(Complaint(f"the claim says “{pair[0]}”, the quote {quoted_word}", grave=False))
     return list(dict.fromkeys(found))
 
 
 def agreeing(claim: str, quotes: Sequence[str]) -> list[str]:
     """Return the numbers and dates of a claim that some quotes have too, as the claim writes them."""
-    own, quoted = facts_of(claim), _joined(map(facts_of, quotes))
+    own, quoted = facts_of(claim), _together(quotes)
     numbers = [n.text for n in own.numbers if any(n.agrees(other) for other in quoted.numbers)]
     return [*numbers, *(dated.text for dated in own.dates if _dated(dated.date, quoted.dates))]
 
 
-def _joined(parts: Iterable[Facts]) -> Facts:
-    listed = list(parts)
-    return Facts(
-        tuple(number for facts in listed for number in facts.numbers),
-        tuple(date for facts in listed for date in facts.dates),
-        tuple(name for facts in listed for name in facts.names),
-    )
+def _sentence(claim: str, passage: Passage) -> str:
+    """Return the sentence nearest to a claim, or the whole passage where only that has the claim word for word."""
+    words, best = spaced_words(claim), passage.best.text
+    return passage.words if words in spaced_words(passage.words) and words not in spaced_words(best) else best
 
 
-def _numbers(own: Facts, quoted: Facts) -> Iterator[Objection]:
+def _together(quotes: Iterable[str]) -> Facts:
+    return facts_of(" | ".join(quotes))
+
+
+def _numbers(own: Facts, quoted: Facts) -> Iterator[Complaint]:
     for number in own.numbers:
         if any(number.agrees(other) for other in quoted.numbers) or _is_year_of(number, quoted.dates):
             continue
         units = [other.text for other in quoted.numbers if number.values & other.values]
         others = [other.text for other in quoted.numbers if number.kind and other.kind == number.kind]
         if units:
-            yield Objection(f"{number.text} is {units[0]} in the source", grave=True)
+            yield Complaint(f"{number.text} is {units[0]} in the source", grave=True)
         else:
             instead = f"; it says {others[0]}" if others else ""
             # A number word may be the writer's own counting: "three reasons".
-            yield Objection(
+            yield Complaint(
                 f"the number {number.text} is not in the quote{instead}", not number.spelled or bool(others)
             )
 
 
-def _is_year_of(number: Number, dates: Sequence[Dated]) -> bool:
+def _is_year_of(number: Number, dates: Sequence[DateFound]) -> bool:
     return number.unit in ("", "decade") and any(dated.date.year in number.values for dated in dates)
 
 
-def _dates(own: Facts, quoted: Facts) -> Iterator[Objection]:
-    for date, text in own.dates:
+def _dates(own: Facts, quoted: Facts) -> Iterator[Complaint]:
+    for date, text, *_ in own.dates:
         bare = not date.month and any(date.year in number.values and not number.unit for number in quoted.numbers)
         if not bare and not _dated(date, quoted.dates):
             instead = f"; it says {quoted.dates[0].text}" if len(quoted.dates) == 1 else ""
-            yield Objection(f"the date {text} is not in the quote{instead}", grave=True)
+            yield Complaint(f"the date {text} is not in the quote{instead}", grave=True)
 
 
-def _dated(date: Date, dates: Sequence[Dated]) -> bool:
+def _dated(date: Date, dates: Sequence[DateFound]) -> bool:
     """Whether a date is among some, or its parts are in two of them: "in May of that year"."""
     others = [dated.date for dated in dates]
     return any(date.within(other) for other in others) or (
@@ -108,26 +98,26 @@ def _dated(date: Date, dates: Sequence[Dated]) -> bool:
     )
 
 
-def _names(claim: str, own: Facts, passages: Sequence[Passage]) -> Iterator[Objection]:
-    quote = " ".join(passage.quote for passage in passages)
+def _names(claim: str, own: Facts, passages: Sequence[Passage]) -> Iterator[Complaint]:
+    quote = " ".join(passage.words for passage in passages)
     there = _words(" ".join(passage.near for passage in passages)) | _words(quote)
     nouns_have_capitals = language_of([claim, quote]) == "german"
     for name in own.names:
         if nouns_have_capitals and len(name.words) == 1 and name.words[0][1:].islower():
             continue
         missing = [word for word in name.words if not _named(word, there)]
-        if not missing or any(_abbreviated(name, text) for p in passages for text in (p.quote, p.near)):
+        if not missing or any(_abbreviated(name, text) for p in passages for text in (p.words, p.near)):
             continue
-        text, exchanged = " ".join(missing), _exchanged(claim, passages[0].best, name)
-        if _may_be_a_word(name) and not exchanged and not any(_is_name(text, p.source) for p in passages):
+        text, exchanged = " ".join(missing), _exchanged(claim, passages[0].best.text, name)
+        if _may_be_a_word(name) and not exchanged and not any(_is_name(text, p.text.text) for p in passages):
             continue
-        around = frozenset().union(*(_words(passage.source) for passage in passages))
+        around = frozenset().union(*(_words(passage.text.text) for passage in passages))
         if not exchanged and all(_partly_named(word, around) for word in missing):
-            yield Objection(f"of {text} only a part is named in the source", grave=False)
+            yield Complaint(f"of {text} only a part is named in the source", grave=False)
         elif all(_named(word, around) for word in missing) and not exchanged:
-            yield Objection(f"{text} is named elsewhere in the source, not near the quote", grave=False)
+            yield Complaint(f"{text} is named elsewhere in the source, not near the quote", grave=False)
         else:
-            yield Objection(f"the name {text} is not in the {'quote' if exchanged else 'source'}", grave=True)
+            yield Complaint(f"the name {text} is not in the {'quote' if exchanged else 'source'}", grave=True)
 
 
 def _is_name(word: str, source: str) -> bool:
@@ -192,15 +182,15 @@ def _abbreviated(name: Name, text: str) -> bool:
     return bool(re.search(r"\b" + between.join(word) + r"\w+", text))
 
 
-def _denials(claim: str, sentence: str) -> Iterator[Objection]:
+def _denials(claim: str, sentence: str) -> Iterator[Complaint]:
     denied, denying = denied_terms(claim), denied_terms(sentence)
     said, quoted = set(query_terms(claim)), set(terms(sentence))
     if denied and denying:  # more than a comparison of words can tell, unless all else is the same
-        own, its = denied_first(claim), denied_first(sentence)
+        own, its = denied_terms(claim, 1), denied_terms(sentence, 1)
         found = [word for term, word in {**own, **its}.items() if (term in own) != (term in its)]
         if found and said <= quoted:
-            yield Objection(f"only one of claim and quote denies: {found[0]}", grave=False)
+            yield Complaint(f"only one of claim and quote denies: {found[0]}", grave=False)
     elif denied:
-        yield Objection(f"the claim denies, the quote does not: {next(iter(denied.values()))}", grave=False)
+        yield Complaint(f"the claim denies, the quote does not: {next(iter(denied.values()))}", grave=False)
     elif found := [word for term, word in denying.items() if term in said]:
-        yield Objection(f"the quote denies what the claim says: {found[0]}", grave=False)
+        yield Complaint(f"the quote denies what the claim says: {found[0]}", grave=False)

@@ -11,22 +11,23 @@ from heapq import nlargest
 from math import fsum
 from typing import NamedTuple
 
-from fathom.evidence.locating import StoredText
+from fathom.evidence.stored import StoredText
 from fathom.evidence.support import claim_weights
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import is_cjk, terms
 
-LEAST = 0.25  # share of a claim that a passage must hold to be on the same thing at all
+LEAST = 0.25  # share of a claim's weight that a passage must have to be about the same thing
 NEIGHBOURS = 2  # sentences that a passage may take in beside its best one
 WORTH = 0.08  # share of the claim that a neighbour must add
-MOST_CHARS = 1_200  # of a passage
+MAX_CHARS = 1_200  # of a passage
 BEGINNING = 2  # letters that a word and its stem have in common
+BEFORE = 600  # characters before a passage that may have the names that its pronouns mean
 NOTHING: frozenset[str] = frozenset()
 _BLANKS = str.maketrans(dict.fromkeys('\n\t\r!"#&()*/:;<=>?@[\\]^_`{|}~“”„«»…–—', " "))
 
 
-class Window(NamedTuple):
-    """A passage of one to three sentences, and the best of them."""
+class Passage(NamedTuple):
+    """One to three sentences of a text, and the best of them."""
 
     text: StoredText
     start: int
@@ -38,6 +39,11 @@ class Window(NamedTuple):
         """What the passage says."""
         return self.text.text[self.start : self.end]
 
+    @property
+    def near(self) -> str:
+        """The title and what comes before the passage: a name that the passage refers to may be there."""
+        return f"{self.text.source.title}\n{self.text.text[max(0, self.start - BEFORE) : self.start]}"
+
 
 class Search:
     """Texts, read for the terms of some claims."""
@@ -46,32 +52,32 @@ class Search:
         vocabulary = _Vocabulary(frozenset(term for claim in claims for term in claim_weights(claim)))
         self._read = [_ReadText(text, vocabulary) for text in texts]
 
-    def windows(
+    def passages(
         self, claim: str, source_ids: Iterable[str] | None = None, *, least: float = LEAST, most: int = 3
-    ) -> list[Window]:
-        """Return the passages of each text that hold most of a claim, best first.
+    ) -> list[Passage]:
+        """Return the passages of each text that have most of a claim, best first.
 
         Args:
             claim: one sentence, of those the search was made for.
             source_ids: look in these sources only.
-            least: share of the claim's weight that the best sentence must hold.
+            least: share of the claim's weight that the best sentence must have.
             most: passages of a text.
         """
         weights = claim_weights(claim)
         total = sum(weights.values())
         chosen = None if source_ids is None else set(source_ids)
-        found: list[tuple[float, Window]] = []
+        found: list[tuple[float, Passage]] = []
         for read in self._read if weights else ():
             if chosen is None or read.text.source.source_id in chosen:
                 best = read.best(weights, least * total, most)
-                found += [(weight, read.window(number, weights, total)) for weight, number in best]
-        return [window for _, window in sorted(found, key=lambda pair: -pair[0])]
+                found += [(weight, read.passage(number, weights, total)) for weight, number in best]
+        return [passage for _, passage in sorted(found, key=lambda pair: -pair[0])]
 
-    def stretch(self, claim: str, source_ids: Iterable[str] | None = None) -> Window | None:
-        """Return the sentences in a row that hold most of a claim together, however little each of them holds.
+    def stretch(self, claim: str, source_ids: Iterable[str] | None = None) -> Passage | None:
+        """Return the sentences in a row that have most of a claim together, however little each of them has.
 
         Args:
-            claim, source_ids: as of `windows`.
+            claim, source_ids: as of `passages`.
         """
         weights = claim_weights(claim)
         chosen = None if source_ids is None else set(source_ids)
@@ -81,7 +87,7 @@ class Search:
 
 
 class _Vocabulary:
-    """Which words hold terms that are wanted; each is looked at once, in however many texts it stands."""
+    """The words that hold wanted terms; each word is looked up once for all texts."""
 
     def __init__(self, wanted: frozenset[str]) -> None:
         self._wanted = wanted
@@ -151,13 +157,13 @@ class _ReadText:
         candidates: set[int] = set()
         for term in sorted(present, key=lambda term: (len(self._holders.get(term, ())), term)):
             if rest < least:
-                break  # a sentence of that weight has one of the rarer terms: all others together weigh less
+                break  # a sentence of that weight has one of the rarer terms: the others together have less
             candidates.update(self._holders.get(term, ()))
             rest -= weights[term]
         scored = ((_weight(self._held[i] & weights.keys(), weights), i) for i in candidates)
         return nlargest(most, (pair for pair in scored if pair[0] >= least), key=lambda pair: (pair[0], -pair[1]))
 
-    def window(self, number: int, weights: Mapping[str, float], total: float) -> Window:
+    def passage(self, number: int, weights: Mapping[str, float], total: float) -> Passage:
         """Return a sentence with the neighbours that add enough of the claim."""
         first = last = number
         held = self._held[number] & weights.keys()
@@ -165,19 +171,19 @@ class _ReadText:
             options = [i for i in (first - 1, last + 1) if 0 <= i < len(self._sentences)]
             gains = {i: _weight((self._held[i] & weights.keys()) - held, weights) for i in options}
             best = max(gains, key=lambda i: gains[i], default=number)
-            if gains.get(best, 0.0) < WORTH * total or self._chars(min(first, best), max(last, best)) > MOST_CHARS:
+            if gains.get(best, 0.0) < WORTH * total or self._chars(min(first, best), max(last, best)) > MAX_CHARS:
                 break
             first, last, held = min(first, best), max(last, best), held | (self._held[best] & weights.keys())
-        return Window(self.text, self._sentences[first].start, self._sentences[last].end, self._sentences[number])
+        return Passage(self.text, self._sentences[first].start, self._sentences[last].end, self._sentences[number])
 
-    def stretch(self, weights: Mapping[str, float]) -> tuple[float, Window] | None:
-        """Return the sentences in a row, of no more than a passage's length, that hold most, with their weight."""
+    def stretch(self, weights: Mapping[str, float]) -> tuple[float, Passage] | None:
+        """Return the sentences in a row, at most as long as a passage, that have most of a claim."""
         held = [terms & weights.keys() for terms in self._held]
         best, run = 0.0, range(0)
         for first in (number for number, own in enumerate(held) if own):
             together: set[str] = set()
             for last in range(first, len(held)):
-                if last > first and self._chars(first, last) > MOST_CHARS:
+                if last > first and self._chars(first, last) > MAX_CHARS:
                     break
                 if held[last] - together:
                     together |= held[last]
@@ -187,7 +193,7 @@ class _ReadText:
             return None
         number = max(run, key=lambda i: _weight(held[i], weights))
         sentences = self._sentences
-        return best, Window(self.text, sentences[run[0]].start, sentences[run[-1]].end, sentences[number])
+        return best, Passage(self.text, sentences[run[0]].start, sentences[run[-1]].end, sentences[number])
 
     def _chars(self, first: int, last: int) -> int:
         return self._sentences[last].end - self._sentences[first].start
@@ -199,7 +205,7 @@ def _weight(held: Iterable[str], weights: Mapping[str, float]) -> float:
 
 
 def _spaced(text: str) -> str:
-    """Return a text in lowercase with blanks for what stands between words; every character keeps its place."""
+    """Return a text in lowercase with blanks between words; every character keeps its place."""
     text = text.translate(_BLANKS)
     for mark in ".,":
         text = text.replace(f"{mark} ", "  ")

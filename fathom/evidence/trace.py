@@ -1,15 +1,15 @@
-"""Following one claim of a report back: section, citation, quote, artifact, source, call, step and note."""
+"""One claim of a report traced back: section, citation, quote, artifact, source, call, step and note."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
 from fathom.errors import InvalidInput
-from fathom.evidence.locating import StoredText, read_quote, stored_texts
 from fathom.evidence.provenance import CallRecord, Provenance, SourceRecord, results_of
+from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.models import Model, Note, Report
 from fathom.models.claims import Claim, Quote
 
@@ -19,12 +19,12 @@ Part = Literal["cited", "corroborating", "contradicting"]
 
 
 class Link(Model):
-    """One quote of a claim's chain, with all that leads to it."""
+    """One quote of a claim, with everything that led to it."""
 
     part: Part
     quote: Quote
     line: int  # of its source's text, from 1
-    before: str  # what stands before the quote on its line
+    before: str  # the quote on its line
     after: str
     source: SourceRecord | None
     call: CallRecord | None
@@ -33,7 +33,7 @@ class Link(Model):
 
 
 class Trace(Model):
-    """A claim's chain."""
+    """A claim and its quotes."""
 
     claim: Claim
     heading: str  # of its section
@@ -41,7 +41,7 @@ class Trace(Model):
 
 
 def trace(record: Provenance, files: Mapping[str, bytes], number: int) -> Trace:
-    """Return the chain of a claim.
+    """Return a claim with the way to each of its quotes.
 
     Raises:
         InvalidInput: the report has no claim of that number.
@@ -49,43 +49,37 @@ def trace(record: Provenance, files: Mapping[str, bytes], number: int) -> Trace:
     if not 1 <= number <= len(record.claims):
         raise InvalidInput(f"There is no claim {number}.", next_step=f"claims are numbered 1 to {len(record.claims)}")
     claim = record.claims[number - 1]
-    stored = _Stored(record, files, stored_texts(files, results_of(record)), _notes(files))
+    texts, notes = stored_texts(files, results_of(record)), _notes(files)
+    calls = {call.artifact_file: call for call in reversed(record.calls)}
+    sources = {source.source_id: source for source in record.sources}
+    steps = {str(step.step_id): step.title for step in record.plan.steps}
+
+    def link(part: Part, quote: Quote) -> Link:
+        line, before, after = _around(quote, files.get(quote.artifact_file, b""), texts)
+        call = calls.get(quote.artifact_file)
+        return Link(
+            part=part,
+            quote=quote,
+            line=line,
+            before=before,
+            after=after,
+            source=sources.get(quote.source_id),
+            call=call,
+            step=steps.get(call.step_id, call.step_id) if call else "",
+            notes=[note.summary_title for note in notes if note.artifact_file == quote.artifact_file],
+        )
+
     parts: list[tuple[Part, list[Quote]]] = [
         ("cited", claim.quotes),
         ("corroborating", [quote for quote in claim.corroborating if quote not in claim.quotes]),
         ("contradicting", claim.contradicting),
     ]
-    links = [_link(part, quote, stored) for part, quotes in parts for quote in quotes]
+    links = [link(part, quote) for part, quotes in parts for quote in quotes]
     return Trace(claim=claim, heading=_heading(files, claim), links=links)
 
 
-class _Stored(NamedTuple):
-    record: Provenance
-    files: Mapping[str, bytes]
-    texts: Sequence[StoredText]
-    notes: Sequence[Note]
-
-
-def _link(part: Part, quote: Quote, stored: _Stored) -> Link:
-    record = stored.record
-    line, before, after = _around(quote, stored.files.get(quote.artifact_file, b""), stored.texts)
-    call = next((call for call in record.calls if call.artifact_file == quote.artifact_file), None)
-    steps = {str(step.step_id): step.title for step in record.plan.steps}
-    return Link(
-        part=part,
-        quote=quote,
-        line=line,
-        before=before,
-        after=after,
-        source=next((source for source in record.sources if source.source_id == quote.source_id), None),
-        call=call,
-        step=steps.get(call.step_id, call.step_id) if call else "",
-        notes=[note.summary_title for note in stored.notes if note.artifact_file == quote.artifact_file],
-    )
-
-
 def _around(quote: Quote, data: bytes, texts: Sequence[StoredText]) -> tuple[int, str, str]:
-    """Return the line of a quote in its source's text, and what stands on it before and behind."""
+    """Return the line of a quote in its source's text, with the text before and after it."""
     own = [t for t in texts if t.artifact_file == quote.artifact_file and t.first_byte <= quote.start]
     if not own:
         return 0, "", ""
@@ -110,8 +104,6 @@ def _notes(files: Mapping[str, bytes]) -> list[Note]:
 
 
 def _heading(files: Mapping[str, bytes], claim: Claim) -> str:
-    if claim.section < 0:
-        return "Summary"
     try:
         return Report.model_validate_json(files["report.json"]).sections[claim.section].heading
     except (KeyError, IndexError, ValidationError):

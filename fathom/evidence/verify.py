@@ -1,4 +1,4 @@
-"""Repeating the whole check of a run from its stored files alone: nothing is taken on trust, nobody is asked."""
+"""Every claim of a report checked, and the whole check of a run repeated from its stored files alone."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import ValidationError
 
 from fathom.errors import StoreError
-from fathom.evidence.claims import comparable
-from fathom.evidence.examining import examine
-from fathom.evidence.locating import StoredText, read_quote, stored_texts
+from fathom.evidence.claims import Statement, claims_of, comparable
+from fathom.evidence.corroboration import corroborate
+from fathom.evidence.passages import Passage, Search
 from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, results_of, sources_of
+from fathom.evidence.stored import StoredText, read_quote, stored_texts
+from fathom.evidence.verdict import Check, check
 from fathom.models import Model, Report
-from fathom.models.claims import Claim, Quote, SourceQuality
+from fathom.models.claims import Claim, Quote, SourceQuality, Verdict
 from fathom.text.citations import cited_ids
 
 _RAW = "__step"  # in the name of every raw tool output
+# Not the complaints: another version of Fathom may word them in another way.
 _COMPARED = (
-    *("section", "sentence", "source_ids", "verdict", "score", "quotes", "complaints"),
+    *("section", "sentence", "source_ids", "verdict", "score", "quotes"),
     *("corroboration", "corroborating", "contradicting"),
 )
+_UNCITED = Check(Verdict.unsupported, 0.0, [], ["no source is cited"])
 
 
 class Problem(Model):
@@ -31,7 +35,7 @@ class Problem(Model):
 
 
 class Verification(Model):
-    """What came of repeating the check."""
+    """The result of repeating the check."""
 
     run_id: str
     query: str
@@ -44,6 +48,45 @@ class Verification(Model):
     def ok(self) -> bool:
         """Whether everything is as it was recorded."""
         return not self.problems
+
+
+def check_claims(report: Report, texts: Sequence[StoredText], credibility: Mapping[str, float]) -> list[Claim]:
+    """Check every claim of a report against everything that was read; the pipeline and `verify_run` both do it so.
+
+    Args:
+        report: its sections, which cite sources by id.
+        texts: all that was read, with its place in the artifacts.
+        credibility: of sources, from 0 to 1; see `corroborate`.
+
+    Returns:
+        The claims, numbered from 1 in reading order.
+    """
+    statements = claims_of(report.sections)
+    search = Search(texts, [statement.sentence for statement in statements])
+    return [_claim(number, statement, search, credibility) for number, statement in enumerate(statements, 1)]
+
+
+def _claim(number: int, statement: Statement, search: Search, credibility: Mapping[str, float]) -> Claim:
+    sentence, source_ids = statement.sentence, statement.source_ids
+    checked = check(sentence, search, source_ids) if source_ids else _UNCITED
+    found = corroborate(sentence, search, credibility)
+    return Claim(
+        number=number,
+        section=statement.section,
+        sentence=sentence,
+        source_ids=list(source_ids),
+        verdict=checked.verdict,
+        score=checked.score,
+        quotes=_quotes(checked.passages),
+        complaints=checked.complaints,
+        corroboration=found.corroboration,
+        corroborating=_quotes(found.corroborating),
+        contradicting=_quotes(found.contradicting),
+    )
+
+
+def _quotes(passages: Sequence[Passage]) -> list[Quote]:
+    return [passage.text.quote(passage.start, passage.end) for passage in passages]
 
 
 def verify_run(files: Mapping[str, bytes]) -> Verification:
@@ -63,7 +106,7 @@ def verify_run(files: Mapping[str, bytes]) -> Verification:
     texts = stored_texts(files, results_of(record))
     if sources_of(texts, _qualities(record)) != record.sources:
         problems.append(Problem(file=PROVENANCE, message="the sources are not those of the stored artifacts"))
-    problems += _quotes(record, files)
+    problems += [problem for claim in record.claims for problem in misquotations(claim, files)]
     problems += _report(record, files, texts)
     return Verification(
         run_id=record.run.run_id,
@@ -89,13 +132,8 @@ def _files(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Problem]:
             yield Problem(file=call.artifact_file, message=f"call {call.number} returned something else")
 
 
-def _quotes(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Problem]:
-    for claim in record.claims:
-        yield from misquotations(claim, files)
-
-
 def misquotations(claim: Claim, files: Mapping[str, bytes]) -> Iterator[Problem]:
-    """Yield each quote of a claim that the stored bytes do not say, or not any more."""
+    """Yield each quote of a claim that is not, or no longer, in the stored bytes."""
     for quote in _all_quotes(claim):
         message = _misquoted(quote, files.get(quote.artifact_file))
         if message:
@@ -108,7 +146,7 @@ def _misquoted(quote: Quote, data: bytes | None) -> str:
     try:
         text = read_quote(quote, data)
     except ValueError:
-        return f"bytes {quote.start} to {quote.end} are no text"
+        return f"bytes {quote.start} to {quote.end} are not text"
     return "" if text == quote.text else f"bytes {quote.start} to {quote.end} do not say what is quoted"
 
 
@@ -117,7 +155,7 @@ def _all_quotes(claim: Claim) -> list[Quote]:
 
 
 def _report(record: Provenance, files: Mapping[str, bytes], texts: Sequence[StoredText]) -> Iterator[Problem]:
-    """Examine the report again, and compare."""
+    """Check the report again, and compare."""
     if "report.json" not in files:
         if record.claims:
             yield Problem(file="report.json", message="there are claims, but no report")
@@ -125,9 +163,9 @@ def _report(record: Provenance, files: Mapping[str, bytes], texts: Sequence[Stor
     try:
         report = Report.model_validate_json(files["report.json"])
     except ValidationError as error:
-        yield Problem(file="report.json", message=f"it is no report: {error.errors()[0]['msg']}")
+        yield Problem(file="report.json", message=f"it is not a report: {error.errors()[0]['msg']}")
         return
-    claims = examine(report, texts, record.credibility)
+    claims = check_claims(report, texts, record.credibility)
     if len(claims) != len(record.claims):
         yield Problem(file="report.json", message=f"it makes {len(claims)} claims, {len(record.claims)} are recorded")
     rendered = comparable(files.get("report.md", b"").decode(errors="replace"))

@@ -1,4 +1,4 @@
-"""Where a stored text lies in its file, to the byte: through JSON's escapes, so that a quote can be read back alone."""
+"""The texts of a run and their place in its files, to the byte, so that each quote can be read back by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEY = b'\n   "text": '  # no JSON string holds a line break, so this can only b
 
 @dataclass(frozen=True, eq=False)
 class StoredText:
-    """A text that a tool read, and where it lies.
+    """A text that a tool read, and its place in a file.
 
     Attributes:
         source: where the text comes from.
@@ -32,6 +32,10 @@ class StoredText:
     sha256: str = ""
     retrieved: str = ""
     first_byte: int = 0
+
+    def source_text(self) -> SourceText:
+        """Return the text without its place."""
+        return self.source.with_text(self.text)
 
     def quote(self, start: int, end: int) -> Quote:
         """Return the bytes that hold the characters from `start` to `end`."""
@@ -57,7 +61,7 @@ def locate(name: str, data: bytes, sources: Sequence[Source] = ()) -> list[tuple
     Args:
         name: its file name; `.json` is a tool output, anything else is one plain text.
         data: its bytes.
-        sources: of a plain text, which cannot carry them.
+        sources: of a plain text, which does not name them.
 
     Raises:
         StoreError: the file is no tool output as Fathom writes it.
@@ -65,7 +69,7 @@ def locate(name: str, data: bytes, sources: Sequence[Source] = ()) -> list[tuple
     try:
         if not name.endswith(".json"):
             text = data.decode()
-            return [(SourceText(**source.model_dump(), text=text), 0) for source in sources]
+            return [(source.with_text(text), 0) for source in sources]
         results = ToolOutput.model_validate_json(data).results
     except ValueError as error:
         raise StoreError(f"{name} is damaged: {error}.", next_step="restore the file, or run again") from error
@@ -77,7 +81,9 @@ def locate(name: str, data: bytes, sources: Sequence[Source] = ()) -> list[tuple
         escaped = _escaped(result.text)
         position = first + len(escaped)
         if key < 0 or data[first - 1 : position + 1] != b'"' + escaped + b'"':
-            raise StoreError(f"{name} is damaged: it is not laid out as it was written.", next_step="run again")
+            raise StoreError(
+                f"{name} is damaged: it is not in the form in which it was written.", next_step="run again"
+            )
         found.append((result, first))
     return found
 
@@ -85,7 +91,7 @@ def locate(name: str, data: bytes, sources: Sequence[Source] = ()) -> list[tuple
 def stored_texts(files: Mapping[str, bytes], results: Iterable[ToolResult]) -> list[StoredText]:
     """Return every text of a run once, with its place in the files; what cannot be read is left out.
 
-    Where a run searched or read its own artifacts again, the first reading stands for the text.
+    Where a run searched or read its own artifacts again, the first reading counts.
     """
     ordered = sorted(results, key=lambda result: result.call.tool.startswith("artifact_"))
     found: dict[tuple[str, str], StoredText] = {}
@@ -97,22 +103,15 @@ def stored_texts(files: Mapping[str, bytes], results: Iterable[ToolResult]) -> l
         except StoreError:
             continue  # verification names it by its hash
         for text, first in located:
-            found.setdefault(
-                (text.source_id, text.text),
-                StoredText(
-                    source=text.source(),
-                    text=text.text,
-                    artifact_file=result.artifact_file,
-                    sha256=result.sha256,
-                    retrieved=result.retrieved,
-                    first_byte=first,
-                ),
+            stored = StoredText(
+                text.source(), text.text, result.artifact_file, result.sha256, result.retrieved, first_byte=first
             )
+            found.setdefault((text.source_id, text.text), stored)
     return list(found.values())
 
 
 def texts_of(texts: Iterable[SourceText]) -> list[StoredText]:
-    """Return texts that are at hand, without a place in a file."""
+    """Return some texts, without a place in a file."""
     return [StoredText(text.source(), text.text) for text in texts]
 
 

@@ -1,0 +1,71 @@
+"""What a sentence says that can be checked exactly: its numbers, dates and names, each with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fathom.facts.dates import MONTHS, WEEKDAYS, DateFound, find_dates
+from fathom.facts.negation import NEGATION
+from fathom.facts.numbers import Number, numbers_of
+from fathom.text.stopwords import STOP_WORDS
+
+_CAPITALIZED = r"(?:[A-Z\u00c0-\u00de][\w’'&-]*[\w]|[A-Z](?:\.[A-Z])+\.?)"
+_NAMES = re.compile(rf"\b{_CAPITALIZED}(?:\s+{_CAPITALIZED})*")
+_MARKUP = re.compile(r"\*\*|__|`")
+_POSSESSIVE = re.compile(r"['’]s?\Z")
+_OPENING = re.compile(r"(?:\A|[.!?:;]\s|[\n|])[\s\"'“‘(*•-]*\Z")
+
+
+class Name(NamedTuple):
+    """A proper name as its words. `opening`: it begins a sentence, where any word has a capital."""
+
+    words: tuple[str, ...]
+    opening: bool
+    end: int
+
+
+class Facts(NamedTuple):
+    """The numbers, dates and names of a text, without Markdown's emphasis; a bare year is a date."""
+
+    text: str
+    numbers: list[Number]
+    dates: list[DateFound]
+    names: list[Name]
+
+    @property
+    def undated(self) -> str:
+        """The text with its dates blanked, everything else in its place."""
+        return _blanked(self.text, self.dates)
+
+
+def facts_of(text: str) -> Facts:
+    """Return what can be checked of a text."""
+    text = plain(text)
+    dates = find_dates(text)
+    return Facts(text, numbers_of(_blanked(text, dates)), dates, list(_names(text)))
+
+
+def plain(text: str) -> str:
+    """Return a text without Markdown's emphasis."""
+    return _MARKUP.sub("", text)
+
+
+def _blanked(text: str, dates: list[DateFound]) -> str:
+    for found in dates:
+        text = text[: found.start] + " " * (found.end - found.start) + text[found.end :]
+    return text
+
+
+def _names(text: str) -> Iterator[Name]:
+    for found in _NAMES.finditer(text):
+        words = [_POSSESSIVE.sub("", word) for word in found[0].split()]
+        opening = bool(_OPENING.search(text[max(0, found.start() - 12) : found.start()]))
+        if opening and words[0].lower() in STOP_WORDS:
+            words, opening = words[1:], False
+        if opening and len(words) == 1 and (text.startswith(",", found.end()) or NEGATION.fullmatch(words[0])):
+            continue  # "Overall, ...", "Lack of ..."
+        kept = [w for w in words if w.lower() not in STOP_WORDS and w.lower() not in {*MONTHS, *WEEKDAYS}]
+        if kept:
+            yield Name(tuple(kept), opening and len(words) == len(kept), found.end())
