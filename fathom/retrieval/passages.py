@@ -6,14 +6,13 @@ is found by its title or a rare name, which stands in a passage that does answer
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.retrieval.question import Question
-from fathom.retrieval.ranking import K1, TITLE_WEIGHT, B, Passage
+from fathom.retrieval.ranking import TITLE_WEIGHT, Passage, bm25_parts, inverse_document_frequency
 from fathom.retrieval.weights import Weights
 from fathom.text.sentences import Sentence
 from fathom.text.stopwords import STOP_WORDS
@@ -91,7 +90,7 @@ def spans_of(
 
 def rank_spans(question: Question, passages: Spans, weights: Weights) -> tuple[list[float], Links]:
     """Return the passages' scores, the best one 1, and the links between them."""
-    scores = _bm25(question, passages.spans, passages.hits)
+    scores = _relevance(question, passages.spans, passages.hits)
     links: Links = {}
     if weights.whole:
         titles = [passages.titles[span.text] for span in passages.spans]
@@ -104,7 +103,7 @@ def rank_spans(question: Question, passages: Spans, weights: Weights) -> tuple[l
     return [round(score / best, 9) for score in scores], links
 
 
-def _bm25(question: Question, spans: Sequence[Span], hits: Sequence[Mapping[str, int]]) -> list[float]:
+def _relevance(question: Question, spans: Sequence[Span], hits: Sequence[Mapping[str, int]]) -> list[float]:
     """Return BM25 with the title as a field, raised by the share of the question that a passage covers; best 1."""
     weights = {**question.related, **question.weights}
     fields = [Counter(term for term in span.field if term in weights) for span in spans]
@@ -115,19 +114,10 @@ def _bm25(question: Question, spans: Sequence[Span], hits: Sequence[Mapping[str,
             for term, n in hit.items():
                 count[term] = count.get(term, 0) + n
         counts.append(count)
-    frequency = Counter(term for count in counts for term in count)
-    idf = {
-        term: weight * math.log(1 + (len(spans) - frequency[term] + 0.5) / (frequency[term] + 0.5))
-        for term, weight in weights.items()
-    }
+    idf = inverse_document_frequency(weights, counts)
+    parts = bm25_parts(idf, counts, [span.length for span in spans])
     total = sum(idf[term] for term in question.weights) or 1.0
-    mean = sum(span.length for span in spans) / max(1, len(spans)) or 1.0
-    scores = []
-    for span, count in zip(spans, counts, strict=True):
-        norm = K1 * (1 - B + B * span.length / mean)
-        score = sum(idf[t] * count[t] * (K1 + 1) / (count[t] + norm) for t in idf if t in count)
-        covered = sum(idf[t] for t in idf if t in count) / total
-        scores.append(score * (1 + covered))
+    scores = [sum(part.values()) * (1 + sum(idf[term] for term in part) / total) for part in parts]
     best = max(scores, default=0.0) or 1.0
     return [score / best for score in scores]
 

@@ -119,7 +119,7 @@ class _Gains:
 
     def __init__(self, analysis: Analysis) -> None:
         self._weights = analysis.weights
-        self._terms = dict.fromkeys(analysis.idf, 1.0)
+        self._terms = dict.fromkeys([*analysis.question.related, *analysis.question.weights], 1.0)
         self._passages = [1.0] * len(analysis.spans.spans)
 
     def of(self, candidate: Candidate) -> float:

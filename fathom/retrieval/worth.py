@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from fathom.retrieval.analysis import Analysis
 from fathom.retrieval.passages import Phrase, Span
-from fathom.retrieval.ranking import K1, B
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
@@ -34,8 +33,7 @@ class Candidate(NamedTuple):
 
 def candidates(analysis: Analysis) -> list[Candidate]:
     """Return the worth of every sentence, in reading order."""
-    parts = _bm25(analysis)
-    own = [sum(part.values()) for part in parts]
+    own = [sum(part.values()) for part in analysis.parts]
     best = max(own, default=0.0) or 1.0
     weights = analysis.weights
     unit = weights.own / best
@@ -44,19 +42,10 @@ def candidates(analysis: Analysis) -> list[Candidate]:
         for i in range(span.first, span.last):
             place = _place(analysis, i, number, _near(analysis, i, span, own) / best)
             cost = max(SHORT, len(analysis.spans.read[i].terms)) ** weights.length
-            found.append(Candidate(number, {term: value * unit for term, value in parts[i].items()}, place, cost))
+            found.append(
+                Candidate(number, {term: value * unit for term, value in analysis.parts[i].items()}, place, cost)
+            )
     return found
-
-
-def _bm25(analysis: Analysis) -> list[dict[str, float]]:
-    """Return what each question term adds to the BM25 score of each sentence."""
-    lengths = [len(read.terms) for read in analysis.spans.read]
-    mean = sum(lengths) / max(1, len(lengths)) or 1.0
-    parts: list[dict[str, float]] = []
-    for hit, length in zip(analysis.spans.hits, lengths, strict=True):
-        norm = K1 * (1 - B + B * length / mean)
-        parts.append({term: analysis.idf[term] * n * (K1 + 1) / (n + norm) for term, n in hit.items()})
-    return parts
 
 
 def _near(analysis: Analysis, i: int, span: Span, own: Sequence[float]) -> float:
