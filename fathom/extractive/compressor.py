@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.extractive.quotations import reads_alone, units
-from fathom.extractive.wording import clip, topic_terms, with_related
+from fathom.extractive.wording import clip, families, topic_terms, with_related
 from fathom.models import SourceText
 from fathom.retrieval.question import Question, read_question
 from fathom.retrieval.ranking import Passage
@@ -101,13 +101,13 @@ def _is_relevant(request: CompressRequest, picks: Sequence[Pick]) -> bool:
     A term is held where it or a related one stands: "decided" in a passage that tells of a decision.
     """
     wanted = set(topic_terms(request.step_title)) or set(topic_terms(request.step_description, frame=True))
-    families = [set(with_related({term: 1.0})) for term in sorted(wanted)]
+    alike = families(wanted)
     enough = min(len(wanted), max(2, min(MOST_HELD, HELD * len(wanted))))
     for pick in picks:
         source = request.texts[pick.text]
         own = set(terms(pick.sentence.text))
         around = own | set(terms(f"{source.title} {source.location}"))
-        if any(own & family for family in families) and sum(bool(around & f) for f in families) >= enough:
+        if any(own & family for family in alike) and sum(bool(around & family) for family in alike) >= enough:
             return True
     return False
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fathom.contradictions.finding import Said, find_contradictions
-from fathom.extractive.prompting import standalone
+from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import Relevance, Statement, statements_of
-from fathom.extractive.vocabulary import VERBS
+from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import capitalized, keywords, topic_terms
 from fathom.models import Note, PlanStep, Priority, StepStatus
 from fathom.roles import ReflectAnswer, ReflectRequest
@@ -81,7 +81,7 @@ def _best(wording: str, statements: list[Statement]) -> float:
 def _on_question(query: str, statements: list[Statement]) -> list[Statement]:
     """Return the statements that have something to do with a part of the question."""
     texts = [statement.text for statement in statements]
-    questions = [Relevance(question, texts) for question in standalone(query)]
+    questions = [Relevance(question, texts) for question in questions_of(query)]
     return [s for s in statements if max(question.share(s.text) for question in questions) >= ON_QUESTION]
 
 
@@ -91,7 +91,7 @@ def _missing_words(request: ReflectRequest) -> list[str]:
     return [
         word
         for word in keywords(request.query)
-        if topic_terms(word) and not set(terms(word)) & held and word not in VERBS
+        if topic_terms(word) and not set(terms(word)) & held and not is_verb(word)
     ]
 
 

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from fathom.extractive.grammar import is_verb
+from fathom.extractive.verbs import is_verb
 from fathom.models import Note
 from fathom.text.citations import cited_ids
 from fathom.text.sentences import Sentence, split_sentences

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from fathom.extractive.grammar import is_verb
 from fathom.extractive.kinds import has_kind, kind_of
-from fathom.extractive.prompting import standalone
+from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import Relevance, Statement, statements_of
+from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import topic_terms
 from fathom.retrieval.duplicates import DuplicateFilter
 from fathom.roles import SectionRequest, Text
@@ -85,7 +85,7 @@ def _scores(request: SectionRequest, statements: Sequence[Statement]) -> list[fl
     """Return how much each statement says about the question and the section; 0 for what is beside the point."""
     texts = [statement.text for statement in statements]
     first = request.position == 0
-    questions = [(Relevance(asked, texts), asked, kind_of(asked)) for asked in standalone(request.query)]
+    questions = [(Relevance(asked, texts), asked, kind_of(asked)) for asked in questions_of(request.query)]
     own = None if first else Relevance(request.section.heading, texts)
     votes = Counter(texts)
     scores: list[float] = []

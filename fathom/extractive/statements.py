@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from fathom.extractive.grammar import agent_terms
 from fathom.extractive.quotations import quotations
-from fathom.extractive.vocabulary import GENERAL_TERMS, RELATION_TERMS
 from fathom.extractive.wording import topic_terms, with_related
 from fathom.models import Note
 from fathom.text.terms import query_terms, terms
@@ -25,6 +23,10 @@ COVERING = 1.5  # exponent: one statement with two wanted terms is worth more th
 USUAL_TERMS = 20  # beyond about this length a statement must hold more to count as much
 DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
 DEFINED_APART = 2.0  # the same where two things are told apart: what they are is the difference
+RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))
+GENERAL_TERMS = frozenset(
+    query_terms("problem issue thing kind type reason cause way factor example aspect effect role")
+)
 _ASKS_ELSE = re.compile(r"(?:why|when|where|how)\b", re.IGNORECASE)
 _SETTING = re.compile(r"\b(?:in|for|with|using|under) ((?:the )?[A-Z]\w+)[\s.?]*$")
 _DEFINITION = re.compile(
@@ -56,7 +58,7 @@ def wanted_terms(question: str) -> dict[str, float]:
 
     Where to look ("in Python") and what relates two things ("the difference") say less than the things themselves.
     """
-    lesser = {*agent_terms(question), *RELATION_TERMS, *GENERAL_TERMS}
+    lesser = {*RELATION_TERMS, *GENERAL_TERMS}
     if setting := _SETTING.search(question):
         lesser.update(terms(setting[1]))
     found = topic_terms(question)

@@ -27,9 +27,10 @@ start: began begin; decide: decision decided agreed; decided: decision agreed; d
 expensive: cost costs price; price: cost charge; reason: because due; cause: because reason due;
 increase: rise rose raised; rise: increase rose raised; delivered: delivery; delivery: delivered;
 problem: failure fault; begin: began started; end: ended; happen: occurred; effect: result; cost: price;
-election: elected; winner: won; win: won; won: winner win; film: movie; movie: film; geburt: geboren; geboren: geburt;
-tod: gestorben starb; gestorben: tod starb; autor: geschrieben schrieb; gründer: gegründet gründete;
-einwohner: bevölkerung; bevölkerung: einwohner
+election: elected; lookup: access find resolve; difference: differ unlike whereas; winner: won; win: won;
+won: winner win; film: movie; movie: film; geburt: geboren; geboren: geburt; tod: gestorben starb;
+gestorben: tod starb; autor: geschrieben schrieb; gründer: gegründet gründete; einwohner: bevölkerung;
+bevölkerung: einwohner
 """
 
 
