@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from fathom.retrieval.related import related_terms
+from fathom.retrieval.expansion import related_terms
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.retrieval.question import Question
@@ -124,15 +124,15 @@ def _relevance(question: Question, spans: Sequence[Span], hits: Sequence[Mapping
 
 def _named(question: Question, names: Sequence[Phrase], full: Sequence[Phrase]) -> dict[int, float]:
     """Return the passages whose titles stand in the question; a title inside a longer one that does is not meant."""
-    asked = _found({phrase for phrase in (*names, *full) if phrase}, question.sequence)
-    asked = {phrase for phrase in asked if any(term in question.weights for term in phrase)}
+    found = _finder((*names, *full))(question.sequence)
+    asked = {phrase for phrase in found if any(term in question.weights for term in phrase)}
     inner = {name for name in asked for other in asked if len(other) > len(name) and _contains(other, name)}
+    meant = asked - inner
     named: dict[int, float] = {}
     for i, (name, whole) in enumerate(zip(names, full, strict=True)):
-        if whole in asked - inner:
-            named[i] = PART_OF_NAME if len(name) == 1 or whole != name else 1.0
-        elif name in asked - inner:
-            named[i] = PART_OF_NAME if len(name) == 1 else 1.0
+        if whole in meant or name in meant:
+            exact = len(name) == 1 or (whole in meant and whole != name)
+            named[i] = PART_OF_NAME if exact else 1.0
     return named
 
 
@@ -165,13 +165,11 @@ def _bridged(
 
 def _mentions(passages: Spans, phrases: set[Phrase]) -> tuple[list[set[Phrase]], dict[Phrase, list[int]]]:
     """Return which of the phrases each passage holds, and which passages hold each phrase."""
-    searched = _by_first(phrases)
+    find = _finder(phrases)
     holding: list[set[Phrase]] = []
     holders: dict[Phrase, list[int]] = {}
     for i, span in enumerate(passages.spans):
-        held: set[Phrase] = set()
-        for read in passages.read[span.first : span.last]:
-            held.update(_found_in(searched, read.terms))
+        held = set[Phrase]().union(*(find(read.terms) for read in passages.read[span.first : span.last]))
         holding.append(held)
         for phrase in held:
             holders.setdefault(phrase, []).append(i)
@@ -204,26 +202,18 @@ def _entities(question: Question, passages: Spans, number: int) -> list[Phrase]:
     return list(found)[:MOST_ENTITIES]
 
 
-def _by_first(phrases: set[Phrase]) -> dict[str, dict[int, set[Phrase]]]:
-    """Return phrases by their first term and their length: a text is then searched for all of them in one pass."""
-    searched: dict[str, dict[int, set[Phrase]]] = {}
-    for phrase in phrases:
-        if 0 < len(phrase) <= LONGEST_PHRASE:
-            searched.setdefault(phrase[0], {}).setdefault(len(phrase), set()).add(phrase)
-    return searched
+def _finder(phrases: Iterable[Phrase]) -> Callable[[Sequence[str]], set[Phrase]]:
+    """Return a function that finds phrases in a sequence of terms, all of them in one pass."""
+    known = {phrase for phrase in phrases if 0 < len(phrase) <= LONGEST_PHRASE}
+    lengths: dict[str, set[int]] = {}  # by first term
+    for phrase in known:
+        lengths.setdefault(phrase[0], set()).add(len(phrase))
 
+    def find(sequence: Sequence[str]) -> set[Phrase]:
+        starts = [(i, n) for i, term in enumerate(sequence) for n in lengths.get(term, ())]
+        return {phrase for i, n in starts if (phrase := tuple(sequence[i : i + n])) in known}
 
-def _found_in(searched: Mapping[str, Mapping[int, set[Phrase]]], sequence: Sequence[str]) -> Iterator[Phrase]:
-    for i, term in enumerate(sequence):
-        if term in searched:
-            for length, phrases in searched[term].items():
-                phrase = tuple(sequence[i : i + length])
-                if phrase in phrases:
-                    yield phrase
-
-
-def _found(phrases: set[Phrase], sequence: Sequence[str]) -> set[Phrase]:
-    return set(_found_in(_by_first(phrases), sequence))
+    return find
 
 
 def _contains(outer: Phrase, inner: Phrase) -> bool:

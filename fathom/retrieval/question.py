@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from fathom.retrieval.expansion import related_terms
 from fathom.retrieval.ranking import Query
-from fathom.retrieval.related import related_terms
 from fathom.text.terms import Language, is_cjk, is_particle, query_terms, terms
 
 RELATED = 0.5  # weight of a term that stands for one of the question's

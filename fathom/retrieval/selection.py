@@ -15,8 +15,8 @@ from fathom.retrieval.analysis import Analysis, analyse
 from fathom.retrieval.duplicates import DuplicateFilter
 from fathom.retrieval.question import Question
 from fathom.retrieval.ranking import Passage, Query
+from fathom.retrieval.scoring import SHORT, Candidate, candidates
 from fathom.retrieval.weights import Weights
-from fathom.retrieval.worth import SHORT, Candidate, candidates
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.tokens import count_tokens
 
