@@ -87,16 +87,12 @@ def _on_question(query: str, statements: list[Statement]) -> list[Statement]:
 
 def _missing_words(request: ReflectRequest) -> list[str]:
     """Return the question's key words that no note holds and that a search could be for: no verbs, no small words."""
-    held = set(terms(" ".join(_text(note) for note in request.notes)))
+    held = {term for n in request.notes for text in (n.summary_title, n.summary, *n.extraction) for term in terms(text)}
     return [
         word
         for word in keywords(request.query)
         if topic_terms(word) and not set(terms(word)) & held and not is_verb(word)
     ]
-
-
-def _text(note: Note) -> str:
-    return " ".join([note.summary_title, note.summary, *note.extraction])
 
 
 def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) -> list[GapAnswer]:
@@ -143,8 +139,8 @@ def _follow_ups(request: ReflectRequest, missing: list[str], empty: list[PlanSte
                 priority=step.priority,
             )
         )
-    had = {_folded(query) for step in request.plan.steps for query in step.queries}
-    return [step for step in steps if all(len(q.split()) > 1 and _folded(q) not in had for q in step.queries)]
+    had = {frozenset(terms(query)) for step in request.plan.steps for query in step.queries}
+    return [step for step in steps if all(len(q.split()) > 1 and frozenset(terms(q)) not in had for q in step.queries)]
 
 
 def _query(missing: list[str], query: str) -> str:
@@ -162,7 +158,3 @@ def _broader(request: ReflectRequest, step: PlanStep) -> str:
 def _listed(words: list[str]) -> str:
     quoted = [f"“{word}”" for word in words[:MOST_MISSING]]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-
-
-def _folded(query: str) -> frozenset[str]:
-    return frozenset(terms(query))

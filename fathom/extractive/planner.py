@@ -1,4 +1,4 @@
-"""Planning without a model: the questions themselves, what they name side by side, and the documents' headings."""
+"""Planning without a model: the questions as they are asked, their parts, and headings of the local documents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NUMBERING = re.compile(
 
 
 def plan(request: PlanRequest) -> PlanAnswer:
-    """Return a step for each question, for what it names side by side, and for the headings that come closest to it."""
+    """Return a step for each question, for each of its parts, and for the closest headings of the local documents."""
     questions = questions_of(request.query)
     steps = [_question_step(question) for question in questions]
     if len(steps) > request.max_steps:
@@ -92,7 +92,7 @@ def _joined(steps: list[PlannedStep]) -> PlannedStep:
 
 
 def _queries(texts: list[str]) -> list[str]:
-    """Return at most three texts as queries, each of two words or more and with terms different from the others'."""
+    """Return at most three of the texts as queries: each has two words or more, no two have the same terms."""
     queries: dict[frozenset[str], str] = {}
     for text in texts:
         query = textwrap.shorten(text, QUERY_CHARS, placeholder="") or text[:QUERY_CHARS]
@@ -105,9 +105,8 @@ def _headings(request: PlanRequest) -> list[Passage]:
     """Return the documents' titles and headings, each with its document's title, that are on the question."""
     wanted = topic_terms(request.query)
     found = list(dict.fromkeys(h for document in request.documents for h in _headings_of(document)))
-    found = [
-        heading for heading in found if not set(key_terms(heading.text)) <= set(wanted)
-    ]  # those repeat the question
+    # A heading without words of its own only repeats the question.
+    found = [heading for heading in found if not set(key_terms(heading.text)) <= set(wanted)]
     scores = rank_passages(with_related(dict.fromkeys(wanted, 1.0)), found)
     best = max(scores, default=0.0)
     order = sorted(range(len(found)), key=lambda i: (-scores[i], i))

@@ -1,4 +1,4 @@
-"""What a prompt asks: its questions, each able to stand alone, and the sides or aspects that one of them names."""
+"""What a prompt asks: its questions, each complete by itself, and the sides, aspects or items that a question lists."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def questions_of(prompt: str) -> list[str]:
     found = asked or told or [strip_lead(prompt)]
     subject = subject_of((told or found)[0])
     alone = 0 if asked and told else 1
-    return [*found[:alone], *(_standing_alone(question, subject) for question in found[alone:])]
+    return [*found[:alone], *(_complete(question, subject) for question in found[alone:])]
 
 
 def parts_of(question: str) -> list[Part]:
@@ -109,7 +109,7 @@ def parts_of(question: str) -> list[Part]:
 
 
 def subject_of(text: str) -> str:
-    """Return the key words of a text, those that stand together as one phrase: "elderly people, Japan"."""
+    """Return the key words of a text, neighbouring ones as one phrase: "elderly people, Japan"."""
     words = text.replace(",", " , ").split()
     phrases = [" ".join(run) for key, run in groupby(words, _names_something) if key]
     return clip(", ".join(phrases), SUBJECT_WORDS)
@@ -130,7 +130,7 @@ def _is_form(sentence: str) -> bool:
     return sum(term in _FORM_TERMS for term in found) >= FORM_SHARE * len(found)
 
 
-def _standing_alone(question: str, subject: str) -> str:
+def _complete(question: str, subject: str) -> str:
     own, wanted = set(key_terms(question)), set(key_terms(subject))
     if wanted <= own or (own & wanted and not _PRONOUN.search(question)):
         return question

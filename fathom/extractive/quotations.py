@@ -1,4 +1,4 @@
-"""Which pieces of a text can stand alone in a note or a report.
+"""Which pieces of a text can be understood alone in a note or a report.
 
 A quotation that opens with "It" or ends with "as follows:" says nothing by itself. So sentences that lean on the one
 before are joined with it, and what still leans, or is a signature, table rubble or code, is not quoted at all.
@@ -19,7 +19,7 @@ from fathom.text.terms import count_words
 MAX_WORDS = 60
 MIN_WORDS = 5
 ITEM_WORDS = 8
-CHARS_A_SYMBOL = 30  # less than so many characters for each symbol of code is code
+CHARS_A_SYMBOL = 30  # a text with fewer characters for each symbol is code
 
 _LEANING = re.compile(
     r"(?:This|These|Those|That|It|Its|They|Their|Them|He|She|His|Her|Such|Both|Neither|Else|Otherwise|Then|Thus|"
@@ -72,7 +72,7 @@ _SHORT_WORDS = {"T": 14, "I": 26, "W": 26}  # by the first letter of the referen
 def quotations(note: Note) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what a note quotes, each with the ids of its sources: first from its summary, then its bullets.
 
-    What stands in the summary without a source is the note's own wording and left out.
+    Sentences of the summary without a source are the note's own wording and are left out.
     """
     for text in (note.summary, *note.extraction):
         for quoted in _QUOTED.finditer(text):

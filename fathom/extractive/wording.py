@@ -9,7 +9,7 @@ from fathom.retrieval.expansion import related_terms
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms
 
-RELATED_WEIGHT = 0.5  # of a term that stands for another
+RELATED_WEIGHT = 0.5  # of a term that texts use in place of another
 
 _WORD = re.compile(r"[^\W_][\w'’+#-]*(?:\.\w+)*|__\w+__")
 _WORK = r"(?:report|overview|summary|analysis|review|article|essay|introduction|paper|study|guide|survey|research)"

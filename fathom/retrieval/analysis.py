@@ -1,4 +1,4 @@
-"""Texts read with a question in mind: their sentences, passages, and which of the question's terms stand where."""
+"""Texts read with a question in mind: their sentences, passages, and where the question's terms occur."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def analyse(
     split: Callable[[str], list[Sentence]],
     weights: Weights | None = None,
 ) -> Analysis:
-    """Read texts with a question in mind; see `fathom.text.selection.Reader` for the arguments."""
+    """Read texts with a question in mind; see `fathom.retrieval.selection.Reader` for the arguments."""
     weights = weights or weights_for([text.text for text in texts])
     language: Language = "english"  # that of terms already made
     if isinstance(query, str):

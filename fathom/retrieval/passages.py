@@ -1,7 +1,7 @@
 """Which passages to read: BM25 with a title field, and the bridge from one passage to the next.
 
 A question such as "Where was the director of X born?" is answered by a passage that shares hardly a word with it. It
-is found by its title or a rare name, which stands in a passage that does answer a part of the question.
+is found by its title or a rare name, which occurs in a passage that answers a part of the question.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from fathom.text.sentences import Sentence
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import Language, terms
 
-SPAN_TERMS = 100  # a passage of a long text ends at the next paragraph after so many terms, at the latest after twice
+SPAN_TERMS = 100  # after which a passage of a long text ends at the next paragraph; at twice as many it always ends
 SEEDS = 5  # best passages from which a bridge may lead
-PART_OF_NAME = 2.0  # factor for a title that stands in the question with its parenthesis, or is a single word
+PART_OF_NAME = 2.0  # factor for a title that the question has with its parenthesis, or of a single word
 LONGEST_PHRASE = 12  # terms
 MOST_ENTITIES = 50  # names followed from one passage
 _PARENTHESIS = re.compile(r"\s*\([^)]*\)")
-# A capitalised word inside a sentence, or two of them running anywhere.
+# A capitalised word inside a sentence, or two in a row anywhere.
 _ENTITY = re.compile(
     r"(?<=[a-z,;(\"] )[A-Z][\w'’-]+(?: (?:of|de|van|von|the) [A-Z][\w'’-]+| [A-Z][\w'’-]+)*"
     r"|[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)+"
@@ -60,7 +60,7 @@ class Spans(NamedTuple):
 
 
 Links = dict[int, set[Phrase]]
-"""By passage: the titles of other relevant passages that stand in it."""
+"""By passage: the titles of other relevant passages that occur in it."""
 
 
 def spans_of(
@@ -123,7 +123,7 @@ def _relevance(question: Question, spans: Sequence[Span], hits: Sequence[Mapping
 
 
 def _named(question: Question, names: Sequence[Phrase], full: Sequence[Phrase]) -> dict[int, float]:
-    """Return the passages whose titles stand in the question; a title inside a longer one that does is not meant."""
+    """Return the passages whose titles occur in the question; a title inside a longer one does not count."""
     found = _finder((*names, *full))(question.sequence)
     asked = {phrase for phrase in found if any(term in question.weights for term in phrase)}
     inner = {name for name in asked for other in asked if len(other) > len(name) and _contains(other, name)}

@@ -1,6 +1,6 @@
 """BM25: how well passages answer a query.
 
-Okapi BM25 (Robertson and Zaragoza, 2009) with the titles' terms counted as if they stood in the text twice more, the
+Okapi BM25 (Robertson and Zaragoza, 2009) with the titles' terms counted as if the text had them twice more, the
 simple form of BM25F. Document frequencies come from the passages at hand; there is no index to keep.
 """
 
@@ -22,7 +22,7 @@ Query = str | Mapping[str, float]
 
 
 class Passage(NamedTuple):
-    """A piece of text and the title it stands under."""
+    """A piece of text and its title."""
 
     text: str
     title: str = ""

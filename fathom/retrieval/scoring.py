@@ -1,4 +1,4 @@
-"""What each sentence is worth to a question: for the terms it holds, and for its place and company."""
+"""What each sentence is worth to a question: for its terms, its place and its neighbours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EMPTY = frozenset(term for word in sorted({*STOP_WORDS, *_SPOKEN.split()}) for t
 
 
 class Candidate(NamedTuple):
-    """A sentence's worth by term, and for its place and company."""
+    """A sentence's worth by term, and for its place and neighbours."""
 
     span: int  # index of its passage
     terms: dict[str, float]
@@ -61,7 +61,7 @@ def _near(analysis: Analysis, i: int, span: Span, own: Sequence[float]) -> float
 
 
 def _place(analysis: Analysis, i: int, number: int, near: float) -> float:
-    """Return what a sentence is worth for its place and company; `near` is what its neighbours lend to it."""
+    """Return what a sentence is worth for its place and neighbours; `near` is what the neighbours add."""
     weights, passage, span = analysis.weights, analysis.passages[number], analysis.spans.spans[number]
     place = i - span.first
     lead = weights.lead / (1 + place) + (weights.first if place == 0 else 0.0)

@@ -25,7 +25,7 @@ _UNDERLINE = re.compile(r"\s*\n[^\w\n]+\Z")
 
 
 class Sentence(NamedTuple):
-    """A sentence and where it stands: `text == source[start:end]`.
+    """A sentence and its place: `text == source[start:end]`.
 
     A heading, a table row and a line of code count as one sentence each; `kind` tells them from prose.
     """
