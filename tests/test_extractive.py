@@ -105,30 +105,35 @@ PLAN = Plan(plan_title="Python attribute lookup on an instance", steps=STEPS)
 @pytest.mark.parametrize(
     ("query", "title", "steps"),
     [
-        (QUERY, "Python attribute lookup on an instance", ["How Python looks up an attribute on an instance"]),
+        (QUERY, "How does Python look up an attribute on an instance", [QUERY]),
         (
             "What is the difference between a list and a tuple?",
             "Difference between a list and a tuple",
-            ["How a list and a tuple differ", "What defines a list", "What defines a tuple"],
+            ["What is the difference between a list and a tuple?", "What defines a list", "What defines a tuple"],
         ),
         (
             "How do with statements and exceptions interact?",
-            "Interaction of with statements and exceptions",
-            ["How with statements and exceptions interact", "What with statements do", "What exceptions do"],
+            "How do with statements and exceptions interact",
+            [
+                "How do with statements and exceptions interact?",
+                "What defines with statements",
+                "What defines exceptions",
+            ],
         ),
         (
             "What are the causes and effects of soil erosion?",
             "Causes and effects of soil erosion",
-            ["Causes of soil erosion", "Effects of soil erosion"],
+            ["What are the causes and effects of soil erosion?", "Causes of soil erosion", "Effects of soil erosion"],
         ),
-        ("Who wrote Faust and when was it sold?", "Who wrote Faust", ["Who wrote Faust", "When Faust was sold"]),
+        ("Who wrote Faust and when was it sold?", "Who wrote Faust", ["Who wrote Faust?", "When was it sold (Faust)?"]),
         (
             "Please write a report on the impact of tariffs on car makers, including exports, jobs, and prices.",
-            "Impact of tariffs on car makers",
-            ["The impact of tariffs on car makers", "Exports", "Jobs", "Prices"],
+            "The impact of tariffs on car makers, including exports, jobs, and prices",
+            ["The impact of tariffs on car makers, including exports, jobs, and prices", "Exports", "Jobs", "Prices"],
         ),
+        ("How do I merge two dictionaries?", "How do I merge two dictionaries", ["How do I merge two dictionaries?"]),
         ("Is nuclear power safe?", "Is nuclear power safe", ["Is nuclear power safe?"]),
-        ("量子计算如何影响密码学？", "量子计算如何影响密码学", ["量子计算如何影响密码学?"]),
+        ("量子计算如何影响密码学？", "量子计算如何影响密码学", ["量子计算如何影响密码学"]),
     ],
 )  # fmt: skip
 async def test_planner_finds_the_parts_of_a_question(query: str, title: str, steps: list[str]) -> None:

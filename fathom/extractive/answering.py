@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fathom.extractive.grammar import is_verb
 from fathom.extractive.kinds import has_kind, kind_of
 from fathom.extractive.statements import Relevance, Statement, statements_of
+from fathom.extractive.verbs import is_verb
 from fathom.models import Note
 from fathom.roles import Text
 from fathom.roles.reporter import ANSWER_CHARS, AnswerRequest

@@ -1,11 +1,11 @@
-"""Compressing without a model: the sentences of a tool's output that say most about the step, as they stand."""
+"""Compressing without a model: the sentences of a tool's output that say most about the step, word for word."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from fathom.extractive.quotations import reads_alone, units
-from fathom.extractive.wording import clip, topic_terms, with_related
+from fathom.extractive.wording import clip, families, topic_terms, with_related
 from fathom.models import SourceText
 from fathom.retrieval.question import Question, read_question
 from fathom.retrieval.ranking import Passage
@@ -49,7 +49,7 @@ def compress(request: CompressRequest) -> CompressAnswer:
 
 
 def _telling(request: CompressRequest, picks: Sequence[Pick]) -> list[Pick]:
-    """Drop what only stands in good company: it says nothing in a note, unless the whole text is a few sentences."""
+    """Drop sentences chosen only for their neighbours, unless the whole text is a few sentences."""
     answering = {pick.text for pick in picks if pick.held}
     short = {i for i in answering if count_tokens(request.texts[i].text) <= SHORT_TEXT}
     return [pick for pick in picks if pick.held or pick.text in short]
@@ -96,18 +96,18 @@ def _question(request: CompressRequest) -> Question:
 
 
 def _is_relevant(request: CompressRequest, picks: Sequence[Pick]) -> bool:
-    """Whether some chosen passage, with the title it stands under, holds enough of what the step asks.
+    """Whether some chosen passage, with its title, holds enough of what the step asks.
 
-    A term is held where it or a related one stands: "decided" in a passage that tells of a decision.
+    A related term counts as well: "decided" in a passage that tells of a decision.
     """
     wanted = set(topic_terms(request.step_title)) or set(topic_terms(request.step_description, frame=True))
-    families = [set(with_related({term: 1.0})) for term in sorted(wanted)]
+    alike = families(wanted)
     enough = min(len(wanted), max(2, min(MOST_HELD, HELD * len(wanted))))
     for pick in picks:
         source = request.texts[pick.text]
         own = set(terms(pick.sentence.text))
         around = own | set(terms(f"{source.title} {source.location}"))
-        if any(own & family for family in families) and sum(bool(around & f) for f in families) >= enough:
+        if any(own & family for family in alike) and sum(bool(around & family) for family in alike) >= enough:
             return True
     return False
 
@@ -135,7 +135,7 @@ def _summary(picks: Sequence[Pick], room: int) -> list[Pick]:
 
 
 def _at_least_three(quotations: Sequence[str], source: SourceText) -> str:
-    """Return the summary's text; where the output has less to say, it says where that stands."""
+    """Return the summary's text, filled up to three sentences by saying where it comes from."""
     text = " ".join(quotations)
     for addition in (
         f"The source is titled “{' '.join(source.title.split())}”.",

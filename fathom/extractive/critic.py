@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fathom.contradictions.finding import Said, find_contradictions
-from fathom.extractive.prompting import standalone
+from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import Relevance, Statement, statements_of
-from fathom.extractive.vocabulary import VERBS
+from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import capitalized, keywords, topic_terms
 from fathom.models import Gap, Note, PlanStep, Priority, StepStatus
 from fathom.roles import ReflectAnswer, ReflectRequest
@@ -78,22 +78,18 @@ def _best(wording: str, statements: list[Statement]) -> float:
 def _on_question(query: str, statements: list[Statement]) -> list[Statement]:
     """Return the statements that have something to do with a part of the question."""
     texts = [statement.text for statement in statements]
-    questions = [Relevance(question, texts) for question in standalone(query)]
+    questions = [Relevance(question, texts) for question in questions_of(query)]
     return [s for s in statements if max(question.share(s.text) for question in questions) >= ON_QUESTION]
 
 
 def _missing_words(request: ReflectRequest) -> list[str]:
     """Return the question's key words that no note holds and that a search could be for: no verbs, no small words."""
-    held = set(terms(" ".join(_text(note) for note in request.notes)))
+    held = {term for n in request.notes for text in (n.summary_title, n.summary, *n.extraction) for term in terms(text)}
     return [
         word
         for word in keywords(request.query)
-        if topic_terms(word) and not set(terms(word)) & held and word not in VERBS
+        if topic_terms(word) and not set(terms(word)) & held and not is_verb(word)
     ]
-
-
-def _text(note: Note) -> str:
-    return " ".join([note.summary_title, note.summary, *note.extraction])
 
 
 def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) -> list[Gap]:
@@ -140,8 +136,8 @@ def _follow_ups(request: ReflectRequest, missing: list[str], empty: list[PlanSte
                 priority=step.priority,
             )
         )
-    had = {_folded(query) for step in request.plan.steps for query in step.queries}
-    return [step for step in steps if all(len(q.split()) > 1 and _folded(q) not in had for q in step.queries)]
+    had = {frozenset(terms(query)) for step in request.plan.steps for query in step.queries}
+    return [step for step in steps if all(len(q.split()) > 1 and frozenset(terms(q)) not in had for q in step.queries)]
 
 
 def _query(missing: list[str], query: str) -> str:
@@ -159,7 +155,3 @@ def _broader(request: ReflectRequest, step: PlanStep) -> str:
 def _listed(words: list[str]) -> str:
     quoted = [f"“{word}”" for word in words[:MOST_MISSING]]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-
-
-def _folded(query: str) -> frozenset[str]:
-    return frozenset(terms(query))

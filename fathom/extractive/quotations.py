@@ -1,4 +1,4 @@
-"""Which pieces of a text can stand alone in a note or a report.
+"""Which pieces of a text can be understood alone in a note or a report.
 
 A quotation that opens with "It" or ends with "as follows:" says nothing by itself. So sentences that lean on the one
 before are joined with it, and what still leans, or is a signature, table rubble or code, is not quoted at all.
@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from fathom.extractive.grammar import is_verb
+from fathom.extractive.verbs import is_verb
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import count_words
 
 MAX_WORDS = 60
 MIN_WORDS = 5
 ITEM_WORDS = 8
-CHARS_A_SYMBOL = 30  # less than so many characters for each symbol of code is code
+CHARS_A_SYMBOL = 30  # a text with fewer characters for each symbol is code
 
 _LEANING = re.compile(
     r"(?:This|These|Those|That|It|Its|They|Their|Them|He|She|His|Her|Such|Both|Neither|Else|Otherwise|Then|Thus|"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fathom.extractive.prompting import standalone
+from fathom.extractive.questions import questions_of
 from fathom.extractive.sections import CITED, write_section
 from fathom.extractive.statements import Relevance, statements_of
 from fathom.extractive.wording import capitalized, clip
@@ -41,7 +41,7 @@ def outline(request: OutlineRequest) -> OutlineAnswer:
 def _is_answered(request: OutlineRequest) -> bool:
     """Whether one statement holds the better part of the question or of one of its parts."""
     texts = [statement.text for statement in statements_of(request.notes)]
-    questions = [Relevance(question, texts) for question in standalone(request.query)]
+    questions = [Relevance(question, texts) for question in questions_of(request.query)]
     return max((question.share(text) for question in questions for text in texts), default=0.0) >= ANSWERED
 
 

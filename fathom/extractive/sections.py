@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from fathom.extractive.grammar import is_verb
 from fathom.extractive.kinds import has_kind, kind_of
-from fathom.extractive.prompting import standalone
+from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import Relevance, Statement, statements_of
+from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import topic_terms
 from fathom.retrieval.duplicates import DuplicateFilter
 from fathom.roles import SectionRequest, Text
@@ -21,16 +21,12 @@ ANSWER_SENTENCES = (3, 5)
 SECTION_SENTENCES = 8
 PARAGRAPH_SENTENCES = 5
 LEAST_SCORE = 0.35  # of the best statement's; what says less stays out
-LONE = 0.5  # the same for the only statement of its source: one weak match in a text is chance
 LEAST_WORDS = 3
-NEAR = 0.25  # of a statement's score that its neighbours of the same source have as well
 ON_QUESTION = 0.2  # share of the question's terms, by worth, that every statement must hold
 ON_SECTION = 0.34  # share of the section's own terms
 STEP_WEIGHT = 0.6  # of the section's terms in a statement's score; the question's have the rest
 SAID = 0.8  # of a term's worth with each chosen statement that holds it, so that the choice covers the question
 OF_KIND = 1.5  # factor in the short answer for a statement with the kind of thing that is asked for
-MOST_VOTES = 2
-VOTE = 0.15  # added to a statement's score for each further note that quotes it
 POINTING = 0.5  # factor for a statement that refers the reader elsewhere
 NOTHING_NEW = "This section has nothing to add to what the others quote."
 
@@ -57,7 +53,7 @@ def write_section(request: SectionRequest) -> Text:
                 seen.add(sentence.clean)
     statements = [statement for statement in statements_of(request.notes) if _reads(statement.text)]
     least, most = ANSWER_SENTENCES
-    scores = _without_chance(statements, _scores(request, statements))
+    scores = _scores(request, statements)
     different = len({statement.text for statement in statements})
     if different <= most and len({statement.sources for statement in statements}) == 1:
         # So little was found, in one place, that all of it belongs together.
@@ -85,9 +81,8 @@ def _scores(request: SectionRequest, statements: Sequence[Statement]) -> list[fl
     """Return how much each statement says about the question and the section; 0 for what is beside the point."""
     texts = [statement.text for statement in statements]
     first = request.position == 0
-    questions = [(Relevance(asked, texts), asked, kind_of(asked)) for asked in standalone(request.query)]
+    questions = [(Relevance(asked, texts), asked, kind_of(asked)) for asked in questions_of(request.query)]
     own = None if first else Relevance(request.section.heading, texts)
-    votes = Counter(texts)
     scores: list[float] = []
     for text in texts:
         score = max(
@@ -98,29 +93,9 @@ def _scores(request: SectionRequest, statements: Sequence[Statement]) -> list[fl
         if own:
             score = (1 - STEP_WEIGHT) * score + STEP_WEIGHT * own.score(text)
             beside = beside or own.share(text) < ON_SECTION
-        score *= 1 + VOTE * min(MOST_VOTES, votes[text] - 1)
         scores.append(0.0 if beside else score * (POINTING if _POINTER.search(text) else 1.0))
-    return [score and score + near for score, near in zip(scores, _nearby(statements, scores), strict=True)]
-
-
-def _nearby(statements: Sequence[Statement], scores: Sequence[float]) -> list[float]:
-    """Return what the statements before and after each, of its own source, lend to it."""
-    lent = [0.0] * len(scores)
-    for i, j in pairwise(range(len(scores))):
-        if statements[i].note == statements[j].note and statements[i].sources == statements[j].sources:
-            lent[i] = max(lent[i], NEAR * scores[j])
-            lent[j] = max(lent[j], NEAR * scores[i])
-    return lent
-
-
-def _without_chance(statements: Sequence[Statement], scores: Sequence[float]) -> list[float]:
-    """Return the scores with 0 for what says too little beside the best, more being asked of a source's only one."""
     best = max(scores, default=0.0)
-    enough = Counter(s.sources for s, score in zip(statements, scores, strict=True) if score >= LEAST_SCORE * best)
-    return [
-        score if score >= best * (LEAST_SCORE if enough[statement.sources] > 1 else LONE) else 0.0
-        for statement, score in zip(statements, scores, strict=True)
-    ]
+    return [score if score >= LEAST_SCORE * best else 0.0 for score in scores]
 
 
 def _choose(

@@ -6,26 +6,19 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
-from fathom.extractive.grammar import agent_terms
-from fathom.extractive.vocabulary import GENERAL_TERMS, RELATION_TERMS
 from fathom.extractive.wording import topic_terms, with_related
 from fathom.models import Note
 from fathom.text.terms import query_terms, terms
 
-LESSER = 0.4  # weight of a term that only says where to look or how things are related
-
-PAIR = 0.35  # worth of two wanted terms side by side, as a share of what the two are worth
-OPENING_TERMS = 4
-OPENING = 0.2  # added for a wanted term among the first: it is what the statement is about
+LESSER = 0.4  # weight of a term that says how things are related: "the difference"
 COVERING = 1.5  # exponent: one statement with two wanted terms is worth more than two with one each
 USUAL_TERMS = 20  # beyond about this length a statement must hold more to count as much
 DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
 DEFINED_APART = 2.0  # the same where two things are told apart: what they are is the difference
+_RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))
 _ASKS_ELSE = re.compile(r"(?:why|when|where|how)\b", re.IGNORECASE)
-_SETTING = re.compile(r"\b(?:in|for|with|using|under) ((?:the )?[A-Z]\w+)[\s.?]*$")
 _DEFINITION = re.compile(
     r"(?!(?:If|When|Where|Whether|While|Since|As|For|What|There)\b)(?:In general, |Generally, )?"
     r"(?:[Aa]n? |The (?=[\"“*]))?[\"“*]*((?:[\w-]+[\"”*]*\s){1,3}?)(?:is|are|was|were|means?|refers? to)\b(?! \w+ed\b)"
@@ -50,20 +43,6 @@ def statements_of(notes: Sequence[Note]) -> list[Statement]:
     ]
 
 
-def wanted_terms(question: str) -> dict[str, float]:
-    """Return the terms of a question or heading with their weights.
-
-    Where to look ("in Python") and what relates two things ("the difference") say less than the things themselves.
-    """
-    lesser = {*agent_terms(question), *RELATION_TERMS, *GENERAL_TERMS}
-    if setting := _SETTING.search(question):
-        lesser.update(terms(setting[1]))
-    found = topic_terms(question)
-    if set(found) <= lesser:
-        lesser = set()
-    return with_related({term: LESSER if term in lesser else 1.0 for term in found})
-
-
 class Relevance:
     """Scores texts for the terms of a question or heading, among the texts there are.
 
@@ -71,21 +50,18 @@ class Relevance:
     """
 
     def __init__(self, wording: str, texts: Sequence[str]) -> None:
+        asked = topic_terms(wording)
+        relation = _RELATION_TERMS.intersection(asked)
+        full = set(asked) - relation or set(asked)
         found = [set(terms(text)) for text in texts]
         frequency = Counter(term for each in found for term in each)
         self._worth = {
             term: weight * math.log(2 + len(found) / (frequency[term] or len(found) or 1))
-            for term, weight in wanted_terms(wording).items()
+            for term, weight in with_related({term: 1.0 if term in full else LESSER for term in asked}).items()
         }
         # Beside the share of these, what a lesser or related term adds is a bonus.
-        full = [term for term, weight in wanted_terms(wording).items() if weight == 1.0]
-        self._total = sum(self._worth[term] for term in full) or 1.0
-        self._definition = 1.0
-        if RELATION_TERMS & set(terms(wording)):
-            self._definition = DEFINED_APART
-        elif not _ASKS_ELSE.match(wording):
-            self._definition = DEFINITION
-        self._pairs = set(pairwise(term for term in terms(wording) if term in self._worth))
+        self._total = sum(self._worth[term] for term in asked if term in full) or 1.0
+        self._definition = DEFINED_APART if relation else 1.0 if _ASKS_ELSE.match(wording) else DEFINITION
 
     def share(self, text: str) -> float:
         """Return the share of what is wanted that a text holds, 0 to 1."""
@@ -96,11 +72,7 @@ class Relevance:
         """Return how much of what is wanted a text says, how directly, for its length."""
         found = terms(text)
         present = set(found)
-        opening = query_terms(text)[:OPENING_TERMS]
-        held = sum(w * (1 + OPENING * (t in opening)) for t, w in self._worth.items() if t in present)
-        wanted = [term for term in found if term in self._worth]
-        for first, second in sorted(self._pairs & set(pairwise(wanted))):
-            held += PAIR * (self._worth[first] + self._worth[second]) / 2
+        held = sum(worth for term, worth in self._worth.items() if term in present)
         defined = _DEFINITION.match(text)
         if defined and any(self._worth.get(term, 0) > 0 for term in terms(defined[1])):
             held *= self._definition

@@ -3,63 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from fathom.extractive.vocabulary import FRAME_TERMS, LOOSE, MANNER, META_TERMS, ORDERING, PREPOSITIONS, RELATED
-from fathom.retrieval.related import related_terms
+from fathom.retrieval.expansion import related_terms
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms
 
-RELATED_WEIGHT = 0.5  # of a term that stands for another
+RELATED_WEIGHT = 0.5  # of a term that texts use in place of another
 
-_WORD = re.compile(
-    r"(?:[Mm]ost|[Ll]east) [^\W\d_]+"
-    r"|(?:and|as|for|from|if|in|is|not|or|while|with)[ -]"
-    r"(?:statement|clause|loop|keyword|operator|expression|block)s?\b"
-    r"|[^\W_][\w'’+#-]*(?:\.\w+)*|__\w+__"
-)
-_WORK = (
-    r"(?:report|overview|summary|analysis|review|article|essay|introduction|paper|study|notes|guide|survey|research|"
-    r"assessment|briefing|document|explanation|discussion|description|account)"
-)
+_WORD = re.compile(r"[^\W_][\w'’+#-]*(?:\.\w+)*|__\w+__")
+_WORK = r"(?:report|overview|summary|analysis|review|article|essay|introduction|paper|study|guide|survey|research)"
 _LEAD = re.compile(
-    r"(?:please|could you|can you|would you|also|then|finally|specifically|additionally|furthermore|moreover|"
-    r"in addition|"
-    r"i(?: would|'d) like (?:you )?to|i(?: would|'d) like|"
-    r"i (?:want|need)(?: to (?:know|understand)(?: about)?| (?:help|assistance)(?: with)?)?|"
-    r"help me (?:to )?understand|tell me(?: about)?|"
-    r"(?:act|acting) as [^,.]{3,80},|as an? (?:\w+ ){0,4}(?:teacher|manager|researcher|expert|analyst|student|engineer|"
-    r"consultant|investor|developer)[^,.]{0,120},|"
-    r"explain(?: to me)?|describe|discuss|summari[sz]e|outline|research(?:ing)?(?: (?:and|on|into|about))?(?= [a-z])|"
-    r"investigat(?:e|ing)(?: and)?|analy[sz]e(?: and)?|exam?ine|explor(?:e|ing)|"
-    r"(?:find|collect|gather) (?:data|evidence|information|facts|sources)(?: (?:and|or) \w+)?(?: (?:to|that))? "
-    r"(?:support|refute|test)(?: or (?:support|refute))? (?:the )?(?:hypothesis|claim|idea|statement) that|"
-    r"elaborate on|categori[sz]e,?(?: and)?|evaluate|assess|provide (?:details|information) (?:on|about)|"
-    r"(?:cover|focus on|address|consider)(?: (?:aspects|topics|areas|points))?(?: (?:such as|like|including|of))?|"
-    r"identify,?|determine|find(?: out)?|list|name(?= the)|give(?= the)|include(?= [a-z])|"
-    rf"(?:the|this|these|your|my) (?:[\w-]+ )?{_WORK} (?:should|must|will|needs? to) "
-    r"(?:be (?:structured|organi[sz]ed) (?:around|by)|cover|include|address|focus on|discuss|analy[sz]e|explore|"
-    r"present|offer|provide)|"
-    rf"conduct(?:ing)? (?:an? )?(?:[\w-]+ )?{_WORK} (?:on|about|into|of)|"
-    r"what do we know about|what can you tell me about)(?!\w)[\s,:]*",
+    r"(?:please|(?:could|can|would) you|also|i(?: would|'d) like(?: (?:you )?to)?|"
+    r"i (?:want|need)(?: to (?:know|understand)(?: about)?)?|help me (?:to )?understand|tell me(?: about)?|"
+    r"acting as [^,.]{3,80},|explain(?: to me)?|describe|discuss|summari[sz]e|investigate|analy[sz]e|examine|explore|"
+    r"evaluate|assess|find out|(?:write|give|prepare|create|provide|produce|conduct|draft|make)(?: me)?"
+    rf"(?: (?:an? |the )?(?:(?:comprehensive|detailed|short|brief|full) )?{_WORK} (?:on|about|of|into|for)"
+    rf"|(?= (?:[\w-]+ ){{1,6}}{_WORK}\b)))(?!\w)[\s,:]*",
     re.IGNORECASE,
 )
-# "Write a detailed market size report on X": what stands before the kind of work may be part of the topic.
-_ORDERED = re.compile(
-    r"(?:(?:write|writing|give|prepare|create|provide|produce|conduct|draft|make|develop)(?: me)? )?(?:an?|the|some)? ?"
-    rf"(?P<kind>(?:[\w'-]+,? (?:and )?){{0,4}}?)(?:{_WORK}(?: {_WORK})*)"
-    r"(?: (?:on|about|of|to|for|exploring|into|using|utili[sz]ing))\b[\s:]*",
-    re.IGNORECASE,
-)
-_BARE = frozenset(("find", "list", "name", "include", "give", "research", "outline"))  # nouns, or parts of a name
-_PHRASAL = re.compile(r"\b(look|set|start|clean|back|build|shut|break|log)(?:s|ed|ing)? (up|down|in|out)\b")
+_LOOSE_WORDS = """
+a an the of in on at to for from by with and or as that which who is are was were be its their this these when where
+while if than then into over about between how why what do does did can so such very too not no und oder der die das
+des dem den ein eine von mit zu im für auf
+"""
+_LOOSE = frozenset(_LOOSE_WORDS.split())
+# Terms of asking, and of the sentences in which a plan describes its steps: they say nothing about the subject.
+_META_TERMS = frozenset(query_terms("define interact relate choose work happen"))
+_FRAME_TERMS = _META_TERMS | frozenset(query_terms("answer find follow passage read say state question"))
 
 
 def keywords(text: str) -> list[str]:
-    """Return the words of a text that carry its topic, as written, each once."""
+    """Return the words of a text that name its topic, as written, each once."""
     seen: set[str] = set()
     words = []
-    for word in _WORD.findall(_PHRASAL.sub(r"\1\2", strip_lead(text))):
+    for word in _WORD.findall(strip_lead(text)):
         if (found := key_terms(word)) and not set(found) <= seen:
             seen.update(found)
             words.append(word)
@@ -67,90 +45,59 @@ def keywords(text: str) -> list[str]:
 
 
 def key_terms(text: str) -> list[str]:
-    """Return the terms of a text that carry its topic; nothing when there are only function words."""
+    """Return the terms of a text that name its topic; nothing when there are only function words."""
     words = _WORD.findall(text)
-    return [] if all(word.lower() in STOP_WORDS and not is_acronym(word) for word in words) else query_terms(text)
+    return query_terms(text) if any(_is_acronym(word) or word.lower() not in STOP_WORDS for word in words) else []
 
 
-def is_acronym(word: str) -> bool:
-    """Whether a word is written in capitals, as the name "US" is and the pronoun is not."""
+def _is_acronym(word: str) -> bool:
+    """Whether a word is in capitals, as the name "US" is and the pronoun is not."""
     return len(word) > 1 and word.isupper()
 
 
 def topic_terms(text: str, *, frame: bool = False) -> list[str]:
     """Return the key terms without those of asking; with `frame`, also without those of a step's description."""
     found = key_terms(text)
-    left_out = FRAME_TERMS if frame else META_TERMS
+    left_out = _FRAME_TERMS if frame else _META_TERMS
     return [term for term in found if term not in left_out] or found
 
 
 def with_related(weights: Mapping[str, float]) -> dict[str, float]:
-    """Return weighted terms with those that texts use in their place, at a fraction of the weight."""
+    """Return weighted terms with those that texts use in their place, at half the weight."""
     extended = dict(weights)
     for term, weight in weights.items():
-        for other in (*RELATED.get(term, ()), *related_terms(term)):
+        for other in related_terms(term):
             extended.setdefault(other, RELATED_WEIGHT * weight)
     return extended
+
+
+def families(found: Iterable[str]) -> list[set[str]]:
+    """Return each term with those that texts use in its place."""
+    return [{term, *related_terms(term)} for term in found]
 
 
 def strip_lead(query: str) -> str:
     """Return a query without the request around it: "Please write a report on X" is "X"."""
     query = " ".join(query.split())
-    while (lead := _LEAD.match(query)) and len(query[lead.end() :].split()) > (lead[0].split()[0].lower() in _BARE):
+    while (lead := _LEAD.match(query)) and query[lead.end() :].strip(" .?!"):
         query = query[lead.end() :]
-    ordered = _ORDERED.match(query)
-    if ordered and query[ordered.end() :].strip(" .?!") and _is_order(ordered):
-        kind = " ".join(word for word in ordered["kind"].split() if word.lower().strip(",") not in MANNER)
-        rest = query[ordered.end() :]
-        query = f"{kind} of {rest}" if kind else strip_lead(rest)
     return query.strip(" .?!？。，、;:")
 
 
-def _is_order(found: re.Match[str]) -> bool:
-    """Whether a text that begins so orders a piece of work, rather than asking about one."""
-    words = found[0].lower().split()
-    return words[0] in ORDERING or (words[0] in ("a", "an") and bool(set(words) & MANNER - {"a", "an", "the", "and"}))
-
-
-def clip(text: str, words: int, *, cut: bool = False) -> str:
-    """Return the first words of a text, without a loose end: no article, preposition or open bracket stays last.
-
-    With `cut`, the text was cut before and may have a loose end although it is short enough.
-    """
+def clip(text: str, words: int) -> str:
+    """Return at most this number of words from the start of a text, without an article or preposition left last."""
     parts = text.split()
     if len(parts) == 1 and len(text) > 6 * words:
         return text[: 3 * words]  # writing without spaces
-    cut = cut or len(parts) > words
-    parts = parts[:words]
-    while cut and len(parts) > 1 and (parts[-1].lower().strip(",;:.") in LOOSE or parts[-1] in ("-", "–", "&", "/")):
-        parts.pop()
+    if len(parts) > words:
+        parts = parts[:words]
+        while len(parts) > 1 and parts[-1].lower().strip(",;:.") in _LOOSE:
+            parts.pop()
     clipped = " ".join(parts).strip(" ,;:–-.")
-    for opening, closing in (("(", ")"), ("[", "]"), ("“", "”"), ('"', '"')):
-        if opening != closing and clipped.count(opening) > clipped.count(closing):
+    for opening, closing in (("(", ")"), ("[", "]"), ("“", "”")):
+        if clipped.count(opening) > clipped.count(closing):
             clipped = clipped[: clipped.rindex(opening)].strip(" ,;:–-")
-        elif opening == closing and clipped.count(opening) % 2:
-            clipped = clipped.replace(opening, "")
     return clipped
-
-
-def shorten(text: str, words: int, least: int = 0) -> str:
-    """Return a heading of at most so many words, cut before a phrase where that leaves enough of it."""
-    parts = text.split()
-    if len(parts) > words and parts[0].lower() in ("a", "an", "the"):
-        parts = [capitalized(parts[1]), *parts[2:]]
-    if len(parts) <= words:
-        return " ".join(parts).strip(" ,;:")
-    for end in range(words, (least or words * 3 // 5) - 1, -1):
-        if parts[end].lower() in PREPOSITIONS or parts[end - 1][-1] in ",;:" or parts[end].lower() in ("and", "of"):
-            return clip(" ".join(parts[:end]), words, cut=True)
-    return clip(" ".join(parts), words)
-
-
-def is_english(text: str) -> bool:
-    """Whether English words may be added to a query: it is ASCII and does not open with a German question word."""
-    return text.isascii() and not re.match(
-        r"(?:wie|was|wer|wann|warum|wo|welche[rs]?|worin|wozu|wodurch)\b", text, re.I
-    )
 
 
 def capitalized(text: str) -> str:

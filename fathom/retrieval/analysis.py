@@ -1,16 +1,15 @@
-"""Texts read with a question in mind: their sentences, passages, and which of the question's terms stand where."""
+"""Texts read with a question in mind: their sentences, passages, and where the question's terms occur."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.retrieval.passages import Links, Read, Spans, rank_spans, spans_of
 from fathom.retrieval.question import RELATED, Question, read_question
-from fathom.retrieval.ranking import Passage, Query
+from fathom.retrieval.ranking import Passage, Query, bm25_parts, inverse_document_frequency
 from fathom.retrieval.weights import Weights, weights_for
 from fathom.text.sentences import Sentence
 from fathom.text.terms import Language, is_cjk, language_of, terms
@@ -29,7 +28,7 @@ class Analysis(NamedTuple):
     starts: Sequence[int]  # of each text, its first sentence
     passages: Sequence[float]  # relevance of each passage beside the others, from 0 to 1
     links: Links
-    idf: Mapping[str, float]  # of the question's terms among sentences, times their weight
+    parts: Sequence[Mapping[str, float]]  # what each of the question's terms adds to the BM25 score of each sentence
 
 
 def analyse(
@@ -38,7 +37,7 @@ def analyse(
     split: Callable[[str], list[Sentence]],
     weights: Weights | None = None,
 ) -> Analysis:
-    """Read texts with a question in mind; see `fathom.text.selection.Reader` for the arguments."""
+    """Read texts with a question in mind; see `fathom.retrieval.selection.Reader` for the arguments."""
     weights = weights or weights_for([text.text for text in texts])
     language: Language = "english"  # that of terms already made
     if isinstance(query, str):
@@ -52,7 +51,9 @@ def analyse(
     spans = Spans(spans_of(texts, by_text, weights, language), read, hits, [text.title for text in texts], language)
     passages, links = rank_spans(question, spans, weights)
     starts = list(itertools.accumulate((len(sentences) for sentences in by_text), initial=0))
-    return Analysis(weights, question, spans, starts, passages, links, _idf(question, hits))
+    idf = inverse_document_frequency({**question.related, **question.weights}, hits)
+    parts = bm25_parts(idf, hits, [len(sentence.terms) for sentence in read])
+    return Analysis(weights, question, spans, starts, passages, links, parts)
 
 
 def _hits(question: Question, read: Sequence[Read]) -> list[Mapping[str, int]]:
@@ -66,14 +67,6 @@ def _hits(question: Question, read: Sequence[Read]) -> list[Mapping[str, int]]:
             held += [character for character in sentence.text if character in characters]
         hits.append(Counter(held) if held else NOTHING)
     return hits
-
-
-def _idf(question: Question, hits: Sequence[Mapping[str, int]]) -> dict[str, float]:
-    frequency = Counter(term for hit in hits for term in hit)
-    return {
-        term: weight * math.log(1 + (len(hits) - frequency[term] + 0.5) / (frequency[term] + 0.5))
-        for term, weight in {**question.related, **question.weights}.items()
-    }
 
 
 def _with_compounds(question: Question, read: Sequence[Read]) -> Question:

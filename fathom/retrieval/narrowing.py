@@ -109,7 +109,7 @@ def _choose(pieces: list[_Piece], scores: list[float], room: int) -> list[_Piece
 
 
 def _assemble(text: str, kept: list[_Piece]) -> str:
-    """Join passages of one text: as they stand where they touch, with a mark where something is missing."""
+    """Join passages of one text: unchanged where they touch, with a mark where something is missing."""
     if not kept:
         return ""
     parts = [] if not text[: kept[0].start].strip() else [OMISSION + "\n\n"]

@@ -1,31 +1,30 @@
 """Which passages to read: BM25 with a title field, and the bridge from one passage to the next.
 
 A question such as "Where was the director of X born?" is answered by a passage that shares hardly a word with it. It
-is found by its title or a rare name, which stands in a passage that does answer a part of the question.
+is found by its title or a rare name, which occurs in a passage that answers a part of the question.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.retrieval.question import Question
-from fathom.retrieval.ranking import K1, TITLE_WEIGHT, B, Passage
+from fathom.retrieval.ranking import TITLE_WEIGHT, Passage, bm25_parts, inverse_document_frequency
 from fathom.retrieval.weights import Weights
 from fathom.text.sentences import Sentence
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import Language, terms
 
-SPAN_TERMS = 100  # a passage of a long text ends at the next paragraph after so many terms, at the latest after twice
+SPAN_TERMS = 100  # after which a passage of a long text ends at the next paragraph; at twice as many it always ends
 SEEDS = 5  # best passages from which a bridge may lead
-PART_OF_NAME = 2.0  # factor for a title that stands in the question with its parenthesis, or is a single word
+PART_OF_NAME = 2.0  # factor for a title that the question has with its parenthesis, or of a single word
 LONGEST_PHRASE = 12  # terms
 MOST_ENTITIES = 50  # names followed from one passage
 _PARENTHESIS = re.compile(r"\s*\([^)]*\)")
-# A capitalised word inside a sentence, or two of them running anywhere.
+# A capitalised word inside a sentence, or two in a row anywhere.
 _ENTITY = re.compile(
     r"(?<=[a-z,;(\"] )[A-Z][\w'’-]+(?: (?:of|de|van|von|the) [A-Z][\w'’-]+| [A-Z][\w'’-]+)*"
     r"|[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)+"
@@ -61,7 +60,7 @@ class Spans(NamedTuple):
 
 
 Links = dict[int, set[Phrase]]
-"""By passage: the titles of other relevant passages that stand in it."""
+"""By passage: the titles of other relevant passages that occur in it."""
 
 
 def spans_of(
@@ -91,7 +90,7 @@ def spans_of(
 
 def rank_spans(question: Question, passages: Spans, weights: Weights) -> tuple[list[float], Links]:
     """Return the passages' scores, the best one 1, and the links between them."""
-    scores = _bm25(question, passages.spans, passages.hits)
+    scores = _relevance(question, passages.spans, passages.hits)
     links: Links = {}
     if weights.whole:
         titles = [passages.titles[span.text] for span in passages.spans]
@@ -104,7 +103,7 @@ def rank_spans(question: Question, passages: Spans, weights: Weights) -> tuple[l
     return [round(score / best, 9) for score in scores], links
 
 
-def _bm25(question: Question, spans: Sequence[Span], hits: Sequence[Mapping[str, int]]) -> list[float]:
+def _relevance(question: Question, spans: Sequence[Span], hits: Sequence[Mapping[str, int]]) -> list[float]:
     """Return BM25 with the title as a field, raised by the share of the question that a passage covers; best 1."""
     weights = {**question.related, **question.weights}
     fields = [Counter(term for term in span.field if term in weights) for span in spans]
@@ -115,34 +114,25 @@ def _bm25(question: Question, spans: Sequence[Span], hits: Sequence[Mapping[str,
             for term, n in hit.items():
                 count[term] = count.get(term, 0) + n
         counts.append(count)
-    frequency = Counter(term for count in counts for term in count)
-    idf = {
-        term: weight * math.log(1 + (len(spans) - frequency[term] + 0.5) / (frequency[term] + 0.5))
-        for term, weight in weights.items()
-    }
+    idf = inverse_document_frequency(weights, counts)
+    parts = bm25_parts(idf, counts, [span.length for span in spans])
     total = sum(idf[term] for term in question.weights) or 1.0
-    mean = sum(span.length for span in spans) / max(1, len(spans)) or 1.0
-    scores = []
-    for span, count in zip(spans, counts, strict=True):
-        norm = K1 * (1 - B + B * span.length / mean)
-        score = sum(idf[t] * count[t] * (K1 + 1) / (count[t] + norm) for t in idf if t in count)
-        covered = sum(idf[t] for t in idf if t in count) / total
-        scores.append(score * (1 + covered))
+    scores = [sum(part.values()) * (1 + sum(idf[term] for term in part) / total) for part in parts]
     best = max(scores, default=0.0) or 1.0
     return [score / best for score in scores]
 
 
 def _named(question: Question, names: Sequence[Phrase], full: Sequence[Phrase]) -> dict[int, float]:
-    """Return the passages whose titles stand in the question; a title inside a longer one that does is not meant."""
-    asked = _found({phrase for phrase in (*names, *full) if phrase}, question.sequence)
-    asked = {phrase for phrase in asked if any(term in question.weights for term in phrase)}
+    """Return the passages whose titles occur in the question; a title inside a longer one does not count."""
+    found = _finder((*names, *full))(question.sequence)
+    asked = {phrase for phrase in found if any(term in question.weights for term in phrase)}
     inner = {name for name in asked for other in asked if len(other) > len(name) and _contains(other, name)}
+    meant = asked - inner
     named: dict[int, float] = {}
     for i, (name, whole) in enumerate(zip(names, full, strict=True)):
-        if whole in asked - inner:
-            named[i] = PART_OF_NAME if len(name) == 1 or whole != name else 1.0
-        elif name in asked - inner:
-            named[i] = PART_OF_NAME if len(name) == 1 else 1.0
+        if whole in meant or name in meant:
+            exact = len(name) == 1 or (whole in meant and whole != name)
+            named[i] = PART_OF_NAME if exact else 1.0
     return named
 
 
@@ -175,13 +165,11 @@ def _bridged(
 
 def _mentions(passages: Spans, phrases: set[Phrase]) -> tuple[list[set[Phrase]], dict[Phrase, list[int]]]:
     """Return which of the phrases each passage holds, and which passages hold each phrase."""
-    searched = _by_first(phrases)
+    find = _finder(phrases)
     holding: list[set[Phrase]] = []
     holders: dict[Phrase, list[int]] = {}
     for i, span in enumerate(passages.spans):
-        held: set[Phrase] = set()
-        for read in passages.read[span.first : span.last]:
-            held.update(_found_in(searched, read.terms))
+        held = set[Phrase]().union(*(find(read.terms) for read in passages.read[span.first : span.last]))
         holding.append(held)
         for phrase in held:
             holders.setdefault(phrase, []).append(i)
@@ -214,26 +202,18 @@ def _entities(question: Question, passages: Spans, number: int) -> list[Phrase]:
     return list(found)[:MOST_ENTITIES]
 
 
-def _by_first(phrases: set[Phrase]) -> dict[str, dict[int, set[Phrase]]]:
-    """Return phrases by their first term and their length: a text is then searched for all of them in one pass."""
-    searched: dict[str, dict[int, set[Phrase]]] = {}
-    for phrase in phrases:
-        if 0 < len(phrase) <= LONGEST_PHRASE:
-            searched.setdefault(phrase[0], {}).setdefault(len(phrase), set()).add(phrase)
-    return searched
+def _finder(phrases: Iterable[Phrase]) -> Callable[[Sequence[str]], set[Phrase]]:
+    """Return a function that finds phrases in a sequence of terms, all of them in one pass."""
+    known = {phrase for phrase in phrases if 0 < len(phrase) <= LONGEST_PHRASE}
+    lengths: dict[str, set[int]] = {}  # by first term
+    for phrase in known:
+        lengths.setdefault(phrase[0], set()).add(len(phrase))
 
+    def find(sequence: Sequence[str]) -> set[Phrase]:
+        starts = [(i, n) for i, term in enumerate(sequence) for n in lengths.get(term, ())]
+        return {phrase for i, n in starts if (phrase := tuple(sequence[i : i + n])) in known}
 
-def _found_in(searched: Mapping[str, Mapping[int, set[Phrase]]], sequence: Sequence[str]) -> Iterator[Phrase]:
-    for i, term in enumerate(sequence):
-        if term in searched:
-            for length, phrases in searched[term].items():
-                phrase = tuple(sequence[i : i + length])
-                if phrase in phrases:
-                    yield phrase
-
-
-def _found(phrases: set[Phrase], sequence: Sequence[str]) -> set[Phrase]:
-    return set(_found_in(_by_first(phrases), sequence))
+    return find
 
 
 def _contains(outer: Phrase, inner: Phrase) -> bool:

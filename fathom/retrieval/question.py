@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from fathom.retrieval.expansion import related_terms
 from fathom.retrieval.ranking import Query
-from fathom.retrieval.related import related_terms
 from fathom.text.terms import Language, is_cjk, is_particle, query_terms, terms
 
-RELATED = 0.5  # weight of a term that stands for one of the question's
+RELATED = 0.5  # weight of a term that texts use in place of the question's
 CHARACTER = 0.3  # weight of a character of CJK writing: words that share one are often related
 QUOTED = 2.0  # weight of a term that the question puts in quotation marks
 
@@ -24,7 +24,7 @@ _NUMBER = re.compile(
     r"million|billion|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|zwölf|hundert|tausend)\b",
     re.IGNORECASE,
 )
-# Two capitalised words running, not counting a sentence's own first capital.
+# Two capitalised words in a row, not counting a sentence's own first capital.
 _NAME = re.compile(
     r"(?<=[a-z,;)] )[\"“(]?[A-Z][\w'’.-]+ (?:(?:of|de|van|von|der|the|al|bin) )?[A-Z][\w'’-]+"
     r"|^[A-Z][\w'’.-]+ [A-Z][a-z]"

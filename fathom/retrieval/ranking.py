@@ -1,6 +1,6 @@
 """BM25: how well passages answer a query.
 
-Okapi BM25 (Robertson and Zaragoza, 2009) with the titles' terms counted as if they stood in the text twice more, the
+Okapi BM25 (Robertson and Zaragoza, 2009) with the titles' terms counted as if the text had them twice more, the
 simple form of BM25F. Document frequencies come from the passages at hand; there is no index to keep.
 """
 
@@ -22,34 +22,47 @@ Query = str | Mapping[str, float]
 
 
 class Passage(NamedTuple):
-    """A piece of text and the title it stands under."""
+    """A piece of text and its title."""
 
     text: str
     title: str = ""
 
 
-def term_weights(query: Query) -> dict[str, float]:
-    """Return the terms of a query with their weights, 1 each where the query is given in words."""
-    return dict.fromkeys(query_terms(query), 1.0) if isinstance(query, str) else dict(query)
+def inverse_document_frequency(weights: Mapping[str, float], counts: Sequence[Mapping[str, int]]) -> dict[str, float]:
+    """Return each query term's idf among texts, times its weight; `counts` are the texts' counts of the terms."""
+    frequency = Counter(term for count in counts for term in count)
+    return {
+        term: weight * math.log(1 + (len(counts) - frequency[term] + 0.5) / (frequency[term] + 0.5))
+        for term, weight in weights.items()
+    }
+
+
+def bm25_parts(
+    idf: Mapping[str, float], counts: Sequence[Mapping[str, int]], lengths: Sequence[int]
+) -> list[dict[str, float]]:
+    """Return what each query term adds to the score of each text.
+
+    Args:
+        idf: of the query's terms.
+        counts: each text's counts of these terms.
+        lengths: each text's number of terms.
+    """
+    mean = sum(lengths) / max(1, len(lengths)) or 1.0
+    parts: list[dict[str, float]] = []
+    for count, length in zip(counts, lengths, strict=True):
+        norm = K1 * (1 - B + B * length / mean)
+        parts.append({term: idf[term] * n * (K1 + 1) / (n + norm) for term, n in count.items()})
+    return parts
 
 
 def rank_passages(query: Query, passages: Sequence[Passage]) -> list[float]:
     """Return the score of each passage, 0 where it shares no term with the query."""
-    weights = term_weights(query)
+    weights = dict.fromkeys(query_terms(query), 1.0) if isinstance(query, str) else dict(query)
     counts: list[Counter[str]] = []
     lengths: list[int] = []
     for passage in passages:
         found, title = terms(passage.text), terms(passage.title)
         counts.append(Counter(term for term in (*found, *title * TITLE_WEIGHT) if term in weights))
         lengths.append(len(found) + TITLE_WEIGHT * len(title))
-    mean = sum(lengths) / len(lengths) if any(lengths) else 1.0
-    frequency = Counter(term for count in counts for term in count)
-    idf = {
-        term: weight * math.log(1 + (len(counts) - frequency[term] + 0.5) / (frequency[term] + 0.5))
-        for term, weight in weights.items()
-    }
-    scores = []
-    for count, length in zip(counts, lengths, strict=True):
-        norm = K1 * (1 - B + B * length / mean)
-        scores.append(sum(idf[term] * n * (K1 + 1) / (n + norm) for term, n in count.items()))
-    return scores
+    parts = bm25_parts(inverse_document_frequency(weights, counts), counts, lengths)
+    return [sum(part.values()) for part in parts]

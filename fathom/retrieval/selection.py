@@ -1,6 +1,6 @@
 """Choosing sentences: what a reader with little room should see of some texts to answer a query.
 
-A sentence counts for the query terms it holds and for the company it keeps: the passage it stands in, its neighbours,
+A sentence counts for the query terms it holds and for its surroundings: its passage, its neighbours,
 its place. A term and a passage count less each time a chosen sentence has served them, so that the choice covers the
 query instead of saying its commonest word ten times.
 """
@@ -15,13 +15,13 @@ from fathom.retrieval.analysis import Analysis, analyse
 from fathom.retrieval.duplicates import DuplicateFilter
 from fathom.retrieval.question import Question
 from fathom.retrieval.ranking import Passage, Query
+from fathom.retrieval.scoring import SHORT, Candidate, candidates
 from fathom.retrieval.weights import Weights
-from fathom.retrieval.worth import SHORT, Candidate, candidates
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.tokens import count_tokens
 
 POOL = 200  # sentences considered beyond those that could fit: keeps the choice linear in the input
-MOST_MISSES = 300  # sentences running that do not fit or repeat others: there is no room left to fill
+MOST_MISSES = 300  # sentences in a row that do not fit or repeat others: there is no room left to fill
 LEAST_ROOM = 4  # tokens: no sentence is shorter
 USEFUL = 0.15  # of the best text's relevance; on public data 92-100 % of the texts that support an answer have it
 
@@ -119,7 +119,7 @@ class _Gains:
 
     def __init__(self, analysis: Analysis) -> None:
         self._weights = analysis.weights
-        self._terms = dict.fromkeys(analysis.idf, 1.0)
+        self._terms = dict.fromkeys([*analysis.question.related, *analysis.question.weights], 1.0)
         self._passages = [1.0] * len(analysis.spans.spans)
 
     def of(self, candidate: Candidate) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 SHORT_CHARS = 2_500  # texts shorter than this on average are read as passages
-FEW = 3  # so many texts at least
+FEW = 3  # texts at least, to be read as passages
 TURNS = 0.6  # share of lines that open with a speaker's name
 TURN_LINES = 10
 SAMPLE_LINES = 400
@@ -23,7 +23,7 @@ class Weights(NamedTuple):
     """How much each sign of relevance counts. A sentence's own score, at most 1, is the unit."""
 
     own: float  # the terms the sentence itself holds
-    passage: float  # the passage it stands in
+    passage: float  # its passage
     kind: float = 0.0  # a date where "when" is asked, a name where "who" is
     window: tuple[float, float] = (0.0, 0.0)  # the sentences one and two places away
     lead: float = 0.0  # the beginning of a passage
@@ -34,8 +34,8 @@ class Weights(NamedTuple):
     decay: float = 1.0  # of a term's worth with each chosen sentence that holds it
     passage_decay: float = 1.0  # of a passage's worth with each sentence chosen from it
     length: float = 0.0  # exponent: how far long sentences must be better
-    named: float = 0.0  # passages: its title stands in the question
-    bridge: float = 0.0  # passages: its title stands in a relevant passage
+    named: float = 0.0  # passages: its title occurs in the question
+    bridge: float = 0.0  # passages: its title occurs in a relevant passage
     entity: float = 0.0  # passages: it shares a rare name with a relevant one
     whole: bool = False  # passages are whole texts, not parts of them
 

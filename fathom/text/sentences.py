@@ -7,6 +7,7 @@ are wrong one can see why.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from fathom.text.abbreviations import ABBREVIATIONS, BEFORE_NUMBER, ORDINAL_NOUNS, STARTERS
@@ -24,7 +25,7 @@ _UNDERLINE = re.compile(r"\s*\n[^\w\n]+\Z")
 
 
 class Sentence(NamedTuple):
-    """A sentence and where it stands: `text == source[start:end]`.
+    """A sentence and its place: `text == source[start:end]`.
 
     A heading, a table row and a line of code count as one sentence each; `kind` tells them from prose.
     """
@@ -54,14 +55,9 @@ def split_sentences(text: str) -> list[Sentence]:
     for number, block in enumerate(split_blocks(text)):
         start = block.start
         for end in _ends(text, block):
-            while end - start > MAX_CHARS:
-                cut = _break(text, start)
-                sentences.append(
-                    Sentence(text[start:cut].rstrip(), start, _rstrip(text, start, cut), block.kind, number)
-                )
-                start = _lstrip(text, cut, end)
-            sentences.append(Sentence(text[start:end], start, end, block.kind, number))
-            start = _lstrip(text, end, block.end)
+            for first, last in _pieces(text, start, end):
+                sentences.append(Sentence(text[first:last], first, last, block.kind, number))
+            start = _skip_space(text, end, block.end)
     return sentences
 
 
@@ -115,26 +111,18 @@ def _goes_on(word: str, next_word: str, next_char: str) -> bool:
     return initial and next_word.lower() not in STARTERS
 
 
-def _break(text: str, start: int) -> int:
-    """Return where to break a run without a sentence end: at its last space, or anywhere if it has none."""
-    limit = start + MAX_CHARS
-    return (
-        max(text.rfind(" ", start + 1, limit), text.rfind("\n", start + 1, limit)) if _has_space(text, start) else limit
-    )
+def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield a stretch of text; one that is too long in pieces, broken at a space, or anywhere if there is none."""
+    while end - start > MAX_CHARS:
+        limit = start + MAX_CHARS
+        cut = max(text.rfind(" ", start + 1, limit), text.rfind("\n", start + 1, limit))
+        cut = cut if cut > start else limit
+        yield start, start + len(text[start:cut].rstrip())
+        start = _skip_space(text, cut, end)
+    yield start, end
 
 
-def _has_space(text: str, start: int) -> bool:
-    limit = start + MAX_CHARS
-    return text.rfind(" ", start + 1, limit) > start or text.rfind("\n", start + 1, limit) > start
-
-
-def _lstrip(text: str, start: int, end: int) -> int:
+def _skip_space(text: str, start: int, end: int) -> int:
     while start < end and text[start].isspace():
         start += 1
     return start
-
-
-def _rstrip(text: str, start: int, end: int) -> int:
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return end

@@ -1,4 +1,4 @@
-"""Words that carry no topic: the function words of English and German, and the verbs of asking."""
+"""Words that name no topic: the function words of English and German, and the verbs of asking."""
 
 from __future__ import annotations
 

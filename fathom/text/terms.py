@@ -46,7 +46,7 @@ def terms(text: str, language: Language = "english") -> list[str]:
 
 
 def query_terms(query: str, language: Language = "english") -> list[str]:
-    """Return the terms of a query that carry its topic, each once, in order.
+    """Return the terms of a query that name its topic, each once, in order.
 
     A query of nothing but stop words keeps them.
     """
@@ -98,7 +98,7 @@ def _words(text: str) -> list[str]:
 
 
 def _fold(text: str) -> str:
-    """Lowercase and take accents off Latin letters; marks of other scripts carry meaning and stay."""
+    """Lowercase and take accents off Latin letters; marks of other scripts have meaning and stay."""
     text = unicodedata.normalize("NFKC", text).replace("’", "'").casefold()
     return _ACCENTED.sub(lambda m: unicodedata.normalize("NFKD", m[0])[0], text)
 

@@ -1,4 +1,4 @@
-"""What each sentence is worth to a question: for the terms it holds, and for its place and company."""
+"""What each sentence is worth to a question: for its terms, its place and its neighbours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from fathom.retrieval.analysis import Analysis
 from fathom.retrieval.passages import Phrase, Span
-from fathom.retrieval.ranking import K1, B
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
@@ -24,7 +23,7 @@ EMPTY = frozenset(term for word in sorted({*STOP_WORDS, *_SPOKEN.split()}) for t
 
 
 class Candidate(NamedTuple):
-    """A sentence's worth by term, and for its place and company."""
+    """A sentence's worth by term, and for its place and neighbours."""
 
     span: int  # index of its passage
     terms: dict[str, float]
@@ -34,8 +33,7 @@ class Candidate(NamedTuple):
 
 def candidates(analysis: Analysis) -> list[Candidate]:
     """Return the worth of every sentence, in reading order."""
-    parts = _bm25(analysis)
-    own = [sum(part.values()) for part in parts]
+    own = [sum(part.values()) for part in analysis.parts]
     best = max(own, default=0.0) or 1.0
     weights = analysis.weights
     unit = weights.own / best
@@ -44,19 +42,10 @@ def candidates(analysis: Analysis) -> list[Candidate]:
         for i in range(span.first, span.last):
             place = _place(analysis, i, number, _near(analysis, i, span, own) / best)
             cost = max(SHORT, len(analysis.spans.read[i].terms)) ** weights.length
-            found.append(Candidate(number, {term: value * unit for term, value in parts[i].items()}, place, cost))
+            found.append(
+                Candidate(number, {term: value * unit for term, value in analysis.parts[i].items()}, place, cost)
+            )
     return found
-
-
-def _bm25(analysis: Analysis) -> list[dict[str, float]]:
-    """Return what each question term adds to the BM25 score of each sentence."""
-    lengths = [len(read.terms) for read in analysis.spans.read]
-    mean = sum(lengths) / max(1, len(lengths)) or 1.0
-    parts: list[dict[str, float]] = []
-    for hit, length in zip(analysis.spans.hits, lengths, strict=True):
-        norm = K1 * (1 - B + B * length / mean)
-        parts.append({term: analysis.idf[term] * n * (K1 + 1) / (n + norm) for term, n in hit.items()})
-    return parts
 
 
 def _near(analysis: Analysis, i: int, span: Span, own: Sequence[float]) -> float:
@@ -72,7 +61,7 @@ def _near(analysis: Analysis, i: int, span: Span, own: Sequence[float]) -> float
 
 
 def _place(analysis: Analysis, i: int, number: int, near: float) -> float:
-    """Return what a sentence is worth for its place and company; `near` is what its neighbours lend to it."""
+    """Return what a sentence is worth for its place and neighbours; `near` is what the neighbours add."""
     weights, passage, span = analysis.weights, analysis.passages[number], analysis.spans.spans[number]
     place = i - span.first
     lead = weights.lead / (1 + place) + (weights.first if place == 0 else 0.0)
