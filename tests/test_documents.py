@@ -268,7 +268,7 @@ async def test_what_is_left_out_is_said_and_the_index_is_kept(folder: Path, tmp_
     cache = tmp_path / "cache"
     with listen(events.append):
         await DocumentsTool([str(folder)], cache, 5).run("moon")
-    [warning] = events
+    [warning] = [event for event in events if event.kind == "warning"]
     assert "docs:notes/broken.pdf (it is a damaged pdf" in warning.message
     assert "docs:notes/moon.txt (the same as docs:notes/copy.txt)" in warning.message
 
@@ -373,25 +373,10 @@ def test_a_file_that_takes_too_long_is_left_out(folder: Path, tmp_path: Path, mo
     assert "docs:notes/sub/tides.pdf" not in skipped
 
 
-def test_words_near_each_other_and_what_the_best_passages_share_lift_a_passage() -> None:
-    apart = "Tides " + "and so on with this and that " * 4 + "spring."
-    near = "Spring tides " + "and so on with this and that " * 4
-    other = {f"docs:{n}": f"Nothing of the kind number {n}" for n in range(40)}
-    syzygy = {f"docs:s{n}": f"Spring tides come at syzygy, number {n}." for n in range(3)}
-
-    def found(texts: dict[str, str], query: str) -> list[str]:
-        index = Index.build({url: ReadDocument("", [Section(text)]) for url, text in texts.items()})
-        return [index.document(match.document).url for match in index.search(query, 9)]
-
-    assert found({"docs:apart": apart, "docs:near": near, **other}, "spring tides") == ["docs:near", "docs:apart"]
-    texts = {"docs:a": "Spring is a season of flowers.", "docs:b": "Spring and syzygy go together.", **syzygy, **other}
-    assert found(texts, "spring tides")[-2:] == ["docs:b", "docs:a"]
-
-
 def test_in_a_large_corpus_common_words_still_count() -> None:
     texts = {f"docs:{n}": f"A common word and another one, number {n}." for n in range(1_500)}
     texts |= {f"docs:other{n}": f"Nothing of the kind, number {n}." for n in range(1_600)}
-    texts |= {"docs:x": "A rare thing.", "docs:y": "A rare thing, yet a common word."}
+    texts |= {"docs:x": "A rare thing, yet a plain remark.", "docs:y": "A rare thing, yet a common word."}
     index = Index.build({url: ReadDocument("", [Section(text)]) for url, text in texts.items()})
     best = [index.document(match.document).url for match in index.search("rare common word", 2)]
     assert best == ["docs:y", "docs:x"]

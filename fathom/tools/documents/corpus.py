@@ -1,8 +1,8 @@
 """The documents a run may search: the user's own, or else the Python reference.
 
 The index of a folder is kept in the cache. Opening the folder updates it: only files whose bytes changed are read
-again. The update is made on a copy that then replaces the index: it does not disturb runs that search the index, and
-an interrupted update leaves nothing half done.
+again. The update is made on a copy that then replaces the index: runs that search the index are not disturbed, and an
+interrupted update leaves nothing half done.
 """
 
 from __future__ import annotations

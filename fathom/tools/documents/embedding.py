@@ -44,12 +44,8 @@ def check_installed() -> None:
     """
     name = "sentence_transformers"
     if sys.modules.get(name) is None and importlib.util.find_spec(name) is None:
-        raise _not_installed()
-
-
-def _not_installed() -> InvalidInput:
-    install = 'pip install "fathom-research[embed]", or leave embed_model empty'
-    return InvalidInput("embed_model needs a library that is not installed.", next_step=install)
+        install = 'pip install "fathom-research[embed]", or leave embed_model empty'
+        raise InvalidInput("embed_model needs a library that is not installed.", next_step=install)
 
 
 @functools.lru_cache(maxsize=1)
@@ -59,10 +55,9 @@ def load_encoder(model: str) -> Encoder:
     Raises:
         InvalidInput: the extra is not installed, or there is no such model.
     """
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise _not_installed() from error
+    check_installed()
+    from sentence_transformers import SentenceTransformer
+
     try:
         encoder: Encoder = SentenceTransformer(model)
     except (OSError, ValueError) as error:

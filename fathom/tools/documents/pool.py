@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import queue
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from itertools import islice
 from pathlib import Path
 
 import fathom
@@ -72,44 +72,34 @@ def _reported(reads: Iterator[Read], total: int) -> Iterator[Read]:
 
 
 def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:
-    waiting: queue.SimpleQueue[File] = queue.SimpleQueue()
-    for file in files:
-        waiting.put(file)
-    done: queue.Queue[Read] = queue.Queue(maxsize=2 * workers)  # only a few, because they may be large
-    stopped = threading.Event()
-    threads = [threading.Thread(target=_work, args=(waiting, done, stopped), daemon=True) for _ in range(workers)]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in files:
-            yield done.get()
-    finally:
-        stopped.set()
-        with contextlib.suppress(queue.Empty):
-            while True:
-                done.get_nowait()  # so that a waiting thread can end
-        for thread in threads:
-            thread.join()
+    idle: list[subprocess.Popen[str]] = []
 
-
-def _work(waiting: queue.SimpleQueue[File], done: queue.Queue[Read], stopped: threading.Event) -> None:
-    """Have a process read files until none are left, and start another when it did not finish one."""
-    process: subprocess.Popen[str] | None = None
-    while not stopped.is_set():
+    def read(file: File) -> LaidOut | Unreadable:
+        process = idle.pop() if idle else _start(MEMORY)
+        answer: LaidOut | Unreadable
         try:
-            file = waiting.get_nowait()
-        except queue.Empty:
-            break
-        process = process or _start(MEMORY)
-        try:
-            done.put((file, _ask(process, file.path, None, SECONDS + file.size / 1_000_000)))
+            answer = _ask(process, file.path, None, SECONDS + file.size / 1_000_000)
+        except Unfinished as error:
+            _stop(process)
+            return error
         except Unreadable as error:
-            if isinstance(error, Unfinished):
+            answer = error
+        idle.append(process)
+        return answer
+
+    waiting = iter(files)
+    with ThreadPoolExecutor(workers) as executor:
+        try:
+            # Only a few at a time, because documents may be large.
+            reading = {executor.submit(read, file): file for file in islice(waiting, 2 * workers)}
+            while reading:
+                for future in wait(reading, return_when=FIRST_COMPLETED).done:
+                    yield reading.pop(future), future.result()
+                    reading |= {executor.submit(read, file): file for file in islice(waiting, 1)}
+        finally:
+            executor.shutdown(cancel_futures=True)
+            for process in idle:
                 _stop(process)
-                process = None
-            done.put((file, error))
-    if process:
-        _stop(process)
 
 
 def _start(memory: int) -> subprocess.Popen[str]:
