@@ -176,6 +176,18 @@ def test_what_is_imported_is_declared_and_the_other_way_round() -> None:
     assert declared - imported == PINNED
 
 
+def test_the_walks_of_contributing_exist() -> None:
+    steps = re.findall(r"`([\w/]+\.py):(\w+)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert len(steps) > 40
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    missing = {
+        f"{path}:{name}"
+        for path, name in steps
+        if name not in {node.name for node in ast.walk(parsed(ROOT / path)) if isinstance(node, functions)}
+    }
+    assert missing == set()
+
+
 def pins(lock: str) -> dict[str, set[str]]:
     """Return the locked versions of each package; there are several where Python versions differ."""
     found: dict[str, set[str]] = {}
