@@ -96,7 +96,7 @@ def part_of_name(number: Number, text: str) -> str:
 def _is_amount(number: Number, text: str) -> bool:
     """Whether a number may be one: "no one" and "the one" count nothing, 10:30 is a time and 1990s a decade."""
     joined = text[max(0, number.start - 1) : number.start] in tuple("#:+,/") or re.match(r":\d", text[number.end :])
-    counts = 1 < max(number.values) if number.spelled else max(map(abs, number.values)) < LARGEST
+    counts = max(number.values) > 1 if number.spelled else max(map(abs, number.values)) < LARGEST
     return counts and not joined and number.unit not in ("ordinal", "decade")
 
 
