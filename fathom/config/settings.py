@@ -200,19 +200,10 @@ class ResolvedSettings(ResearchSettings):
         The number of rounds, parallel steps, waits and caps of calls, the kind of report and the place of artifacts
         change no call: a run continued with more depth keeps its finished calls.
         """
-        unrelated = {
-            "profile",
-            "mode",
-            "depth",
-            "execution",
-            "concurrency",
-            "artifacts",
-            "model_calls",
-            "budget",
-            "prices",
-        }
-        repeated = {"model", "fallback_models"}  # by `role_models`
-        return self.model_dump(mode="json", exclude=unrelated | repeated)
+        unrelated = {"profile", "mode", "depth", "execution", "concurrency", "artifacts"}
+        unrelated |= {"model_calls", "budget", "prices"}
+        unrelated |= {"model", "fallback_models"}  # which `role_models` repeats
+        return self.model_dump(mode="json", exclude=unrelated)
 
     @property
     def extractive(self) -> bool:
