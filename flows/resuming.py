@@ -1,4 +1,4 @@
-"""Runs that did not come to their end: find one again, on this machine or another, and finish it.
+"""Unfinished runs: find one, on this machine or another, and finish it.
 
 Imports Prefect; `flows.server.ensure_api` comes first.
 """
@@ -107,10 +107,12 @@ def _several(name: str, ids: list[str]) -> InvalidInput:
 
 
 async def _again(store: ArtifactStore, key: str) -> FlowRun:
-    """Create a run that goes on with the results filed under a key."""
+    """Create a run that continues from the results stored under a key."""
     lease = await read_lease(store, key)
     if lease is None:
-        raise RunNotFound(f"{store.address()} does not say how the run {key!r} was started.", next_step="run it anew")
+        raise RunNotFound(
+            f"{store.address()} does not say how the run {key!r} was started.", next_step="ask the question again"
+        )
     lease.check_free()
     parameters = lease.parameters
     given = ResearchSettings.model_validate(parameters.get("settings") or {})

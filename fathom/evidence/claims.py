@@ -37,7 +37,7 @@ class Statement(NamedTuple):
 
 
 def claims_of(sections: Sequence[ReportSection]) -> list[Statement]:
-    """Return the claims of a report's sections in reading order; headings and code are none.
+    """Return the claims of a report's sections in reading order; headings and code do not count.
 
     Neither is a sentence that has no citation of its own and only connects others: it ends in a colon or question
     mark, is about the report itself ("This section ..."), or has at most two words of topic and no number or name.

@@ -1,7 +1,7 @@
 """`provenance.json`: how a report was made, so that every sentence of it can be traced and checked again.
 
 `docs/evidence.md` documents the fields. The record holds the hash of every other file of the run and one of its own
-content, so a changed byte is found in any file. It is no signature: whoever writes the whole record anew is not found.
+content, so a changed byte is found in any file. It is not a signature: rewriting the whole record is not detected.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def locate(name: str, data: bytes, sources: Sequence[Source] = ()) -> list[tuple
         sources: of a plain text, which does not name them.
 
     Raises:
-        StoreError: the file is no tool output as Fathom writes it.
+        StoreError: the file is not a tool output in the form that Fathom writes.
     """
     try:
         if not name.endswith(".json"):

@@ -82,7 +82,7 @@ def _step(title: str, description: str, queries: list[str], priority: Priority) 
 
 
 def _joined(steps: list[PlannedStep]) -> PlannedStep:
-    """Return one step for several that there is no room for."""
+    """Merge several steps that the plan has no room for into one."""
     return _step(
         clip("; ".join(step.title for step in steps), 2 * STEP_WORDS),
         " ".join(step.description for step in steps),

@@ -21,7 +21,7 @@ from fathom.text.terms import terms
 ROUNDED = 0.05  # the most that rounding may hide, as a share of the figure
 CLOSE = 0.02  # figures nearer than this are one figure, measured twice
 ABOUT = 0.1  # what "about" leaves open
-LARGEST = 10**18  # a longer run of digits is no amount
+LARGEST = 10**18  # a longer run of digits is not an amount
 BEFORE = 60  # characters before a number that tell what it is of
 
 _ABOUT = r"about|around|approximately|approx\.|roughly|nearly|almost|circa|ca\.|some|(?:an )?estimated|close to"
@@ -53,7 +53,7 @@ class Figure(NamedTuple):
 
 
 def figures_of(facts: Facts) -> Iterator[Figure]:
-    """Yield the figures of a sentence; numbers that are part of a name ("Python 3", "section 4") are none."""
+    """Yield the figures of a sentence; numbers that are part of a name ("Python 3", "section 4") do not count."""
     text = facts.undated
     waiting = [number for number in facts.numbers if _is_amount(number, text)]
     while waiting:
@@ -127,6 +127,6 @@ def _interval(first: Number, last: Number, hedge: re.Match[str] | None) -> tuple
 
 
 def _slack(value: Decimal) -> float:
-    """Return just less than half a unit of the last digit that is no zero, at most a twentieth: 3.5 is not 3 or 4."""
+    """Return just less than half a unit of the last digit that is not zero, at most a twentieth: 3.5 is not 3 or 4."""
     exponent = value.normalize().as_tuple().exponent
     return min(0.499 * 10.0 ** int(exponent), ROUNDED * abs(float(value)))

@@ -43,7 +43,7 @@ def add_link(paragraph: Paragraph, text: str, *, bookmark: str = "", address: st
 
 
 def new_numbering(document: Document, style: str, start: int) -> int:
-    """Return the id of a numbering in the style's own look that starts anew; Word would continue the last one."""
+    """Return the id of a new numbering that looks like the style's own; otherwise Word would continue the last one."""
     numbering = document.part.numbering_part.element
     own = document.styles[style].element.pPr.numPr.numId.val
     added = numbering.add_num(numbering.num_having_numId(own).abstractNumId.val)

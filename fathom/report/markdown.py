@@ -63,7 +63,7 @@ def cited_sources(report: Report) -> list[Source]:
 
 
 def web_address(url: str) -> str:
-    """Return a web address with the characters that it may not hold quoted, or nothing when it is no web address."""
+    """Return a web address with the characters that it may not hold quoted, or nothing if it is not a web address."""
     address = quote(clean_line(url), safe=_IN_ADDRESSES)
     try:
         parts = urlsplit(address)

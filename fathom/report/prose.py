@@ -26,7 +26,7 @@ _SCROLLING = '<div class="scroll" role="region" aria-label="Table" tabindex="0">
 
 
 def new_parser() -> MarkdownIt:
-    """Return a parser of CommonMark with tables and strikethrough, in which `_` is no emphasis: names have it."""
+    """Return a parser of CommonMark with tables and strikethrough; `_` is not emphasis, because names contain it."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")

@@ -29,7 +29,7 @@ def within_budget(
 
     Args:
         notes: to choose from.
-        focus: what they shall say something about.
+        focus: the topic.
         max_tokens: that they may take together.
         authority: overall quality of sources by id, 0 to 1; those not in it count as 0.5.
     """

@@ -9,7 +9,7 @@ from fathom.models import Reflection
 
 
 class Reason(StrEnum):
-    """Why the research goes on or stops."""
+    """Why the research continues or stops."""
 
     gaps = "gaps remain"
     sufficient = "the evidence is sufficient"

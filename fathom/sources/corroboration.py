@@ -53,7 +53,7 @@ class _Sentences:
                 self.said.append((text.source_id, found, _numbers(sentence.text)))
 
     def having(self, fact: str) -> set[str]:
-        """Return the sources of which one sentence has a fact."""
+        """Return the sources in which one sentence has the fact."""
         wanted = query_terms(fact)
         if len(wanted) < LEAST_TERMS:
             return set()

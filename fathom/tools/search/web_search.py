@@ -20,7 +20,7 @@ from fathom.tools.search.vendor import SearchVendor
 
 
 class WebSearchTool(Tool):
-    """Searches the web and reads the pages found, as far as the vendor delivers them.
+    """Searches the web and reads the pages found, if the vendor delivers them.
 
     Args:
         vendors: are asked in this order; the next one when one fails for good or finds nothing.
@@ -80,7 +80,7 @@ class WebSearchTool(Tool):
         return await remembered(self._searches, key, lambda: retrying(lambda: vendor.search(query, self._wanted)))
 
     def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return a call that reads the best pages of which the searches returned an excerpt only."""
+        """Return a call that reads the best pages for which the searches returned only an excerpt."""
         searches = [result.sources for result in results if result.call.tool == self.name]
         read = {canonical_url(s.url) for result in results for s in result.sources if s.full}
         best: dict[str, tuple[float, Source]] = {}
