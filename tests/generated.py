@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fathom.errors import FathomError
 from fathom.tools import http
 from fathom.tools.fetch.client import TOTAL_SECONDS
+from fathom.tools.registry import REGISTRY
 from tests.conftest import ROOT
 from tests.fault_matrix import DEADLINE, table
 from tests.tool_fault_matrix import tool_table
@@ -72,6 +73,20 @@ that fail. `tests/test_tool_faults.py` injects each fault over HTTP.
 """
 
 
+TOOLS = """\
+# Tools
+
+The researcher may call these tools. A tool or vendor is used when its variables are set; `fathom doctor` shows which
+are. `--tools` restricts a run to some of them.
+
+{tools}
+
+`web_search` asks the search vendors in this order until one finds something.
+
+{vendors}
+"""
+
+
 def _errors(kind: type[FathomError] = FathomError) -> Iterator[type[FathomError]]:
     """Yield the errors that are raised: the leaves of the tree."""
     children = [child for child in kind.__subclasses__() if child.__module__ == "fathom.errors"]
@@ -105,7 +120,40 @@ def faults_page() -> str:
     )
 
 
-DOCUMENTS: Mapping[str, Callable[[], str]] = {"docs/errors.md": errors_page, "docs/faults.md": faults_page}
+def tools_page() -> str:
+    """Return `docs/tools.md`."""
+    tools = [
+        "| tool | what it does | configured by | network | `fetch` may read its results |",
+        "|---|---|---|---|---|",
+    ]
+    for tool in REGISTRY.tools.values():
+        offered = (
+            f"called after {tool.follows}, not by a model" if tool.follows else (tool.__doc__ or "").partition("\n")[0]
+        )
+        cells = [
+            f"`{tool.name}`",
+            offered,
+            REGISTRY.variables(tool) or "nothing",
+            _yes(tool.network),
+            _yes(tool.fetchable),
+        ]
+        tools.append(f"| {' | '.join(cells)} |")
+    vendors = ["| vendor | variables | how to set them |", "|---|---|---|"]
+    vendors += [
+        f"| {v.name} | {', '.join(f'`{name}`' for name in v.variables)} | {v.setup} |" for v in REGISTRY.vendors
+    ]
+    return TOOLS.format(tools="\n".join(tools), vendors="\n".join(vendors))
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+DOCUMENTS: Mapping[str, Callable[[], str]] = {
+    "docs/errors.md": errors_page,
+    "docs/faults.md": faults_page,
+    "docs/tools.md": tools_page,
+}
 
 if __name__ == "__main__":
     for name, page in DOCUMENTS.items():

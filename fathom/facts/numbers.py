@@ -57,7 +57,7 @@ class Number(NamedTuple):
         return self.unit or next(iter(self.counted), "")
 
     def agrees(self, other: Number) -> bool:
-        """Whether two numbers are the same. A unit that only one of them has makes no difference, but 20 is not 20th."""
+        """Whether two numbers are the same; a unit that only one of them has does not matter, but 20 is not 20th."""
         unknown = not (self.unit and other.unit) and not {self.unit, other.unit} & _INCOMPARABLE
         if self.unit == other.unit or unknown:
             return bool(self.values & other.values)

@@ -9,6 +9,7 @@ from fathom.budget.prices import Rates
 from fathom.config.models import EXTRACTIVE, Role
 from fathom.config.settings import Mode, ResolvedSettings
 from fathom.roles.reporter import MAX_SECTIONS
+from fathom.tools.registry import REGISTRY
 
 # Tokens sent and received by a usual call: medians of `make bench` with pages of 20 kB, rounded up.
 _USUAL = {
@@ -73,7 +74,8 @@ def estimate(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]
 def _phases(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]) -> Iterator[PhaseEstimate]:
     rounds, steps = settings.depth, settings.max_steps
     usual_steps = min(steps, _USUAL_STEPS) + min(steps, _USUAL_FOLLOW_UPS) * (min(rounds, 2) - 1)
-    calls_a_turn = settings.breadth + int("web_search" in settings.tools)  # one more for pages that searches left out
+    follow_ups = sum(bool(REGISTRY.tools[name].follows) for name in settings.tools)
+    calls_a_turn = settings.breadth + follow_ups
     tools = Bounds(usual_steps * min(settings.breadth, 2), steps * rounds * settings.turns * calls_a_turn)
     turns = Bounds(usual_steps * min(settings.turns, 2), steps * rounds * settings.turns)
     shown, context = settings.compression.max_input_tokens, settings.max_context_tokens
