@@ -24,7 +24,7 @@ from fathom.tools.http import get
 from fathom.tools.pages import WebPage, output
 from fathom.tools.registry import TOOLS, VENDORS, Registry, Toolbox, configured_tools, open_toolbox
 from fathom.tools.search.vendor import SearchVendor
-from flows.cli.doctor import examine
+from flows.diagnosis import examine
 
 KEY = "shelf-key-0123456789"
 STEP = PlanStep(step_id=1, title="Tides of lakes", description="Find how lakes rise.", queries=["tides lakes"])
