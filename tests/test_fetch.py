@@ -43,6 +43,8 @@ PRIVATE = """
 192.88.99.1 224.0.0.1 239.255.255.250 240.0.0.1 255.255.255.255 0xa9fea9fe 2852039166 0251.0376.0251.0376
 [::] [::1] [::ffff:127.0.0.1] [::ffff:7f00:1] [::ffff:8.8.8.8] [::127.0.0.1] [::8.8.8.8] [64:ff9b::7f00:1]
 [64:ff9b::8.8.8.8] [64:ff9b:1::1] [2002:7f00:1::] [2002:0808:0808::1] [2001:0:7f00:1::] [2001::1] [2001:db8::1]
+168.63.129.16 [2606:4700:1:1:0:5efe:10.0.0.1] [2606:4700:1:1:200:5efe:192.168.0.1] [2606:4700:1:1::a9fe:a9fe]
+[2606:4700:a83f:8110::] [2606:4700:1:1:a9:fea9:fe00:0] [2606:4700:1:1:a8:3f81:1000:0]
 [fe80::1] [fe80::1%25eth0] [fc00::1] [fd00:ec2::254] [fec0::1] [ff02::1] [100::1] [3fff::1] [5f00::1]
 ⑫⑦.⓪.⓪.① １２７.0.0.1 127。0。0。1 %31%32%37.0.0.1 1.2.3 1.2.3.4.5 08.8.8.8 example.0x7f
 """
@@ -258,6 +260,15 @@ async def test_redirects_and_changing_names_lead_nowhere_private(site: Site) -> 
     site.addresses["unknown.example"] = [["93.184.215.14"]]
     site.pages["/moved"] = answering(b"", 301, Location="/page")
     assert (await site.fetch("http://outer.example/moved")).url == "http://outer.example/moved"
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "168.63.129.16", "fd00:ec2::254", "64:ff9b::a9fe:a9fe"])
+async def test_clouds_keep_their_credentials_whatever_is_allowed(site: Site, address: str) -> None:
+    site.addresses["wiki.corp"] = [[address]]
+    allow = ["wiki.corp:80", "169.254.0.0/16", "168.63.0.0/16", "fd00::/8", "64:ff9b::/96"]
+    with pytest.raises(ToolRejected):
+        await site.fetch("http://wiki.corp/", allow=allow)
+    assert site.network.opened == []
 
 
 async def test_private_hosts_are_read_when_allowed(site: Site) -> None:

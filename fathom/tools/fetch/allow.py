@@ -33,15 +33,41 @@ _TUNNELS = [
     IPv6Network("2002::/16"),  # 6to4: an IPv4 address inside
     IPv6Network("3fff::/20"),
 ]
+_ISATAP = (b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe")  # RFC 5214: an IPv4 address follows, under any prefix
+# Where clouds serve credentials to their machines. 168.63.129.16 (Azure) is a public address.
+_CLOUD_SERVICES = frozenset(
+    map(
+        ip_address,
+        [
+            *("169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.42.42", "168.63.129.16"),
+            *("100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42"),
+        ],
+    )
+)
+# Bytes of an IPv6 address that may hold an IPv4 address: 6to4 (RFC 3056), and NAT64 with prefixes of 32 to 96 bits,
+# which any operator may choose (RFC 6052, section 2.2).
+_EMBEDDED = [(2, 3, 4, 5), (4, 5, 6, 7), (5, 6, 7, 9), (6, 7, 9, 10), (7, 9, 10, 11), (9, 10, 11, 12), (12, 13, 14, 15)]
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Return whether an address is on the open internet and does not hide another address."""
+    if is_cloud_service(address):
+        return False
     if isinstance(address, IPv4Address):
         return address.is_global and not address.is_multicast and not any(address in net for net in _RELAYS)
-    if address.scope_id is not None or address not in _GLOBAL_UNICAST:
+    if address.scope_id is not None or address not in _GLOBAL_UNICAST or address.packed[8:12] in _ISATAP:
         return False
     return address.is_global and not any(address in net for net in _TUNNELS)
+
+
+def is_cloud_service(address: IPv4Address | IPv6Address) -> bool:
+    """Return whether an address is, or as IPv6 may be translated to, one at which clouds serve credentials."""
+    if address in _CLOUD_SERVICES or isinstance(address, IPv4Address):
+        return address in _CLOUD_SERVICES
+    packed = address.packed
+    hidden = {IPv4Address(bytes(packed[at] for at in places)) for places in _EMBEDDED}
+    hidden.add(IPv4Address(bytes(byte ^ 0xFF for byte in packed[12:])))  # Teredo stores it inverted
+    return not hidden.isdisjoint(_CLOUD_SERVICES)
 
 
 @dataclass(frozen=True)
@@ -77,11 +103,14 @@ class AllowList:
         return cls(frozenset(hosts), tuple(networks))
 
     def permits(self, host: str, port: int, address: str) -> bool:
-        """Return whether a connection may be made to an address of a host."""
-        if (host.lower(), port) in self.hosts:
-            return True
+        """Return whether a connection may be made to an address of a host.
+
+        The addresses at which clouds serve credentials are refused even if the user allows them.
+        """
         ip = ip_address(address)
-        return is_public(ip) or any(ip in network for network in self.networks)
+        if is_cloud_service(ip):
+            return False
+        return (host.lower(), port) in self.hosts or is_public(ip) or any(ip in network for network in self.networks)
 
 
 def check_url(url: str | httpx.URL, allowed: AllowList) -> httpx.URL:
