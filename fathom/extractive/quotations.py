@@ -60,9 +60,7 @@ _OPENS = re.compile(r"[\"'“„«(\[「『*_]*(?:[^\W_a-z]|[\u3040-\u9fff\uac00
 _SYMBOLS = re.compile(r"[=<>{}|\\^~@#$*+/]|::|--|\)\.|\(\)\(")
 _EMPHASIS = re.compile(r"(\*{1,2})(\w[^*]*)\1")
 _TERM = re.compile(r"(?=\S*[._(])(?:(?:async|class|exception|property) )*[\w.]+(?:\(.{0,80}\))?\Z")
-_SHORT_REFERENCE = re.compile(r"(?:The|If the|When the|If no|If any) ")
 _LABEL = re.compile(r"(?:Note|Hint|Tip|Warning|Important|Caution|CPython implementation detail|Hinweis):\s+(?=\S)")
-_SHORT_WORDS = {"T": 14, "I": 26, "W": 26}  # by the first letter of the reference
 
 
 def units(text: str) -> list[Sentence]:
@@ -128,12 +126,7 @@ def _belongs(first: Sentence, second: Sentence) -> bool:
         return False
     if not _ENDS.search(first.clean[-40:]):
         return False
-    text = second.clean
-    return bool(
-        _LEANING.match(text)
-        or _CONNECTING.match(text)
-        or (_SHORT_REFERENCE.match(text) and count_words(text) <= _SHORT_WORDS[text[0]])
-    )
+    return bool(_LEANING.match(second.clean) or _CONNECTING.match(second.clean))
 
 
 def _unlabelled(sentence: Sentence) -> Sentence:

@@ -12,12 +12,13 @@ from fathom.extractive.wording import topic_terms, with_related
 from fathom.models import Note
 from fathom.text.terms import query_terms, terms
 
-LESSER = 0.4  # weight of a term that says how things are related: "the difference"
+LESSER = 0.4  # weight of a term that says how things are related, "the difference", or where to look, "in Python"
 COVERING = 1.5  # exponent: one statement with two wanted terms is worth more than two with one each
 USUAL_TERMS = 20  # beyond about this length a statement must hold more to count as much
 DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
 DEFINED_APART = 2.0  # the same where two things are told apart: what they are is the difference
 _RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))
+_SETTING = re.compile(r"[Hh]ow (?:do|does|did) ([A-Z]\w+)(?= \w+ \w+)|.*\b(?:in|for|with|using) ([A-Z]\w+)$", re.DOTALL)
 _ASKS_ELSE = re.compile(r"(?:why|when|where|how)\b", re.IGNORECASE)
 _DEFINITION = re.compile(
     r"(?!(?:If|When|Where|Whether|While|Since|As|For|What|There)\b)(?:In general, |Generally, )?"
@@ -52,7 +53,9 @@ class Relevance:
     def __init__(self, wording: str, texts: Sequence[str]) -> None:
         asked = topic_terms(wording)
         relation = _RELATION_TERMS.intersection(asked)
-        full = set(asked) - relation or set(asked)
+        setting = _SETTING.match(wording.strip(" ?"))
+        lesser = relation.union(terms(setting[1] or setting[2]) if setting else ())
+        full = set(asked) - lesser or set(asked)
         found = [set(terms(text)) for text in texts]
         frequency = Counter(term for each in found for term in each)
         self._worth = {

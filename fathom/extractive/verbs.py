@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-_FINITE = """
-is are was were be been has have had can could may might must will would shall should does do did cannot
-"""
 _BASE = """
 absorb accept achieve act adapt add affect agree aim allocate allow amount announce answer appear apply approach arise
 arrive ask assign avoid balance base become begin behave believe belong bind break bring build buy cache calculate
@@ -30,13 +27,14 @@ store strike study sue suffer suggest support suppress survive swap sync take ta
 threaten total touch track trade train transfer transform translate transmit travel treat trigger try turn understand
 update use vary verify vote wait want warn wear weigh win wish work worry wrap write yield
 """
-_PAST = """
+_FINITE = """
+is are was were be been has have had can could may might must will would shall should does do did cannot
 became began bought broke brought built came caught chose cost cut did drew drove fell felt flew found fought gave
 got grew had held hit kept knew laid led left lent let lay lost made meant met paid put ran rose said sang sank sat
 saw sent set shook shot shut sold spent spoke spread stood struck swam swore taught thought threw told took went woke
 won wore wrote
 """
-_FINITE_VERBS = frozenset((_FINITE + _PAST).split())
+_FINITE_VERBS = frozenset(_FINITE.split())
 _BASE_FORMS = frozenset(_BASE.split())
 
 
