@@ -21,12 +21,16 @@ ANSWER_SENTENCES = (3, 5)
 SECTION_SENTENCES = 8
 PARAGRAPH_SENTENCES = 5
 LEAST_SCORE = 0.35  # of the best statement's; what says less stays out
+LONE = 0.5  # the same for the only statement of its source: one weak match in a text is chance
 LEAST_WORDS = 3
+NEAR = 0.25  # of a statement's score that its neighbours of the same source get as well
 ON_QUESTION = 0.2  # share of the question's terms, by worth, that every statement must hold
 ON_SECTION = 0.34  # share of the section's own terms
 STEP_WEIGHT = 0.6  # of the section's terms in a statement's score; the question's have the rest
 SAID = 0.8  # of a term's worth with each chosen statement that holds it, so that the choice covers the question
 OF_KIND = 1.5  # factor in the short answer for a statement with the kind of thing that is asked for
+VOTE = 0.15  # added to a statement's score for each further note that quotes it
+MOST_VOTES = 2
 POINTING = 0.5  # factor for a statement that refers the reader elsewhere
 NOTHING_NEW = "This section has nothing to add to what the others quote."
 
@@ -83,6 +87,7 @@ def _scores(request: SectionRequest, statements: Sequence[Statement]) -> list[fl
     first = request.position == 0
     questions = [(Relevance(asked, texts), asked, kind_of(asked)) for asked in questions_of(request.query)]
     own = None if first else Relevance(request.section.heading, texts)
+    quoted = Counter(texts)
     scores: list[float] = []
     for text in texts:
         score = max(
@@ -93,9 +98,30 @@ def _scores(request: SectionRequest, statements: Sequence[Statement]) -> list[fl
         if own:
             score = (1 - STEP_WEIGHT) * score + STEP_WEIGHT * own.score(text)
             beside = beside or own.share(text) < ON_SECTION
+        score *= 1 + VOTE * min(MOST_VOTES, quoted[text] - 1)
         scores.append(0.0 if beside else score * (POINTING if _POINTER.search(text) else 1.0))
+    near = _lent_by_neighbours(statements, scores)
+    return _without_chance(statements, [score and score + lent for score, lent in zip(scores, near, strict=True)])
+
+
+def _lent_by_neighbours(statements: Sequence[Statement], scores: Sequence[float]) -> list[float]:
+    """Return what the statements before and after each one, in the same source, add to its score."""
+    lent = [0.0] * len(scores)
+    for i, j in pairwise(range(len(scores))):
+        if statements[i].note == statements[j].note and statements[i].sources == statements[j].sources:
+            lent[i] = max(lent[i], NEAR * scores[j])
+            lent[j] = max(lent[j], NEAR * scores[i])
+    return lent
+
+
+def _without_chance(statements: Sequence[Statement], scores: Sequence[float]) -> list[float]:
+    """Return the scores, with 0 for statements far below the best; a source's only statement must be better."""
     best = max(scores, default=0.0)
-    return [score if score >= LEAST_SCORE * best else 0.0 for score in scores]
+    enough = Counter(s.sources for s, score in zip(statements, scores, strict=True) if score >= LEAST_SCORE * best)
+    return [
+        score if score >= best * (LEAST_SCORE if enough[statement.sources] > 1 else LONE) else 0.0
+        for statement, score in zip(statements, scores, strict=True)
+    ]
 
 
 def _choose(

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.extractive.wording import topic_terms, with_related
@@ -13,6 +14,9 @@ from fathom.models import Note
 from fathom.text.terms import query_terms, terms
 
 LESSER = 0.4  # weight of a term that says how things are related, "the difference", or where to look, "in Python"
+PAIR = 0.35  # worth of two wanted terms side by side, as a share of what the two are worth
+OPENING_TERMS = 4
+OPENING = 0.2  # added for a wanted term among the first: the statement is about it
 COVERING = 1.5  # exponent: one statement with two wanted terms is worth more than two with one each
 USUAL_TERMS = 20  # beyond about this length a statement must hold more to count as much
 DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
@@ -65,6 +69,7 @@ class Relevance:
         # Beside the share of these, what a lesser or related term adds is a bonus.
         self._total = sum(self._worth[term] for term in asked if term in full) or 1.0
         self._definition = DEFINED_APART if relation else 1.0 if _ASKS_ELSE.match(wording) else DEFINITION
+        self._pairs = set(pairwise(term for term in terms(wording) if term in self._worth))
 
     def share(self, text: str) -> float:
         """Return the share of what is wanted that a text holds, 0 to 1."""
@@ -74,8 +79,10 @@ class Relevance:
     def score(self, text: str) -> float:
         """Return how much of what is wanted a text says, how directly, for its length."""
         found = terms(text)
-        present = set(found)
-        held = sum(worth for term, worth in self._worth.items() if term in present)
+        present, opening = set(found), query_terms(text)[:OPENING_TERMS]
+        held = sum(worth * (1 + OPENING * (term in opening)) for term, worth in self._worth.items() if term in present)
+        together = pairwise(term for term in found if term in self._worth)
+        held += sum(PAIR / 2 * (self._worth[a] + self._worth[b]) for a, b in sorted(self._pairs.intersection(together)))
         defined = _DEFINITION.match(text)
         if defined and any(self._worth.get(term, 0) > 0 for term in terms(defined[1])):
             held *= self._definition
