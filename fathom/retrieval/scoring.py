@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fathom.retrieval.analysis import Analysis
-from fathom.retrieval.passages import Phrase, Span
+from fathom.retrieval.passages import Span
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
@@ -42,9 +42,8 @@ def candidates(analysis: Analysis) -> list[Candidate]:
         for i in range(span.first, span.last):
             place = _place(analysis, i, number, _near(analysis, i, span, own) / best)
             cost = max(SHORT, len(analysis.spans.read[i].terms)) ** weights.length
-            found.append(
-                Candidate(number, {term: value * unit for term, value in analysis.parts[i].items()}, place, cost)
-            )
+            worth = {term: value * unit for term, value in analysis.parts[i].items()}
+            found.append(Candidate(number, worth, place, cost))
     return found
 
 
@@ -80,11 +79,7 @@ def _signs(analysis: Analysis, i: int, number: int, near: float) -> float:
     weights, kind, read = analysis.weights, analysis.question.kind, analysis.spans.read[i]
     if kind and (analysis.spans.hits[i] or near or weights.whole) and kind.search(read.sentence.text):
         worth += weights.kind
-    if (links := analysis.links.get(number)) and _holds_any(read.terms, links):
+    joined = f" {' '.join(read.terms)} "
+    if any(f" {' '.join(phrase)} " in joined for phrase in analysis.links.get(number, ())):
         worth += weights.link
     return worth
-
-
-def _holds_any(sequence: Sequence[str], phrases: set[Phrase]) -> bool:
-    joined = f" {' '.join(sequence)} "
-    return any(f" {' '.join(phrase)} " in joined for phrase in phrases)
