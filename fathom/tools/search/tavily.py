@@ -55,13 +55,7 @@ class _Extract(BaseModel):
 
 
 class Tavily(SearchVendor):
-    """Searches and reads pages.
-
-    Args:
-        key: the API key.
-        address: of the service.
-        pages: where pages are kept for a while.
-    """
+    """Searches and reads pages, which are kept for a while."""
 
     name = "Tavily"
     variables = ("TAVILY_API_KEY",)
@@ -107,8 +101,7 @@ class Tavily(SearchVendor):
         }
         failed: dict[str, ToolError] = {}
         for url in wanted:
-            page = read.get(canonical_url(url))
-            if page and page.whole:
+            if (page := read.get(canonical_url(url))) and page.whole:
                 pages.append(page)
                 self._pages.put(self._page_key(url), page.model_dump_json())
             else:
