@@ -15,7 +15,7 @@ import sqlite3
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import mul
 from pathlib import Path
 from typing import Protocol
@@ -114,9 +114,6 @@ def _key(model: str, text: str) -> bytes:
 
 def _encoded(encoder: Encoder, texts: list[str]) -> list[array[float]]:
     """Return vectors of length 1, whose products are cosines."""
-    return [_unit([float(value) for value in vector]) for vector in encoder.encode(texts)]
-
-
-def _unit(vector: Sequence[float]) -> array[float]:
-    length = math.hypot(*vector) or 1.0
-    return array("f", [value / length for value in vector])
+    vectors = [[float(value) for value in vector] for vector in encoder.encode(texts)]
+    lengths = [math.hypot(*vector) or 1.0 for vector in vectors]
+    return [array("f", [v / length for v in vector]) for vector, length in zip(vectors, lengths, strict=True)]

@@ -76,9 +76,8 @@ def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:
 
     def read(file: File) -> LaidOut | Unreadable:
         process = idle.pop() if idle else _start(MEMORY)
-        answer: LaidOut | Unreadable
         try:
-            answer = _ask(process, file.path, None, SECONDS + file.size / 1_000_000)
+            answer: LaidOut | Unreadable = _ask(process, file.path, None, SECONDS + file.size / 1_000_000)
         except Unfinished as error:
             _stop(process)
             return error

@@ -33,8 +33,10 @@ class DocumentsTool(Tool):
         self._cache = cache
         self._max_results = max_results
         self._embed_model = embed_model
+        names = ", ".join(Path(path).expanduser().resolve().name for path in paths)
+        what = f"the user's documents in {names}" if paths else "the Python language reference"
         self.description = (
-            f"Searches {self._what()} and reads the closest ones. Input: one search query of a few specific words."
+            f"Searches {what} and reads the closest ones. Input: one search query of a few specific words."
         )
 
     @classmethod
@@ -56,21 +58,15 @@ class DocumentsTool(Tool):
         """Return the names and best headings of the documents closest to a query."""
         return await asyncio.to_thread(self._survey, query, limit)
 
-    def _what(self) -> str:
-        if not self._paths:
-            return "the Python language reference"
-        return "the user's documents in " + ", ".join(Path(path).expanduser().resolve().name for path in self._paths)
-
     def _search(self, query: str) -> ToolOutput:
         index = open_corpus(self._paths, self._cache)
-        found = [(match, index.document(match.document)) for match in self._ranked(index, query)]
+        if self._embed_model:
+            matches = hybrid_search(index, self._embed_model, self._cache, query, self._max_results)
+        else:
+            matches = index.search(query, self._max_results)
+        found = [(match, index.document(match.document)) for match in matches]
         ids = source_ids(document.url for _, document in found)
         return ToolOutput(results=[_source_text(index, match, document, ids) for match, document in found])
-
-    def _ranked(self, index: Index, query: str) -> list[Match]:
-        if self._embed_model:
-            return hybrid_search(index, self._embed_model, self._cache, query, self._max_results)
-        return index.search(query, self._max_results)
 
     def _survey(self, query: str, limit: int) -> list[Document]:
         index = open_corpus(self._paths, self._cache)
