@@ -146,7 +146,6 @@ class _Writer:
         self._document.add_paragraph()  # tables that touch become one
 
     def _inline(self, paragraph: Paragraph, token: Token) -> None:
-        """Add the runs of an inline token: emphasis, code, links, and citations by number."""
         open_marks = Counter[str]()
         address = ""
         for child in token.children or []:

@@ -92,7 +92,6 @@ def _clean(value: Any) -> Any:
 
 
 def _contents(report: Report, sections: Sequence[dict[str, Any]], phases: Sequence[Phase]) -> list[tuple[str, str]]:
-    """Return the id and the heading of each part of the page."""
     parts = [
         ("disagreement", "Where sources disagree", report.contradictions),
         ("not-found", "Not found", report.open_questions),
@@ -107,7 +106,6 @@ def _contents(report: Report, sections: Sequence[dict[str, Any]], phases: Sequen
 
 
 def _facts(report: Report, cited: int) -> Iterable[str]:
-    """Yield what the report rests on, in a few words each."""
     calls = sum(row.calls for row in report.coverage)
     counts = [(cited, "source", " cited"), (len(report.claims), "claim", " checked"), (calls, "tool call", "")]
     yield from (counted(number, noun) + done for number, noun, done in counts if number)
@@ -117,7 +115,6 @@ def _facts(report: Report, cited: int) -> Iterable[str]:
 
 
 def _place(url: str) -> str:
-    """Return the site of a web address, or the name of a document."""
     return urlsplit(web_address(url)).hostname or url
 
 

@@ -158,7 +158,6 @@ def _bridged(
 
 
 def _mentions(passages: Spans, phrases: set[Phrase]) -> tuple[list[set[Phrase]], dict[Phrase, list[int]]]:
-    """Return which of the phrases each passage holds, and which passages hold each phrase."""
     find = _finder(phrases)
     holding: list[set[Phrase]] = []
     holders: dict[Phrase, list[int]] = {}

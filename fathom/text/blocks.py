@@ -83,7 +83,6 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _blocks_of(run: list[_Line], before: str) -> Iterator[Block]:
-    """Yield the blocks of a run of lines without a blank one between them."""
     if not run:
         return
     if _is_code(run, after_colon=before.endswith(":")):

@@ -61,7 +61,6 @@ def split_sentences(text: str) -> list[Sentence]:
 
 
 def _ends(text: str, block: Block) -> list[int]:
-    """Return where the sentences of a block end, its own end last."""
     if block.kind not in ("prose", "item"):
         return [block.end]
     marker = _MARKER.match(text, block.start, min(block.start + 12, block.end)) if block.kind == "item" else None
@@ -70,12 +69,9 @@ def _ends(text: str, block: Block) -> list[int]:
 
 
 def _is_end(text: str, found: re.Match[str], block: Block) -> bool:
-    """Whether a stop mark ends the sentence."""
     following = text[found.end() : min(found.end() + 40, block.end)].lstrip()
-    if not following:
+    if not following or "[S" in found[0]:  # a citation of ours closes its sentence, whatever the next one opens with
         return True
-    if "[S" in found[0]:
-        return True  # a citation of ours closes its sentence, whatever the next one opens with
     stop = found["stop"]
     if stop is None:  # CJK; a quotation may go on: 「…。」と
         return not (found["close"] and following[0] in "とっなのと、，")

@@ -36,7 +36,6 @@ _KEPT_APART = {
 }  # fmt: skip
 # Chinese particles and question words: a pair with one of them is about nothing.
 _PARTICLE = re.compile("[的了吗呢么哪谁吧是]")
-_STOP_FOLDED: frozenset[str]
 _local = threading.local()  # a Stemmer keeps state and must not be shared between threads
 
 

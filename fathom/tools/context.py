@@ -26,11 +26,9 @@ class ArtifactReader(Protocol):
 
     async def list(self) -> list[str]:
         """Return the file names of the run's raw outputs, sorted."""
-        ...
 
     async def read(self, name: str) -> ToolOutput:
         """Return a stored output."""
-        ...
 
 
 @dataclass(frozen=True)

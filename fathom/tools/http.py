@@ -79,11 +79,7 @@ def service_errors(service: str) -> Iterator[None]:
 
 
 def raise_status(
-    service: str,
-    status: int,
-    headers: Mapping[str, str],
-    detail: str = "",
-    remedies: Mapping[int, str] | None = None,
+    service: str, status: int, headers: Mapping[str, str], detail: str = "", remedies: Mapping[int, str] | None = None
 ) -> None:
     """Raise what the status of an answer means, unless it is 200. The names of its headers are in lower case.
 

@@ -144,7 +144,6 @@ class _Unconfigured(Tool):
         self._variables = variables
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Say what is missing."""
         raise ToolRejected(f"The tool {self.name} is not configured.", next_step=f"set {self._variables}")
 
 

@@ -76,7 +76,6 @@ def _opened(files: tuple[File, ...], paths: tuple[str, ...], cache: Path) -> Ind
 
 
 def _cached(files: tuple[File, ...], paths: tuple[str, ...], folder: Path) -> Index:
-    """Open the index of these paths in the cache folder, updated."""
     roots = "\0".join([FORMAT, *(str(Path(path).expanduser().resolve()) for path in paths)])
     place = folder / f"{hashlib.sha256(os.fsencode(roots)).hexdigest()[:32]}.sqlite"
     try:

@@ -33,7 +33,6 @@ class Encoder(Protocol):
 
     def encode(self, texts: list[str]) -> Iterable[Iterable[float]]:
         """Return a vector for each text."""
-        ...
 
 
 def check_installed() -> None:
@@ -89,7 +88,6 @@ def _by_meaning(index: Index, model: str, cache: Path, query: str) -> list[Match
 
 @functools.lru_cache(maxsize=2)
 def _vectors(index: Index, model: str, cache: Path) -> list[array[float]]:
-    """Return the vectors of an index's passages in their order."""
     texts = {_key(model, text): text for _, _, text in index.slices()}
     folder = cache / "documents"
     folder.mkdir(parents=True, exist_ok=True)

@@ -119,12 +119,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def _ask(process: subprocess.Popen[str], path: Path, data: bytes | None, seconds: float) -> LaidOut:
-    """Have a process read a file, or bytes under its name.
-
-    Raises:
-        Unreadable: it holds no readable text.
-        Unfinished: the process was stopped or crashed.
-    """
+    """Have a process read a file, or bytes under its name; it is stopped when it takes too long."""
     assert process.stdin and process.stdout
     late = threading.Event()
 

@@ -97,22 +97,14 @@ def _source_text(index: Index, match: Match, document: StoredDocument, ids: dict
 
 def _excerpt(text: str, passages: Sequence[Passage], match: Match) -> str:
     """Return the matching passages with their neighbours, in reading order, up to 2,500 words."""
-    first = passages[0].id
     enough = RELEVANT * match.hits[0].score
     chosen: set[int] = set()
     words = 0
-    for hit in match.hits:
-        if hit.score < enough:
-            break
-        at = hit.passage - first
+    for at in [hit.passage - passages[0].id for hit in match.hits if hit.score >= enough]:
         for n in (at, at + 1, at - 1):
             if 0 <= n < len(passages) and n not in chosen and words + passages[n].words <= WHOLE_WORDS:
                 chosen.add(n)
                 words += passages[n].words
-    runs: list[tuple[int, int]] = []
-    for n in sorted(chosen):
-        if runs and n - 1 in chosen:
-            runs[-1] = (runs[-1][0], passages[n].stop)
-        else:
-            runs.append((passages[n].start, passages[n].stop))
-    return f"\n\n{OMISSION}\n\n".join(text[start:stop] for start, stop in runs)
+    starts = [passages[n].start for n in sorted(chosen) if n - 1 not in chosen]
+    stops = [passages[n].stop for n in sorted(chosen) if n + 1 not in chosen]
+    return f"\n\n{OMISSION}\n\n".join(text[start:stop] for start, stop in zip(starts, stops, strict=True))

@@ -37,4 +37,3 @@ class PageReader(Protocol):
         Raises:
             ToolError: it failed for good, for all of them.
         """
-        ...
