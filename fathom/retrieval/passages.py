@@ -59,8 +59,7 @@ class Spans(NamedTuple):
     language: Language
 
 
-Links = dict[int, set[Phrase]]
-"""By passage: the titles of other relevant passages that occur in it."""
+Links = dict[int, set[Phrase]]  # by passage: the titles of other relevant passages that occur in it
 
 
 def spans_of(

@@ -17,8 +17,7 @@ K1 = 1.2
 B = 0.5
 TITLE_WEIGHT = 2
 
-Query = str | Mapping[str, float]
-"""A query in words, or its terms with weights."""
+Query = str | Mapping[str, float]  # in words, or its terms with weights
 
 
 class Passage(NamedTuple):

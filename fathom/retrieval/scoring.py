@@ -14,10 +14,10 @@ EARLY = 10  # sentences after which the beginning of a page counts half
 DENSE = 30  # words of substance beyond which a sentence is not denser
 LITTLE = 0.1  # of a sentence's density counts in any passage
 SHORT = 4  # terms: shorter sentences are not cheaper
-_SPOKEN = (
-    "yeah okay uh um mm hmm right think know go get well actually really thing kind sort mean good say said see now "
-    "yes oh one two"
-)
+_SPOKEN = """
+yeah okay uh um mm hmm right think know go get well actually really thing kind sort mean good say said see now yes oh
+one two
+"""
 EMPTY = frozenset(term for word in sorted({*STOP_WORDS, *_SPOKEN.split()}) for term in terms(word))
 """Terms without substance, those of spoken language too."""
 

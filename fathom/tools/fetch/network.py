@@ -16,8 +16,7 @@ import httpcore
 from fathom.errors import ToolRejected, ToolUnavailable
 from fathom.tools.fetch.allow import AllowList
 
-Resolve = Callable[[str, int], Awaitable[list[str]]]
-"""Returns the addresses of a host; raises OSError when it has none."""
+Resolve = Callable[[str, int], Awaitable[list[str]]]  # addresses of a host; raises OSError when it has none
 
 MAX_ADDRESSES = 3  # tried one after another
 
