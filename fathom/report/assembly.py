@@ -22,21 +22,19 @@ from fathom.text.citations import cited_ids
 
 def coverage(run: RunState) -> list[StepCoverage]:
     """Return what became of each step of the plan."""
-    rows: list[StepCoverage] = []
-    for step in run.plan.steps:
-        calls = run.calls.get(str(step.step_id), [])
-        rows.append(
-            StepCoverage(
-                step_id=step.step_id,
-                title=step.title,
-                status=step.status,
-                calls=len(calls),
-                useful_notes=sum(str(note.step_id) == str(step.step_id) for note in run.notes),
-                sources=len({source.source_id for call in calls for source in call.result.sources}),
-                failures=[failure for call in calls for failure in call.result.failures],
-            )
+    return [
+        StepCoverage(
+            step_id=step.step_id,
+            title=step.title,
+            status=step.status,
+            calls=len(calls),
+            useful_notes=sum(str(note.step_id) == str(step.step_id) for note in run.notes),
+            sources=len({source.source_id for call in calls for source in call.result.sources}),
+            failures=[failure for call in calls for failure in call.result.failures],
         )
-    return rows
+        for step in run.plan.steps
+        for calls in [run.calls.get(str(step.step_id), [])]
+    ]
 
 
 def open_questions(run: RunState) -> list[str]:
@@ -76,13 +74,7 @@ def assemble(
 
 
 def limitations(run: RunState, claims: Sequence[Claim], left_out: Sequence[str]) -> list[str]:
-    """Return how far the research and the check of its claims went.
-
-    Args:
-        run: after the last round.
-        claims: all claims of the report, checked.
-        left_out: sentences of the draft that were removed or marked.
-    """
+    """Return how far the research and the check of all claims went; `left_out` are sentences removed or marked."""
     ending, reason = run.ending()
     found = [f"The run is {ending.value}: {reason}."] if reason else []
     if left_out:

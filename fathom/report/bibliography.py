@@ -6,8 +6,8 @@ command. Neither format has a type for every kind of source. Authors and journal
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from fathom.models import Report
 from fathom.models.claims import SourceType
@@ -38,8 +38,7 @@ _LATEX = str.maketrans(
 )
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(NamedTuple):
     """A source as a bibliography lists it; what is not known is empty."""
 
     key: str  # the source id, the same in every report
@@ -55,9 +54,7 @@ class Reference:
 def references(report: Report, retrieved: Mapping[str, str]) -> list[Reference]:
     """Return the references of a report in the order of their numbers.
 
-    Args:
-        report: with the qualities of its sources.
-        retrieved: when each source was first read, ISO 8601, by source id.
+    `retrieved` tells when each source was first read, ISO 8601, by source id.
     """
     qualities = {quality.source_id: quality for quality in report.qualities}
     found = []
@@ -80,7 +77,7 @@ def references(report: Report, retrieved: Mapping[str, str]) -> list[Reference]:
 
 def bibtex(listed: Sequence[Reference]) -> str:
     """Return references as a `.bib` file in UTF-8, for BibTeX and biblatex."""
-    return "\n".join(f"{_entry(reference)}\n" for reference in listed)
+    return "\n".join(map(_entry, listed))
 
 
 def _entry(reference: Reference) -> str:
@@ -96,17 +93,17 @@ def _entry(reference: Reference) -> str:
         "note": reference.location.translate(_LATEX),
     }
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
-    return "\n".join([f"@{kind}{{{reference.key},", *lines, "}"])
+    return "\n".join([f"@{kind}{{{reference.key},", *lines, "}\n"])
 
 
 def ris(listed: Sequence[Reference]) -> str:
     """Return references as an RIS file in UTF-8."""
-    return "\r\n".join(f"{tag}  - {value}" for reference in listed for tag, value in _tags(reference)) + "\r\n"
+    return "\r\n".join(map(_record, listed)) + "\r\n"
 
 
-def _tags(reference: Reference) -> Iterator[tuple[str, str]]:
-    yield "TY", _RIS_TYPES.get(reference.type, "ELEC" if reference.web else "GEN")
+def _record(reference: Reference) -> str:
     tags = {
+        "TY": _RIS_TYPES.get(reference.type, "ELEC" if reference.web else "GEN"),
         "ID": reference.key,
         "TI": reference.title,
         "PY": reference.year,
@@ -114,5 +111,4 @@ def _tags(reference: Reference) -> Iterator[tuple[str, str]]:
         "Y2": reference.retrieved.replace("-", "/"),
         "N1": ", ".join(filter(None, ["" if reference.web else reference.address, reference.location])),
     }
-    yield from ((tag, value) for tag, value in tags.items() if value)
-    yield "ER", ""
+    return "\r\n".join([*(f"{tag}  - {value}" for tag, value in tags.items() if value), "ER  - "])

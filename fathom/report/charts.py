@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.models import Phase, Report
@@ -34,12 +34,11 @@ def report_charts(report: Report) -> list[Chart]:
     steps = tuple((f"{s.step_id}. {s.title}", s.useful_notes, s.sources) for s in report.coverage)
     types = Counter(quality.type for quality in report.qualities)
     years = Counter(quality.published[:4] for quality in report.qualities if quality.published)
-    charts = [
+    return _useful(
         Chart("Evidence by step", ("Step", "Useful notes", "Sources"), steps),
-        Chart("Sources by type", ("Type", "Sources"), tuple((t, n) for t, n in types.most_common())),
+        Chart("Sources by type", ("Type", "Sources"), tuple(types.most_common())),
         Chart("Sources by year", ("Year", "Sources"), tuple(sorted(years.items()))),
-    ]
-    return _useful(charts)
+    )
 
 
 def phase_charts(phases: Sequence[Phase]) -> list[Chart]:
@@ -47,14 +46,13 @@ def phase_charts(phases: Sequence[Phase]) -> list[Chart]:
     costs = tuple((p.name, p.cost_usd) for p in phases if p.cost_usd is not None)
     times = tuple((p.name, p.seconds) for p in phases)
     tokens = tuple((p.name, p.tokens) for p in phases)
-    charts = [
+    return _useful(
         Chart("Cost by phase, in US dollars", ("Phase", "USD"), costs, decimals=4),
         Chart("Time of model calls by phase, in seconds", ("Phase", "Seconds"), times, decimals=1),
         Chart("Tokens by phase", ("Phase", "Tokens"), tokens),
-    ]
-    return _useful(charts)
+    )
 
 
-def _useful(charts: Iterable[Chart]) -> list[Chart]:
+def _useful(*charts: Chart) -> list[Chart]:
     """Leave out charts that compare nothing."""
     return [chart for chart in charts if len(chart.rows) > 1 and any(any(row[1:]) for row in chart.rows)]

@@ -107,11 +107,11 @@ class _Writer:
 
     def _new_list(self, token: Token, depth: int) -> _List:
         level = f" {min(depth + 1, _DEEPEST)}" if depth else ""
-        if token.type == "bullet_list_open":
-            return _List(f"List Bullet{level}", f"List Continue{level}")
-        style = f"List Number{level}"
-        numbering = new_numbering(self._document, style, int(token.attrs.get("start", 1)))
-        return _List(style, f"List Continue{level}", numbering)
+        opened = _List(f"List Bullet{level}", f"List Continue{level}")
+        if token.type == "ordered_list_open":
+            opened.style = f"List Number{level}"
+            opened.numbering = new_numbering(self._document, opened.style, int(token.attrs.get("start", 1)))
+        return opened
 
     def _paragraph(self, lists: Sequence[_List], quotes: int) -> Paragraph:
         if not lists:
@@ -146,7 +146,6 @@ class _Writer:
         self._document.add_paragraph()  # tables that touch become one
 
     def _inline(self, paragraph: Paragraph, token: Token) -> None:
-        """Add the runs of an inline token: emphasis, code, links, and citations by number."""
         open_marks = Counter[str]()
         address = ""
         for child in token.children or []:
@@ -172,7 +171,7 @@ class _Writer:
             if number:
                 if part[0].isspace():
                     paragraph.add_run(" ")
-                yield add_link(paragraph, f"[{number}]", bookmark=_bookmark(number))
+                yield add_link(paragraph, f"[{number}]", bookmark=f"source_{number}")
             elif part and address:
                 yield add_link(paragraph, plain(part), address=address)
             elif part:
@@ -184,7 +183,7 @@ def _reference(document: Document, number: int, source: Source) -> None:
 
     paragraph = document.add_paragraph()
     paragraph.paragraph_format.left_indent, paragraph.paragraph_format.first_line_indent = Cm(1), Cm(-1)
-    add_bookmarked(paragraph, f"[{number}]", _bookmark(number), number)
+    add_bookmarked(paragraph, f"[{number}]", f"source_{number}", number)
     paragraph.add_run("\t")
     title = plain(clean_line(source.title) or clean_line(source.url))
     if address := web_address(source.url):
@@ -192,10 +191,5 @@ def _reference(document: Document, number: int, source: Source) -> None:
     else:
         paragraph.add_run(f"{title}, ")
         set_mono(paragraph.add_run(plain(source.url)))
-    for detail in (source.location, source.published):
-        if detail:
-            paragraph.add_run(f", {plain(detail)}")
-
-
-def _bookmark(number: int) -> str:
-    return f"source_{number}"
+    for detail in filter(None, (source.location, source.published)):
+        paragraph.add_run(f", {plain(detail)}")

@@ -19,11 +19,9 @@ _NOT_IN_XML = {0xFFFE: None, 0xFFFF: None}
 
 def add_bookmarked(paragraph: Paragraph, text: str, name: str, number: int) -> None:
     """Add a text that links can lead to; its name and number must be unique in the document."""
-    start, end = (_element(f"w:bookmark{edge}", id=str(number)) for edge in ("Start", "End"))
-    start.set(_name("w:name"), name)
-    paragraph._p.append(start)
+    paragraph._p.append(_element("w:bookmarkStart", {"w:id": str(number), "w:name": name}))
     paragraph.add_run(text)
-    paragraph._p.append(end)
+    paragraph._p.append(_element("w:bookmarkEnd", {"w:id": str(number)}))
 
 
 def add_link(paragraph: Paragraph, text: str, *, bookmark: str = "", address: str = "") -> Run:
@@ -31,9 +29,10 @@ def add_link(paragraph: Paragraph, text: str, *, bookmark: str = "", address: st
     from docx.opc.constants import RELATIONSHIP_TYPE
     from docx.shared import RGBColor
 
-    link = _element("w:hyperlink", anchor=bookmark) if bookmark else _element("w:hyperlink")
+    target = {"w:anchor": bookmark}
     if address:
-        link.set(_name("r:id"), paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True))
+        target = {"r:id": paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)}
+    link = _element("w:hyperlink", target)
     run = paragraph.add_run(text)
     run.font.color.rgb = RGBColor.from_string(_LINK_BLUE)
     run.font.underline = bool(address) or None
@@ -61,7 +60,7 @@ def number_paragraph(paragraph: Paragraph, numbering: int) -> None:
 def repeat_heading(table: Table) -> None:
     """Repeat the first row of a table on each page."""
     row: Any = table.rows[0]._tr
-    row.get_or_add_trPr().append(_element("w:tblHeader"))
+    row.get_or_add_trPr().append(_element("w:tblHeader", {}))
 
 
 def set_mono(run: Run) -> None:
@@ -75,16 +74,8 @@ def plain(text: str, *, lines: bool = False) -> str:
     return cleaned if lines else re.sub(r"\s*\n\s*", " ", cleaned)
 
 
-def _element(tag: str, **attributes: str) -> Any:
+def _element(tag: str, attributes: dict[str, str]) -> Any:
     from docx.oxml import OxmlElement
-
-    element = OxmlElement(tag)
-    for name, value in attributes.items():
-        element.set(_name(f"w:{name}"), value)
-    return element
-
-
-def _name(prefixed: str) -> str:
     from docx.oxml.ns import qn
 
-    return str(qn(prefixed))
+    return OxmlElement(tag, {qn(name): value for name, value in attributes.items()})

@@ -76,8 +76,5 @@ def _page(files: Files) -> str:
 
 def _references(files: Files) -> list[Reference]:
     record, _ = read(files[PROVENANCE])
-    days: dict[str, str] = {}
-    for call in record.calls:
-        for source_id in call.source_ids:
-            days[source_id] = min(days.get(source_id, call.retrieved), call.retrieved)
-    return references(_report(files), days)
+    latest_first = sorted(record.calls, key=lambda call: call.retrieved, reverse=True)
+    return references(_report(files), {i: call.retrieved for call in latest_first for i in call.source_ids})

@@ -37,12 +37,7 @@ _CORROBORATIONS = {
 
 
 def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
-    """Render a report as a page; the same report and phases give the same bytes.
-
-    Args:
-        report: the report.
-        phases: what the model calls of each role took, for the charts.
-    """
+    """Render a report as a page, with charts of what each phase took; the same arguments give the same bytes."""
     report = Report.model_validate(_clean(report.model_dump(mode="json")))
     cited = cited_sources(report)
     numbers = {source.source_id: number for number, source in enumerate(cited, 1)}
@@ -79,12 +74,9 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
 
 @cache
 def _template() -> Template:
+    loader = FileSystemLoader(_FOLDER)
     environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(inline=inline_html, web_address=web_address, place=_place, others=_others)
     return environment.get_template("report.html.j2")
@@ -100,7 +92,6 @@ def _clean(value: Any) -> Any:
 
 
 def _contents(report: Report, sections: Sequence[dict[str, Any]], phases: Sequence[Phase]) -> list[tuple[str, str]]:
-    """Return the id and the heading of each part of the page."""
     parts = [
         ("disagreement", "Where sources disagree", report.contradictions),
         ("not-found", "Not found", report.open_questions),
@@ -115,7 +106,6 @@ def _contents(report: Report, sections: Sequence[dict[str, Any]], phases: Sequen
 
 
 def _facts(report: Report, cited: int) -> Iterable[str]:
-    """Yield what the report rests on, in a few words each."""
     calls = sum(row.calls for row in report.coverage)
     counts = [(cited, "source", " cited"), (len(report.claims), "claim", " checked"), (calls, "tool call", "")]
     yield from (counted(number, noun) + done for number, noun, done in counts if number)
@@ -125,13 +115,12 @@ def _facts(report: Report, cited: int) -> Iterable[str]:
 
 
 def _place(url: str) -> str:
-    """Return the site of a web address, or the name of a document."""
     return urlsplit(web_address(url)).hostname or url
 
 
 def _others(claim: Claim) -> list[Quote]:
     """Return the quotes of further sources that support a claim."""
-    known = {quote.source_id for quote in claim.quotes} if claim.verdict is Verdict.supported else set[str]()
+    known = {quote.source_id for quote in claim.quotes if claim.verdict is Verdict.supported}
     return [quote for quote in claim.corroborating if quote.source_id not in known]
 
 

@@ -33,12 +33,8 @@ def render_markdown(report: Report) -> str:
 
 def notices(report: Report) -> list[str]:
     """Return the notices above the report, as Markdown: the question, and who wrote the sentences."""
-    found = []
-    if report.query.strip() != report.title.strip():
-        found.append(f"**Question:** {clean_line(report.query)}")
-    if report.extractive:
-        found.append(EXTRACTIVE_NOTICE)
-    return found
+    asked = [f"**Question:** {clean_line(report.query)}"] if report.query.strip() != report.title.strip() else []
+    return [*asked, EXTRACTIVE_NOTICE] if report.extractive else asked
 
 
 def chapters(report: Report) -> list[ReportSection]:
@@ -89,8 +85,8 @@ def _coverage_table(rows: Sequence[StepCoverage]) -> str:
     lines = ["| Step | Status | Calls | Useful notes | Sources | Failed |", "|---|---|--:|--:|--:|---|"]
     for row in rows:
         failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures)) or "-"
-        cells = [f"{row.step_id}. {row.title}", row.status.value.replace("_", " ")]
-        cells += [str(row.calls), str(row.useful_notes), str(row.sources), failed]
+        counts = [str(row.calls), str(row.useful_notes), str(row.sources)]
+        cells = [f"{row.step_id}. {row.title}", row.status.value.replace("_", " "), *counts, failed]
         lines.append("| " + " | ".join(_prose(cell).replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 
@@ -99,8 +95,7 @@ def _reference(source: Source) -> str:
     title = clean_line(source.title).replace("[", "(").replace("]", ")")
     address = web_address(source.url).replace("(", "%28").replace(")", "%29")  # which would end the link
     name = f"[{title}]({address})" if address else f"{title}, `{source.url}`"
-    details = [part for part in (source.location, source.published) if part]
-    return ", ".join([name, *map(clean_line, details)])
+    return ", ".join([name, *map(clean_line, filter(None, (source.location, source.published)))])
 
 
 def _prose(text: str) -> str:

@@ -28,10 +28,7 @@ _CITATION = re.compile(r"\s*\[(S[0-9a-f]{6,64})\]")
 def place_marks(markdown: str, claims: Sequence[Claim], numbers: Mapping[str, int]) -> str:
     """Return a section's Markdown with a mark for each citation, and one behind each sentence in doubt.
 
-    Args:
-        markdown: the section, free of `NO_MARKS`' characters.
-        claims: those of the section.
-        numbers: the number of each source by id; citations of other ids are left out.
+    It must be free of `NO_MARKS`' characters. Citations of ids without a number are left out.
     """
     waiting: defaultdict[str, deque[Claim]] = defaultdict(deque)
     for claim in claims:

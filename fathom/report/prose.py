@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -80,11 +80,5 @@ def _shape(state: StateCore) -> None:
             last = min(max(int(token.tag[1:]), _LEVEL + 1), last + 1, 6)
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{last}"
-        if token.type in ("th_open", "td_open"):
-            _align(token.attrs)
-
-
-def _align(attributes: MutableMapping[str, str | int | float]) -> None:
-    side = re.search(r"right|center", str(attributes.pop("style", "")))
-    if side:
-        attributes["class"] = side[0]
+        if side := re.search(r"right|center", str(token.attrs.pop("style", ""))):
+            token.attrs["class"] = side[0]

@@ -12,11 +12,10 @@ from fathom.retrieval.question import RELATED, Question, read_question
 from fathom.retrieval.ranking import Passage, Query, bm25_parts, inverse_document_frequency
 from fathom.retrieval.weights import Weights, weights_for
 from fathom.text.sentences import Sentence
-from fathom.text.terms import Language, is_cjk, language_of, terms
+from fathom.text.terms import is_cjk, language_of, terms
 
 COMPOUND = 5  # letters a German word must have to be looked for inside others
 LANGUAGE_TEXTS = 10  # that are asked for their language
-NOTHING: Mapping[str, int] = {}
 
 
 class Analysis(NamedTuple):
@@ -39,9 +38,8 @@ def analyse(
 ) -> Analysis:
     """Read texts with a question in mind; see `fathom.retrieval.selection.Reader` for the arguments."""
     weights = weights or weights_for([text.text for text in texts])
-    language: Language = "english"  # that of terms already made
-    if isinstance(query, str):
-        language = language_of([query, *(text.text for text in texts[:LANGUAGE_TEXTS])])
+    known = [query, *(text.text for text in texts[:LANGUAGE_TEXTS])] if isinstance(query, str) else []
+    language = language_of(known)  # English if the terms are made already
     question = query if isinstance(query, Question) else read_question(query, language)
     by_text = [[Read(s, terms(s.text, language)) for s in split(text.text)] for text in texts]
     read = [sentence for sentences in by_text for sentence in sentences]
@@ -51,21 +49,21 @@ def analyse(
     spans = Spans(spans_of(texts, by_text, weights, language), read, hits, [text.title for text in texts], language)
     passages, links = rank_spans(question, spans, weights)
     starts = list(itertools.accumulate((len(sentences) for sentences in by_text), initial=0))
-    idf = inverse_document_frequency({**question.related, **question.weights}, hits)
+    idf = inverse_document_frequency(question.wanted, hits)
     parts = bm25_parts(idf, hits, [len(sentence.terms) for sentence in read])
     return Analysis(weights, question, spans, starts, passages, links, parts)
 
 
 def _hits(question: Question, read: Sequence[Read]) -> list[Mapping[str, int]]:
     """Return each sentence's counts of the question's terms; of CJK writing also those of single characters."""
-    wanted = {**question.related, **question.weights}
+    wanted = question.wanted
     characters = frozenset(term for term in question.related if len(term) == 1 and is_cjk(term))
     hits: list[Mapping[str, int]] = []
     for sentence, found in read:
         held = [term for term in found if term in wanted]
         if characters:
             held += [character for character in sentence.text if character in characters]
-        hits.append(Counter(held) if held else NOTHING)
+        hits.append(Counter(held))
     return hits
 
 

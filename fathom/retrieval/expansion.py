@@ -6,6 +6,8 @@ told from the other end. Related terms count half; what the question itself says
 
 from __future__ import annotations
 
+from functools import cache
+
 from fathom.text.terms import terms
 
 _RELATED = """
@@ -34,19 +36,17 @@ bevölkerung: einwohner
 """
 
 
-def _read() -> dict[str, tuple[str, ...]]:
+@cache
+def _table() -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {}
     for entry in _RELATED.split(";"):
         asked, _, said = entry.partition(":")
         for language in ("english", "german"):
-            if found := terms(asked, language):
-                table[found[0]] = tuple(dict.fromkeys([*table.get(found[0], ()), *terms(said, language)]))
+            [term] = terms(asked, language)
+            table[term] = tuple(dict.fromkeys([*table.get(term, ()), *terms(said, language)]))
     return table
-
-
-_TABLE = _read()
 
 
 def related_terms(term: str) -> tuple[str, ...]:
     """Return the terms that texts use where a question uses this one."""
-    return _TABLE.get(term, ())
+    return _table().get(term, ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -42,13 +43,8 @@ def narrow(texts: Sequence[SourceText], query: str, max_tokens: int) -> Narrowed
     if total <= max_tokens:
         return Narrowed(list(texts), 0)
     pieces = [piece for i, text in enumerate(texts) for piece in _pieces(i, text.text)]
-    scores = rank_passages(
-        query,
-        [
-            Passage(texts[p.text].text[p.start : p.end], f"{texts[p.text].title} {texts[p.text].location}")
-            for p in pieces
-        ],
-    )
+    titles = [f"{text.title} {text.location}" for text in texts]
+    scores = rank_passages(query, [Passage(texts[p.text].text[p.start : p.end], titles[p.text]) for p in pieces])
     kept = _choose(pieces, scores, max_tokens)
     narrowed = [
         text.model_copy(update={"text": body, "full": False})
@@ -60,25 +56,18 @@ def narrow(texts: Sequence[SourceText], query: str, max_tokens: int) -> Narrowed
 
 def _pieces(number: int, text: str) -> list[_Piece]:
     """Cut a text into passages of whole sentences; a heading begins one."""
-    pieces: list[_Piece] = []
-    held: list[Sentence] = []
+    groups: list[list[Sentence]] = [[]]
     size = 0
     for sentence in split_sentences(text):
-        cost = len(sentence.text) if sentence.text.isascii() else len(sentence.text.encode("utf-8", "replace"))
-        heading = sentence.kind == "heading" and any(s.kind != "heading" for s in held)
-        if held and (size + cost > PASSAGE_BYTES or heading):
-            pieces.append(_piece(number, text, held))
-            held, size = [], 0
-        held.append(sentence)
+        cost = len(sentence.text.encode("utf-8", "replace"))
+        heading = sentence.kind == "heading" and any(s.kind != "heading" for s in groups[-1])
+        if groups[-1] and (size + cost > PASSAGE_BYTES or heading):
+            groups.append([])
+            size = 0
+        groups[-1].append(sentence)
         size += cost
-    if held:
-        pieces.append(_piece(number, text, held))
-    return pieces
-
-
-def _piece(number: int, text: str, held: Sequence[Sentence]) -> _Piece:
-    start, end = _line_start(text, held[0].start), held[-1].end
-    return _Piece(number, start, end, count_tokens(text[start:end]) + 1)
+    places = [(_line_start(text, group[0].start), group[-1].end) for group in groups if group]
+    return [_Piece(number, start, end, count_tokens(text[start:end]) + 1) for start, end in places]
 
 
 def _line_start(text: str, start: int) -> int:
@@ -94,11 +83,11 @@ def _choose(pieces: list[_Piece], scores: list[float], room: int) -> list[_Piece
     first: dict[int, int] = {}
     for i in relevant:
         first.setdefault(pieces[i].text, i)
-    rank: dict[int, int] = {}
+    taken = Counter[int]()
     later = []
     for i in relevant:
-        turn = rank[pieces[i].text] = rank.get(pieces[i].text, -1) + 1
-        later.append((-scores[i] * SHARE**turn, i))
+        later.append((-scores[i] * SHARE ** taken[pieces[i].text], i))
+        taken[pieces[i].text] += 1
     kept: list[int] = []
     for i in dict.fromkeys([*first.values(), *(i for _, i in sorted(later))]):
         cost = pieces[i].tokens + _GAP_TOKENS
@@ -112,7 +101,7 @@ def _assemble(text: str, kept: list[_Piece]) -> str:
     """Join passages of one text: unchanged where they touch, with a mark where something is missing."""
     if not kept:
         return ""
-    parts = [] if not text[: kept[0].start].strip() else [OMISSION + "\n\n"]
+    parts = [OMISSION + "\n\n"] if text[: kept[0].start].strip() else []
     position = kept[0].start
     for piece in kept:
         between = text[position : piece.start]

@@ -7,7 +7,7 @@ is found by its title or a rare name, which occurs in a passage that answers a p
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -59,8 +59,7 @@ class Spans(NamedTuple):
     language: Language
 
 
-Links = dict[int, set[Phrase]]
-"""By passage: the titles of other relevant passages that occur in it."""
+Links = dict[int, set[Phrase]]  # by passage: the titles of other relevant passages that occur in it
 
 
 def spans_of(
@@ -105,15 +104,11 @@ def rank_spans(question: Question, passages: Spans, weights: Weights) -> tuple[l
 
 def _relevance(question: Question, spans: Sequence[Span], hits: Sequence[Mapping[str, int]]) -> list[float]:
     """Return BM25 with the title as a field, raised by the share of the question that a passage covers; best 1."""
-    weights = {**question.related, **question.weights}
-    fields = [Counter(term for term in span.field if term in weights) for span in spans]
-    counts: list[dict[str, int]] = []
-    for span, field in zip(spans, fields, strict=True):
-        count = {term: TITLE_WEIGHT * n for term, n in field.items()}
+    weights = question.wanted
+    counts = [Counter(term for term in span.field * TITLE_WEIGHT if term in weights) for span in spans]
+    for span, count in zip(spans, counts, strict=True):
         for hit in hits[span.first : span.last]:
-            for term, n in hit.items():
-                count[term] = count.get(term, 0) + n
-        counts.append(count)
+            count.update(hit)
     idf = inverse_document_frequency(weights, counts)
     parts = bm25_parts(idf, counts, [span.length for span in spans])
     total = sum(idf[term] for term in question.weights) or 1.0
@@ -126,14 +121,13 @@ def _named(question: Question, names: Sequence[Phrase], full: Sequence[Phrase]) 
     """Return the passages whose titles occur in the question; a title inside a longer one does not count."""
     found = _finder((*names, *full))(question.sequence)
     asked = {phrase for phrase in found if any(term in question.weights for term in phrase)}
-    inner = {name for name in asked for other in asked if len(other) > len(name) and _contains(other, name)}
+    inner = {name for other in asked for name in _finder(asked - {other})(other)}
     meant = asked - inner
-    named: dict[int, float] = {}
-    for i, (name, whole) in enumerate(zip(names, full, strict=True)):
-        if whole in meant or name in meant:
-            exact = len(name) == 1 or (whole in meant and whole != name)
-            named[i] = PART_OF_NAME if exact else 1.0
-    return named
+    return {
+        i: PART_OF_NAME if len(name) == 1 or (whole in meant and whole != name) else 1.0
+        for i, (name, whole) in enumerate(zip(names, full, strict=True))
+        if whole in meant or name in meant
+    }
 
 
 def _bridged(
@@ -144,9 +138,9 @@ def _bridged(
     entities = {i: _entities(question, passages, i) for i in seeds}
     titles = {name for name in names if any(len(term) > 2 for term in name)}
     holding, holders = _mentions(passages, titles.union(*entities.values()))
-    bearers: dict[Phrase, list[int]] = {}
+    bearers: defaultdict[Phrase, list[int]] = defaultdict(list)
     for i, name in enumerate(names):
-        bearers.setdefault(name, []).append(i)
+        bearers[name].append(i)
     gained = [0.0] * len(names)
     links: Links = {}
     for i in seeds:
@@ -154,17 +148,15 @@ def _bridged(
             links.setdefault(i, set()).add(name)
             for k in bearers[name]:
                 gained[k] = max(gained[k], weights.bridge * scores[i])
-        if names[i] in titles:
-            for k in holders.get(names[i], ()):
-                if names[k] != names[i]:
-                    links.setdefault(k, set()).add(names[i])
+        for k in holders.get(names[i], ()) if names[i] in titles else ():
+            if names[k] != names[i]:
+                links.setdefault(k, set()).add(names[i])
         for k, share in _shared(i, entities[i], holders, len(names)).items():
             gained[k] = max(gained[k], weights.entity * scores[i] * share)
     return [score + gain for score, gain in zip(scores, gained, strict=True)], links
 
 
 def _mentions(passages: Spans, phrases: set[Phrase]) -> tuple[list[set[Phrase]], dict[Phrase, list[int]]]:
-    """Return which of the phrases each passage holds, and which passages hold each phrase."""
     find = _finder(phrases)
     holding: list[set[Phrase]] = []
     holders: dict[Phrase, list[int]] = {}
@@ -178,14 +170,13 @@ def _mentions(passages: Spans, phrases: set[Phrase]) -> tuple[list[set[Phrase]],
 
 def _shared(seed: int, entities: Sequence[Phrase], holders: Mapping[Phrase, list[int]], spans: int) -> dict[int, float]:
     """Return how strongly other passages share a passage's rare names, from 0 to 1."""
-    strength: dict[int, float] = {}
+    strength: defaultdict[int, float] = defaultdict(float)
     for phrase in entities:
         held = holders.get(phrase, [])
         if len(held) <= max(2, spans // 5):
             for k in held:
-                if k != seed:
-                    strength[k] = strength.get(k, 0.0) + min(len(phrase), 2) / 2
-    return {k: 1 - 0.5**value for k, value in strength.items()}
+                strength[k] += min(len(phrase), 2) / 2
+    return {k: 1 - 0.5**value for k, value in strength.items() if k != seed}
 
 
 def _entities(question: Question, passages: Spans, number: int) -> list[Phrase]:
@@ -214,7 +205,3 @@ def _finder(phrases: Iterable[Phrase]) -> Callable[[Sequence[str]], set[Phrase]]
         return {phrase for i, n in starts if (phrase := tuple(sequence[i : i + n])) in known}
 
     return find
-
-
-def _contains(outer: Phrase, inner: Phrase) -> bool:
-    return any(outer[i : i + len(inner)] == inner for i in range(len(outer) - len(inner) + 1))

@@ -66,6 +66,11 @@ class Question(NamedTuple):
     sequence: tuple[str, ...] = ()  # all terms in order: in it, titles are found
     kind: re.Pattern[str] | None = None  # what a sentence with the answer looks like
 
+    @property
+    def wanted(self) -> dict[str, float]:
+        """All terms with their weights."""
+        return {**self.related, **self.weights}
+
 
 def read_question(query: Query, language: Language = "english") -> Question:
     """Return a question's parts; weighted terms are taken as they are."""
@@ -74,15 +79,10 @@ def read_question(query: Query, language: Language = "english") -> Question:
     weights = dict.fromkeys(query_terms(query, language), 1.0)
     for quoted in _QUOTED.findall(query):
         weights |= {term: QUOTED for term in query_terms(quoted, language) if term in weights}
-    related = {
-        other: RELATED * weight
-        for term, weight in weights.items()
-        for other in related_terms(term)
-        if other not in weights
-    }
-    for term in weights:
+    related: dict[str, float] = {}
+    for term, weight in weights.items():
+        related |= {other: RELATED * weight for other in related_terms(term) if other not in weights}
         if is_cjk(term):
             related |= {character: CHARACTER for character in term if not is_particle(character)}
-    lower = query.lower()
-    kind = next((held for asked, held in _KINDS if asked.search(lower)), None)
+    kind = next((held for asked, held in _KINDS if asked.search(query.lower())), None)
     return Question(weights, related, tuple(terms(query, language)), kind)

@@ -17,8 +17,7 @@ K1 = 1.2
 B = 0.5
 TITLE_WEIGHT = 2
 
-Query = str | Mapping[str, float]
-"""A query in words, or its terms with weights."""
+Query = str | Mapping[str, float]  # in words, or its terms with weights
 
 
 class Passage(NamedTuple):
@@ -40,13 +39,7 @@ def inverse_document_frequency(weights: Mapping[str, float], counts: Sequence[Ma
 def bm25_parts(
     idf: Mapping[str, float], counts: Sequence[Mapping[str, int]], lengths: Sequence[int]
 ) -> list[dict[str, float]]:
-    """Return what each query term adds to the score of each text.
-
-    Args:
-        idf: of the query's terms.
-        counts: each text's counts of these terms.
-        lengths: each text's number of terms.
-    """
+    """Return what each query term adds to the score of each text, from its counts of them and its number of terms."""
     mean = sum(lengths) / max(1, len(lengths)) or 1.0
     parts: list[dict[str, float]] = []
     for count, length in zip(counts, lengths, strict=True):

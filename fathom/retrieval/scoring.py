@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fathom.retrieval.analysis import Analysis
-from fathom.retrieval.passages import Phrase, Span
+from fathom.retrieval.passages import Span
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
@@ -14,10 +14,10 @@ EARLY = 10  # sentences after which the beginning of a page counts half
 DENSE = 30  # words of substance beyond which a sentence is not denser
 LITTLE = 0.1  # of a sentence's density counts in any passage
 SHORT = 4  # terms: shorter sentences are not cheaper
-_SPOKEN = (
-    "yeah okay uh um mm hmm right think know go get well actually really thing kind sort mean good say said see now "
-    "yes oh one two"
-)
+_SPOKEN = """
+yeah okay uh um mm hmm right think know go get well actually really thing kind sort mean good say said see now yes oh
+one two
+"""
 EMPTY = frozenset(term for word in sorted({*STOP_WORDS, *_SPOKEN.split()}) for term in terms(word))
 """Terms without substance, those of spoken language too."""
 
@@ -42,9 +42,8 @@ def candidates(analysis: Analysis) -> list[Candidate]:
         for i in range(span.first, span.last):
             place = _place(analysis, i, number, _near(analysis, i, span, own) / best)
             cost = max(SHORT, len(analysis.spans.read[i].terms)) ** weights.length
-            found.append(
-                Candidate(number, {term: value * unit for term, value in analysis.parts[i].items()}, place, cost)
-            )
+            worth = {term: value * unit for term, value in analysis.parts[i].items()}
+            found.append(Candidate(number, worth, place, cost))
     return found
 
 
@@ -80,11 +79,7 @@ def _signs(analysis: Analysis, i: int, number: int, near: float) -> float:
     weights, kind, read = analysis.weights, analysis.question.kind, analysis.spans.read[i]
     if kind and (analysis.spans.hits[i] or near or weights.whole) and kind.search(read.sentence.text):
         worth += weights.kind
-    if (links := analysis.links.get(number)) and _holds_any(read.terms, links):
+    joined = f" {' '.join(read.terms)} "
+    if any(f" {' '.join(phrase)} " in joined for phrase in analysis.links.get(number, ())):
         worth += weights.link
     return worth
-
-
-def _holds_any(sequence: Sequence[str], phrases: set[Phrase]) -> bool:
-    joined = f" {' '.join(sequence)} "
-    return any(f" {' '.join(phrase)} " in joined for phrase in phrases)

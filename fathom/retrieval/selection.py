@@ -43,11 +43,8 @@ def quotable(sentence: Sentence) -> bool:
 class Reader:
     """Texts read with a question in mind.
 
-    Args:
-        query: a question in words, or as weighted terms.
-        texts: what to choose from.
-        split: cuts a text into what is chosen; sentences, or a few that only make sense together.
-        weights: of the signs of relevance; by default those for the shape of the texts.
+    `split` cuts a text into what is chosen: sentences, or a few that only make sense together. The weights of the signs
+    of relevance are by default those for the shape of the texts.
     """
 
     def __init__(
@@ -77,13 +74,9 @@ class Reader:
         overhead: int = 1,
         count: Callable[[str], int] = count_tokens,
     ) -> list[Pick]:
-        """Choose sentences within a budget, the best first.
+        """Choose sentences within a budget, the best first; each takes `overhead` tokens beyond its own.
 
-        Args:
-            budget_tokens: tokens all chosen sentences may have together.
-            usable: which sentences may be chosen; the others still lend their terms to their neighbours.
-            overhead: tokens each sentence takes beyond its own.
-            count: counts the tokens of a text.
+        Sentences that are not usable still lend their terms to their neighbours.
         """
         found = candidates(self._analysis)
         gains = _Gains(self._analysis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from fathom.models import Note, NoteMessage
 from fathom.retrieval.ranking import Passage, rank_passages
@@ -25,20 +26,15 @@ def within_budget(
 
     Notes are taken one at a time, the one with the greatest relevance to the focus x novelty x authority first. Novelty
     is the share of its terms that no taken note has, and counts for half. At least one note is kept, so that a budget
-    smaller than any note does not blind the role.
-
-    Args:
-        notes: to choose from.
-        focus: the topic.
-        max_tokens: that they may take together.
-        authority: overall quality of sources by id, 0 to 1; those not in it count as 0.5.
+    smaller than any note does not blind the role. `authority` is the quality of sources by id, 0 to 1; else it is 0.5.
     """
     if sum(note.tokens for note in notes) <= max_tokens:
         return list(notes)
     texts = ["\n".join([note.summary, *note.extraction]) for note in notes]
     scores = rank_passages(focus, [Passage(title=n.summary_title, text=t) for n, t in zip(notes, texts, strict=True)])
     held = [set(terms(text)) for text in texts]
-    trust = [_trust(note, authority or {}) for note in notes]
+    known = authority or {}
+    trust = [fmean([known.get(i, UNKNOWN_AUTHORITY) for i in n.source_ids] or [UNKNOWN_AUTHORITY]) for n in notes]
     kept: set[int] = set()
     said: set[str] = set()
     left = max_tokens
@@ -52,8 +48,3 @@ def within_budget(
             said |= held[best]
             left -= notes[best].tokens
     return [note for index, note in enumerate(notes) if index in kept]
-
-
-def _trust(note: Note, authority: Mapping[str, float]) -> float:
-    known = [authority.get(source_id, UNKNOWN_AUTHORITY) for source_id in note.source_ids]
-    return sum(known) / len(known) if known else UNKNOWN_AUTHORITY

@@ -37,16 +37,9 @@ def decide(
     sufficiency: int,
     cut: bool = False,
 ) -> Decision:
-    """Decide after a round.
+    """Decide after a round, counted from 1, of `depth` at most; `notes` are the useful ones so far.
 
-    Args:
-        round_number: the finished round, from 1.
-        depth: the maximum number of rounds.
-        reflection: the critic's view; None when the profile has no reflection.
-        new_notes: useful notes of this round.
-        notes: useful notes so far.
-        sufficiency: the score, 1 to 10, from which the evidence is sufficient.
-        cut: whether the budget ended the research.
+    From a score of `sufficiency`, 1 to 10, the evidence suffices. `cut`: the budget ended the research.
     """
     if cut:
         return Decision(False, Reason.budget)

@@ -38,15 +38,7 @@ class RunStart(Model):
 
 
 class Engine:
-    """The settings, store, tools, budget and audit log of a run, and the backends that answer for its roles.
-
-    Args:
-        start: what was fixed when the run started.
-        store: where its artifacts and results are kept.
-        environment: what this process was started with.
-        ledger: its budget, and what was spent.
-        audit: the log of its events.
-    """
+    """The settings, store, tools, budget and audit log of a run, and the backends that answer for its roles."""
 
     def __init__(
         self, start: RunStart, store: ArtifactStore, environment: Environment, ledger: Ledger, audit: AuditLog

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fathom.budget.prices import Rates
 from fathom.config.models import EXTRACTIVE, Role
@@ -23,20 +23,14 @@ _PROMPT_TOKENS = 2_000  # of instructions, schema and plan, around the material 
 _USUAL_STEPS, _USUAL_SECTIONS, _USUAL_FOLLOW_UPS = 4, 4, 2
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(NamedTuple):
     """A count in the usual case, and at most."""
 
     usual: float
     most: float
 
-    def capped(self, cap: float | None) -> Bounds:
-        """Return the bounds with nothing above a cap."""
-        return self if cap is None else Bounds(min(self.usual, cap), min(self.most, cap))
 
-
-@dataclass(frozen=True)
-class PhaseEstimate:
+class PhaseEstimate(NamedTuple):
     """A phase of the run; `usd` is None where a price is unknown.
 
     The maximum counts every call twice, for a re-ask, and no repetition after a fault.
@@ -51,12 +45,7 @@ class PhaseEstimate:
 
 
 def estimate(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]) -> list[PhaseEstimate]:
-    """Estimate each phase, then the whole run.
-
-    Args:
-        settings: of the run; its budget limits the whole.
-        rates_of: returns the price of a model.
-    """
+    """Estimate each phase, then the whole run, which its budget limits; `rates_of` returns the price of a model."""
     phases = list(_phases(settings, rates_of))
     known = [phase.usd for phase in phases if phase.usd]
     budget = settings.budget
@@ -64,9 +53,9 @@ def estimate(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]
         phase="whole run",
         model="",
         tool_calls=_sum(phase.tool_calls for phase in phases),
-        model_calls=_sum(phase.model_calls for phase in phases).capped(budget.max_calls),
-        tokens=_sum(phase.tokens for phase in phases).capped(budget.max_tokens),
-        usd=_sum(known).capped(budget.max_usd) if len(known) == len(phases) else None,
+        model_calls=_sum((phase.model_calls for phase in phases), budget.max_calls),
+        tokens=_sum((phase.tokens for phase in phases), budget.max_tokens),
+        usd=_sum(known, budget.max_usd) if len(known) == len(phases) else None,
     )
     return [*phases, whole]
 
@@ -100,11 +89,11 @@ def _phases(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None])
         tokens = Bounds(model_calls.usual * sum(usual), model_calls.most * sum(most))
         usd = None
         if rates := rates_of(model.model):
-            costs = float(rates.of(*usual)) * model_calls.usual, float(rates.of(*most)) * model_calls.most
-            usd = Bounds(round(costs[0], 6), round(costs[1], 6))
+            costs = zip((usual, most), model_calls, strict=True)
+            usd = Bounds(*(round(float(rates.of(*one)) * calls, 6) for one, calls in costs))
         yield PhaseEstimate(phase, model.model, tool_calls, model_calls, tokens, usd)
 
 
-def _sum(bounds: Iterable[Bounds]) -> Bounds:
-    counts = list(bounds)
-    return Bounds(sum(one.usual for one in counts), sum(one.most for one in counts))
+def _sum(bounds: Iterable[Bounds], cap: float | None = None) -> Bounds:
+    usual, most = (sum(counts) for counts in zip(*bounds, strict=True))
+    return Bounds(usual, most) if cap is None else Bounds(min(usual, cap), min(most, cap))

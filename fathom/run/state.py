@@ -22,25 +22,15 @@ class Spent(NamedTuple):
 
 
 class RunState:
-    """The state of a run between two calls.
-
-    Attributes:
-        plan: the steps with their current statuses, follow-up steps included.
-        notes: the working memory: useful notes only.
-        calls: the tool calls by step id.
-        reflection: the latest one.
-        rounds: the finished rounds.
-        cut: whether the budget ended the research.
-        spent: what the model calls took, by role and step.
-    """
+    """The state of a run between two calls."""
 
     def __init__(self, plan: Plan, usage: Usage) -> None:
-        self.plan = plan
-        self.notes: list[Note] = []
-        self.calls: dict[str, list[Call]] = {}
-        self.reflection: Reflection | None = None
-        self.rounds: list[RoundRecord] = []
-        self.cut = False
+        self.plan = plan  # with the steps' current statuses, follow-up steps included
+        self.notes: list[Note] = []  # the working memory: useful notes only
+        self.calls: dict[str, list[Call]] = {}  # by step id
+        self.reflection: Reflection | None = None  # the latest one
+        self.rounds: list[RoundRecord] = []  # the finished ones
+        self.cut = False  # whether the budget ended the research
         self.spent: list[Spent] = []
         self.spend("planner", usage)
 

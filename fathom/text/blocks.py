@@ -83,7 +83,6 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _blocks_of(run: list[_Line], before: str) -> Iterator[Block]:
-    """Yield the blocks of a run of lines without a blank one between them."""
     if not run:
         return
     if _is_code(run, after_colon=before.endswith(":")):
@@ -105,14 +104,13 @@ def _extent(run: list[_Line], first: int, width: int) -> tuple[int, Kind]:
         return first + 1, "heading"
     if (kind := _single(line.text)) is not None:
         return first, kind
-    item = bool(_ITEM.match(line.text))
+    item = line if _ITEM.match(line.text) else None
     last = first
-    while last + 1 < len(run) and _goes_on(run[last], run[last + 1], width, line if item else None):
+    while last + 1 < len(run) and _goes_on(run[last], run[last + 1], width, item):
         last += 1
     if item:
         return last, "item"
-    alone = last == first
-    return last, "heading" if alone and _reads_as_heading(line.text) else "prose"
+    return last, "heading" if last == first and _reads_as_heading(line.text) else "prose"
 
 
 def _single(text: str) -> Kind | None:
@@ -130,9 +128,7 @@ def _goes_on(line: _Line, after: _Line, width: int, item: _Line | None) -> bool:
     """Whether the paragraph goes on after a line: wrapped text breaks where the next word would not have fitted."""
     if _single(after.text) is not None or _ITEM.match(after.text):
         return False
-    if after.text[0].islower() or _OPEN_END.search(line.text[-12:]):
-        return True
-    if item is not None and after.indent > item.indent:
+    if after.text[0].islower() or _OPEN_END.search(line.text[-12:]) or (item and after.indent > item.indent):
         return True
     next_word = after.text.split(maxsplit=1)[0] if after.text.isascii() else after.text[:4]
     return width <= WRAP_WIDTH and line.indent + len(line.text) + 1 + len(next_word) > width
@@ -149,9 +145,7 @@ def _reads_as_heading(text: str) -> bool:
 
 def _is_code(run: list[_Line], after_colon: bool) -> bool:
     """Whether a run is code: indented lines most of which read as statements; a lone signature; a doctest."""
-    if len(run) == 1 and _SIGNATURE.match(run[0].text[:300]):
-        return True
-    if run[0].text.startswith(">>>"):
+    if run[0].text.startswith(">>>") or (len(run) == 1 and _SIGNATURE.match(run[0].text[:300])):
         return True
     if min(line.indent for line in run) < 2:
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -13,12 +14,9 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     OpenAI and Azure also give milliseconds, in a header of their own, which is more exact. Names are in lower case.
     """
     milliseconds, value = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
-    try:
+    with suppress(ValueError):
         return max(0.0, float(milliseconds) / 1_000 if milliseconds else float(value))
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError):
         until = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds())
+        return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds())
+    return None

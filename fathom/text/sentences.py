@@ -40,9 +40,8 @@ class Sentence(NamedTuple):
     def clean(self) -> str:
         """The sentence on one line, without a list or heading marker."""
         text = _UNDERLINE.sub("", self.text) if self.kind == "heading" else self.text
-        if self.kind in ("item", "heading"):
-            text = _MARKER.sub("", text, count=1) if _MARKER.match(text) else text
-        return " ".join(text.split())
+        marker = _MARKER.match(text) if self.kind in ("item", "heading") else None
+        return " ".join(text[marker.end() if marker else 0 :].split())
 
 
 def split_sentences(text: str) -> list[Sentence]:
@@ -62,24 +61,17 @@ def split_sentences(text: str) -> list[Sentence]:
 
 
 def _ends(text: str, block: Block) -> list[int]:
-    """Return where the sentences of a block end, its own end last."""
-    ends: list[int] = []
-    if block.kind in ("prose", "item"):
-        marker = _MARKER.match(text, block.start, min(block.start + 12, block.end)) if block.kind == "item" else None
-        first = marker.end() if marker else block.start
-        ends = [m.end() for m in _END.finditer(text, first, block.end) if _is_end(text, m, block)]
-    if not ends or ends[-1] < block.end:
-        ends.append(block.end)
-    return ends
+    if block.kind not in ("prose", "item"):
+        return [block.end]
+    marker = _MARKER.match(text, block.start, min(block.start + 12, block.end)) if block.kind == "item" else None
+    stops = _END.finditer(text, marker.end() if marker else block.start, block.end)
+    return sorted({block.end, *(stop.end() for stop in stops if _is_end(text, stop, block))})
 
 
 def _is_end(text: str, found: re.Match[str], block: Block) -> bool:
-    """Whether a stop mark ends the sentence."""
     following = text[found.end() : min(found.end() + 40, block.end)].lstrip()
-    if not following:
+    if not following or "[S" in found[0]:  # a citation of ours closes its sentence, whatever the next one opens with
         return True
-    if "[S" in found[0]:
-        return True  # a citation of ours closes its sentence, whatever the next one opens with
     stop = found["stop"]
     if stop is None:  # CJK; a quotation may go on: 「…。」と
         return not (found["close"] and following[0] in "とっなのと、，")
@@ -97,18 +89,14 @@ def _is_end(text: str, found: re.Match[str], block: Block) -> bool:
 def _goes_on(word: str, next_word: str, next_char: str) -> bool:
     """Whether a full stop after `word` belongs to it instead of ending the sentence."""
     lower = word.lower()
-    if lower in ABBREVIATIONS:
-        return True
-    if lower in BEFORE_NUMBER and next_word[:1].isdigit():
+    if lower in ABBREVIATIONS or (lower in BEFORE_NUMBER and next_word[:1].isdigit()):
         return True
     if lower == "al":
         return next_char in "(["
     if word.isdigit():
         return len(word) <= 2 and next_word.lower() in ORDINAL_NOUNS
-    initial = (len(word) == 1 and word.isupper()) or (
-        "." in word and word.replace(".", "").isalpha() and len(word) <= 8
-    )
-    return initial and next_word.lower() not in STARTERS
+    dotted = "." in word and word.replace(".", "").isalpha() and len(word) <= 8
+    return (dotted or (len(word) == 1 and word.isupper())) and next_word.lower() not in STARTERS
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -123,6 +111,4 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _skip_space(text: str, start: int, end: int) -> int:
-    while start < end and text[start].isspace():
-        start += 1
-    return start
+    return next((at for at in range(start, end) if not text[at].isspace()), end)

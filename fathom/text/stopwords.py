@@ -20,9 +20,7 @@ so soll sowie über um und uns unter vom von vor war waren warum was wegen weil 
 wurden zu zum zur zwischen viel viele vielen wann welche welchem welchen welcher welches wem wen wessen woher wohin
 wieviel etwa dass daß
 """
-_ASKING = """
-describe explain know please tell understand want
-"""
+_ASKING = "describe explain know please tell understand want"
 ENGLISH = frozenset(_ENGLISH.split())
 GERMAN = frozenset(_GERMAN.split())
 STOP_WORDS = ENGLISH | GERMAN | frozenset(_ASKING.split())

@@ -36,7 +36,6 @@ _KEPT_APART = {
 }  # fmt: skip
 # Chinese particles and question words: a pair with one of them is about nothing.
 _PARTICLE = re.compile("[的了吗呢么哪谁吧是]")
-_STOP_FOLDED: frozenset[str]
 _local = threading.local()  # a Stemmer keeps state and must not be shared between threads
 
 
@@ -46,13 +45,9 @@ def terms(text: str, language: Language = "english") -> list[str]:
 
 
 def query_terms(query: str, language: Language = "english") -> list[str]:
-    """Return the terms of a query that name its topic, each once, in order.
-
-    A query of nothing but stop words keeps them.
-    """
+    """Return the terms of a query that name its topic, each once, in order; of nothing but stop words, these."""
     topical = [term for word in _words(query) if word not in _STOP_FOLDED for term in word_terms(word, language)]
-    topical = [term for term in topical if not _PARTICLE.search(term)]
-    return list(dict.fromkeys(topical or terms(query, language)))
+    return list(dict.fromkeys([term for term in topical if not is_particle(term)] or terms(query, language)))
 
 
 def is_cjk(term: str) -> bool:
@@ -106,13 +101,11 @@ def _fold(text: str) -> str:
 def _stem(word: str, language: Language) -> str:
     if word in _KEPT_APART and language == "english":
         return _KEPT_APART[word]
-    stemmer = getattr(_local, language, None)
-    if stemmer is None:
+    if not hasattr(_local, language):
         import Stemmer
 
-        stemmer = Stemmer.Stemmer(language)
-        setattr(_local, language, stemmer)
-    return str(stemmer.stemWord(word))
+        setattr(_local, language, Stemmer.Stemmer(language))
+    return str(getattr(_local, language).stemWord(word))
 
 
 _STOP_FOLDED = frozenset(_fold(word) for word in STOP_WORDS)

@@ -23,19 +23,15 @@ def canonical_url(url: str) -> str:
     """
     try:
         parts = urlsplit(url.strip())
-        port = parts.port
+        port, host = parts.port, (parts.hostname or "").removeprefix("www.")
     except ValueError:  # a port that is no number, an open bracket: keep what the vendor wrote
         return url.strip()
-    if parts.scheme.lower() not in ("http", "https"):
-        return url.strip()
-    host = (parts.hostname or "").removeprefix("www.")
-    if not host:
+    if parts.scheme not in ("http", "https") or not host:
         return url.strip()
     if port and port not in (80, 443):
         host = f"{host}:{port}"
-    query = urlencode(
-        sorted((k, v) for k, v in parse_qsl(parts.query, keep_blank_values=True) if not k.lower().startswith(_TRACKING))
-    )
+    fields = parse_qsl(parts.query, keep_blank_values=True)
+    query = urlencode(sorted(field for field in fields if not field[0].lower().startswith(_TRACKING)))
     return urlunsplit(("https", host, parts.path.rstrip("/"), query, ""))
 
 
@@ -79,7 +75,7 @@ def host_of(url: str) -> str:
         host = parts.hostname or ""
     except ValueError:  # a bracket that is never closed
         return ""
-    if parts.scheme.lower() not in ("http", "https"):
+    if parts.scheme not in ("http", "https"):
         return ""
     try:
         host = host.encode("idna").decode("ascii")

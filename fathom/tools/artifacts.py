@@ -6,7 +6,7 @@ import asyncio
 import math
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -31,7 +31,16 @@ _RECURSION = re.compile(r"\(\?(?:R|[-+]?\d|&|P>)")  # its memory grows faster th
 _META = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
-class ArtifactGrepTool(Tool):
+class _ArtifactTool(Tool):
+    def __init__(self, artifacts: ArtifactReader) -> None:
+        self._artifacts = artifacts
+
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        return cls(run.artifacts)
+
+
+class ArtifactGrepTool(_ArtifactTool):
     """Searches the texts of this run's stored raw outputs."""
 
     name = "artifact_grep"
@@ -39,14 +48,6 @@ class ArtifactGrepTool(Tool):
         "Searches everything this run has already read, word for word. Input: a regular expression, or plain words. "
         "Use it only when a note lacks a detail that its source may hold."
     )
-
-    def __init__(self, artifacts: ArtifactReader) -> None:
-        self._artifacts = artifacts
-
-    @classmethod
-    def open(cls, run: RunContext) -> Self:
-        """Search what the run has read."""
-        return cls(run.artifacts)
 
     async def run(self, tool_input: str) -> ToolOutput:
         """Return the passages around the matches, at most 20, as one text for each source."""
@@ -60,7 +61,7 @@ class ArtifactGrepTool(Tool):
         return ToolOutput(results=await asyncio.to_thread(_grep, pattern, texts))
 
 
-class ArtifactReadTool(Tool):
+class ArtifactReadTool(_ArtifactTool):
     """Reads one stored raw output, or one source of it."""
 
     name = "artifact_read"
@@ -68,14 +69,6 @@ class ArtifactReadTool(Tool):
         "Reads what a note was made from again, in full. Input: the note's artifact_file, or artifact_file#SOURCE_ID "
         "for one of its sources. Use it only when the note lacks a detail."
     )
-
-    def __init__(self, artifacts: ArtifactReader) -> None:
-        self._artifacts = artifacts
-
-    @classmethod
-    def open(cls, run: RunContext) -> Self:
-        """Read what the run has read."""
-        return cls(run.artifacts)
 
     async def run(self, tool_input: str) -> ToolOutput:
         """Return the texts of the file; a single one is stored as plain text."""
@@ -117,7 +110,11 @@ def _grep(pattern: str, texts: Sequence[SourceText]) -> list[SourceText]:
         for passage in _passages(expression, text, deadline):
             passages.setdefault((text.source_id, passage.text), passage)
     ranked = sorted(passages.values(), key=lambda p: -len(p.found)) if by_words else list(passages.values())
-    return _by_source(ranked[:MAX_PASSAGES])
+    chosen: dict[str, list[_Passage]] = {}
+    for passage in ranked[:MAX_PASSAGES]:
+        chosen.setdefault(passage.source.source_id, []).append(passage)
+    shown = [(found[0].source, f"\n\n{OMISSION}\n\n".join(p.text for p in found)) for found in chosen.values()]
+    return [source.model_copy(update={"text": text, "snippet": "", "score": 0.0}) for source, text in shown]
 
 
 def _expression(pattern: str) -> tuple[regex.Pattern[str], bool]:
@@ -136,8 +133,8 @@ def _expression(pattern: str) -> tuple[regex.Pattern[str], bool]:
     return regex.compile("|".join(regex.escape(word) for word in words), regex.IGNORECASE), True
 
 
-def _passages(expression: regex.Pattern[str], source: SourceText, deadline: float) -> Iterator[_Passage]:
-    """Yield the text around each match; stretches that touch are joined up to a length."""
+def _passages(expression: regex.Pattern[str], source: SourceText, deadline: float) -> list[_Passage]:
+    """Return the text around each match; stretches that touch are joined up to a length."""
     text, seconds = source.text, deadline - time.monotonic()
     try:
         if seconds <= 0:
@@ -146,19 +143,17 @@ def _passages(expression: regex.Pattern[str], source: SourceText, deadline: floa
         matches = [match for match in islice(found_any, MAX_MATCHES) if match[0]]
     except TimeoutError as error:
         raise ToolRejected("The regular expression takes too long.", next_step="use a simpler one") from error
-    last: _Passage | None = None
+    found: list[_Passage] = []
     for match in matches:
         start = _back(text, match.start() - AROUND)
         end = _on(text, min(match.end(), match.start() + AROUND) + AROUND)
-        found = frozenset({match[0][:AROUND].lower()})
-        if last and start <= last.end and end - last.start <= LONGEST_PASSAGE:
-            last = last._replace(end=max(end, last.end), found=last.found | found)
-        elif not last or end > last.end:
-            if last:
-                yield last
-            last = _Passage(source, max(start, last.end) if last else start, end, found)
-    if last:
-        yield last
+        words = frozenset({match[0][:AROUND].lower()})
+        last = found[-1] if found else _Passage(source, 0, -1, words)
+        if start <= last.end and end - last.start <= LONGEST_PASSAGE:
+            found[-1] = last._replace(end=max(end, last.end), found=last.found | words)
+        elif end > last.end:
+            found.append(_Passage(source, max(start, last.end), end, words))
+    return found
 
 
 def _back(text: str, position: int) -> int:
@@ -171,15 +166,3 @@ def _on(text: str, position: int) -> int:
     """Return the end of the word at a position, at most 40 characters on."""
     space = re.compile(r"\s").search(text, position, position + 40)
     return space.start() if space else min(len(text), position)
-
-
-def _by_source(passages: Sequence[_Passage]) -> list[SourceText]:
-    chosen: dict[str, list[_Passage]] = {}
-    for passage in passages:
-        chosen.setdefault(passage.source.source_id, []).append(passage)
-    return [
-        found[0].source.model_copy(
-            update={"text": f"\n\n{OMISSION}\n\n".join(p.text for p in found), "snippet": "", "score": 0.0}
-        )
-        for found in chosen.values()
-    ]

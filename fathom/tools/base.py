@@ -15,18 +15,13 @@ if TYPE_CHECKING:
 
 
 class Configurable(ABC):
-    """Something that a run can use once its environment variables are set.
+    """Something that a run can use once its environment variables are set."""
 
-    Attributes:
-        name: what it is called; of a tool snake_case, because it is part of artifact names.
-        variables: the variables that must be set, all of them. One that ends in `_URL` holds a web address; one that
-            holds a secret ends in `_KEY`, `_TOKEN`, `_SECRET` or `_PASSWORD`, by which it is kept out of all output.
-        setup: how a user gets the values, for `fathom doctor`.
-    """
-
-    name: str
+    name: str  # of a tool snake_case, because it is part of artifact names
+    # All of them must be set. One that ends in `_URL` holds a web address; one that holds a secret ends in `_KEY`,
+    # `_TOKEN`, `_SECRET` or `_PASSWORD`, by which it is kept out of all output.
     variables: tuple[str, ...] = ()
-    setup: str = ""
+    setup: str = ""  # how a user gets the values, for `fathom doctor`
 
     @classmethod
     def is_configured(cls, environment: Environment) -> bool:
@@ -40,23 +35,14 @@ class Configurable(ABC):
 
 
 class Tool(Configurable):
-    """A tool of the researcher.
+    """A tool of the researcher."""
 
-    Attributes:
-        description: one or two sentences for the model: what it is good for and what its input is.
-        searches: it takes a search query and brings new evidence; without a model, only such tools are called.
-        network: it needs the network.
-        fetchable: `fetch` may read the pages that its results name.
-        by_vendors: it works through the search vendors, so one that is configured is enough.
-        follows: the tool whose results make the pipeline call this one (`follow_up`); it is not offered to the model.
-    """
-
-    description: str
-    searches: bool = False
-    network: bool = False
-    fetchable: bool = False
-    by_vendors: bool = False
-    follows: str = ""
+    description: str  # one or two sentences for the model: what it is good for and what its input is
+    searches: bool = False  # takes a search query and brings new evidence; without a model, only such tools are called
+    network: bool = False  # needs the network
+    fetchable: bool = False  # `fetch` may read the pages that its results name
+    by_vendors: bool = False  # works through the search vendors, so one that is configured is enough
+    follows: str = ""  # the tool whose results make the pipeline call this one (`follow_up`), which no model is offered
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:

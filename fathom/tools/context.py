@@ -26,32 +26,21 @@ class ArtifactReader(Protocol):
 
     async def list(self) -> list[str]:
         """Return the file names of the run's raw outputs, sorted."""
-        ...
 
     async def read(self, name: str) -> ToolOutput:
         """Return a stored output."""
-        ...
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """A run as its tools see it.
-
-    Attributes:
-        settings: what the run works with.
-        environment: what the process was started with.
-        artifacts: what the run has read so far.
-        query: the run's question.
-        configured_vendors: the search vendors that can be opened, in the order in which they are asked.
-        fetchable: the names of the tools whose results may be fetched.
-    """
+    """A run as its tools see it."""
 
     settings: ResolvedSettings
     environment: Environment
-    artifacts: ArtifactReader
-    query: str
-    configured_vendors: Sequence[type[SearchVendor]]
-    fetchable: Sequence[str]
+    artifacts: ArtifactReader  # what the run has read so far
+    query: str  # the run's question
+    configured_vendors: Sequence[type[SearchVendor]]  # in the order in which they are asked
+    fetchable: Sequence[str]  # names of the tools whose results may be fetched
 
     @cached_property
     def vendors(self) -> list[SearchVendor]:

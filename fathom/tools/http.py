@@ -47,15 +47,9 @@ async def get(
     headers: Mapping[str, str] | None = None,
     remedies: Mapping[int, str] | None = None,
 ) -> T:
-    """Make one GET request to a service and read its answer.
+    """Make one GET request to a service and read its answer; a ValueError in `read` means that it is unreadable.
 
-    Args:
-        service: its name, for messages.
-        url: what to ask for.
-        read: turns a successful answer into data; a ValueError in it means that the answer is unreadable.
-        params: of the query string.
-        headers: beside the User-Agent.
-        remedies: by status, what the user can do about a refusal.
+    `headers` are sent beside the User-Agent; `remedies` say by status what the user can do about a refusal.
 
     Raises:
         ToolError: the request failed; the class says whether trying again can help.
@@ -85,20 +79,11 @@ def service_errors(service: str) -> Iterator[None]:
 
 
 def raise_status(
-    service: str,
-    status: int,
-    headers: Mapping[str, str],
-    detail: str = "",
-    remedies: Mapping[int, str] | None = None,
+    service: str, status: int, headers: Mapping[str, str], detail: str = "", remedies: Mapping[int, str] | None = None
 ) -> None:
-    """Raise what the status of an answer means, unless it is 200.
+    """Raise what the status of an answer means, unless it is 200. The names of its headers are in lower case.
 
-    Args:
-        service: who answered.
-        status: of the answer.
-        headers: of the answer, with names in lower case.
-        detail: what the answer says about the failure.
-        remedies: by status, what the user can do about a refusal.
+    `detail` is what it says about the failure; `remedies` say by status what the user can do about a refusal.
 
     Raises:
         ToolError: the class says whether trying again can help.
@@ -106,13 +91,11 @@ def raise_status(
     if status == 200:
         return
     message = f"{service} answered {status}" + (f": {detail}" if detail else ".")
-    wait = retry_after(headers, datetime.now(UTC))
-    if status == 429:
-        raise ToolRateLimited(message, retry_after=wait)
     if status == 408:
         raise ToolTimeout(message)
-    if status >= 500:
-        raise ToolUnavailable(message, retry_after=wait)
+    if status == 429 or status >= 500:
+        kind = ToolRateLimited if status == 429 else ToolUnavailable
+        raise kind(message, retry_after=retry_after(headers, datetime.now(UTC)))
     raise ToolRejected(message, next_step=(remedies or {}).get(status, ""))
 
 

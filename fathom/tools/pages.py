@@ -62,22 +62,12 @@ def output(pages: Sequence[WebPage], failures: Sequence[ToolFailure] = ()) -> To
 
     It is as old as its oldest page that came from the cache.
     """
-    since = [page.kept_since for page in pages if page.kept_since]
-    return ToolOutput(
-        results=_source_texts(pages),
-        failures=list(failures),
-        cached=bool(since) and len(since) == len(pages),
-        retrieved=min(since, default=""),
-    )
-
-
-def _source_texts(pages: Sequence[WebPage]) -> list[SourceText]:
     first: dict[str, WebPage] = {}
     for page in pages:
         if is_page(page.url) and (page.whole or page.excerpt):
             first.setdefault(canonical_url(page.url), page)
     ids = source_ids(page.url for page in first.values())
-    return [
+    results = [
         SourceText(
             source_id=ids[page.url],
             url=page.url,
@@ -91,6 +81,9 @@ def _source_texts(pages: Sequence[WebPage]) -> list[SourceText]:
         )
         for page in first.values()
     ]
+    since = [page.kept_since for page in pages if page.kept_since]
+    cached = bool(since) and len(since) == len(pages)
+    return ToolOutput(results=results, failures=list(failures), cached=cached, retrieved=min(since, default=""))
 
 
 def is_page(url: str) -> bool:

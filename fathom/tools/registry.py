@@ -90,25 +90,14 @@ def configured_tools(
         chosen = [tool for tool in configured if tool.name in settings.tools or tool.follows in settings.tools]
     else:
         chosen = [tool for tool in configured if tool.is_useful(settings, query, configured)]
-    for tool in chosen:
-        _check_addresses(registry.configured_by(tool), environment)
+    for name in (name for tool in chosen for way in registry.configured_by(tool) for name in way.variables):
+        if name.endswith("_URL") and (address := environment.variables.get(name)) and not is_page(address):
+            raise InvalidInput(f"{name} is not a web address.", next_step="set it to one such as http://localhost:8080")
     return [tool.name for tool in chosen]
 
 
-def _check_addresses(ways: Sequence[type[Configurable]], environment: Environment) -> None:
-    for name in (name for way in ways for name in way.variables if name.endswith("_URL")):
-        if (address := environment.variables.get(name)) and not is_page(address):
-            raise InvalidInput(f"{name} is not a web address.", next_step="set it to one such as http://localhost:8080")
-
-
 class Toolbox:
-    """The tools of one run.
-
-    Args:
-        tools: all that may be called.
-        scrubber: takes secrets out of what they return.
-        redact: whether personal data is taken out of it too.
-    """
+    """The tools of one run. The scrubber takes secrets out of what they return; `redact`, personal data too."""
 
     def __init__(self, tools: Sequence[Tool], *, scrubber: Scrubber, redact: bool = False) -> None:
         self._tools = {tool.name: tool for tool in tools}
@@ -155,7 +144,6 @@ class _Unconfigured(Tool):
         self._variables = variables
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Say what is missing."""
         raise ToolRejected(f"The tool {self.name} is not configured.", next_step=f"set {self._variables}")
 
 
@@ -168,12 +156,7 @@ def open_toolbox(
 ) -> Toolbox:
     """Open the tools that the settings name. Nothing is read and no connection made before the first call.
 
-    Args:
-        settings: what the run works with.
-        environment: what the process was started with.
-        artifacts: what the run has read so far.
-        query: the run's question, which may name pages to fetch.
-        registry: the tools and vendors there are.
+    The query is the run's question, which may name pages to fetch.
     """
     run = RunContext(
         settings,
@@ -183,14 +166,9 @@ def open_toolbox(
         configured_vendors=[vendor for vendor in registry.vendors if vendor.is_configured(environment)],
         fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
     )
-    tools = [tool for tool in registry.tools.values() if tool.name in settings.tools]
-    return Toolbox(
-        [
-            tool.open(run)
-            if registry.is_configured(tool, environment)
-            else _Unconfigured(tool, registry.variables(tool))
-            for tool in tools
-        ],
-        scrubber=Scrubber(environment.secrets),
-        redact=settings.redact,
-    )
+    tools: list[Tool] = []
+    for tool in registry.tools.values():
+        if tool.name in settings.tools:
+            usable = registry.is_configured(tool, environment)
+            tools.append(tool.open(run) if usable else _Unconfigured(tool, registry.variables(tool)))
+    return Toolbox(tools, scrubber=Scrubber(environment.secrets), redact=settings.redact)

@@ -76,7 +76,6 @@ def _opened(files: tuple[File, ...], paths: tuple[str, ...], cache: Path) -> Ind
 
 
 def _cached(files: tuple[File, ...], paths: tuple[str, ...], folder: Path) -> Index:
-    """Open the index of these paths in the cache folder, updated."""
     roots = "\0".join([FORMAT, *(str(Path(path).expanduser().resolve()) for path in paths)])
     place = folder / f"{hashlib.sha256(os.fsencode(roots)).hexdigest()[:32]}.sqlite"
     try:
@@ -131,9 +130,7 @@ def _synchronize(index: Index, files: Sequence[File], paths: Sequence[str]) -> N
     """Make an index hold these files: unchanged ones stay, others are read, the rest is removed."""
     stored = {file.url: file for file in index.files()}
     digests = {file.url: _digest(file, stored.get(file.url)) for file in files}
-    first_with: dict[str, str] = {}
-    for url, of_bytes in digests.items():
-        first_with.setdefault(of_bytes or url, url)
+    first_with = {of_bytes or url: url for url, of_bytes in reversed(digests.items())}
     unique = [file for file in files if first_with[digests[file.url] or file.url] == file.url]
 
     index.forget_unsettled()

@@ -15,7 +15,7 @@ import sqlite3
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import mul
 from pathlib import Path
 from typing import Protocol
@@ -33,7 +33,6 @@ class Encoder(Protocol):
 
     def encode(self, texts: list[str]) -> Iterable[Iterable[float]]:
         """Return a vector for each text."""
-        ...
 
 
 def check_installed() -> None:
@@ -89,7 +88,6 @@ def _by_meaning(index: Index, model: str, cache: Path, query: str) -> list[Match
 
 @functools.lru_cache(maxsize=2)
 def _vectors(index: Index, model: str, cache: Path) -> list[array[float]]:
-    """Return the vectors of an index's passages in their order."""
     texts = {_key(model, text): text for _, _, text in index.slices()}
     folder = cache / "documents"
     folder.mkdir(parents=True, exist_ok=True)
@@ -114,9 +112,6 @@ def _key(model: str, text: str) -> bytes:
 
 def _encoded(encoder: Encoder, texts: list[str]) -> list[array[float]]:
     """Return vectors of length 1, whose products are cosines."""
-    return [_unit([float(value) for value in vector]) for vector in encoder.encode(texts)]
-
-
-def _unit(vector: Sequence[float]) -> array[float]:
-    length = math.hypot(*vector) or 1.0
-    return array("f", [value / length for value in vector])
+    vectors = [[float(value) for value in vector] for vector in encoder.encode(texts)]
+    lengths = [math.hypot(*vector) or 1.0 for vector in vectors]
+    return [array("f", [v / length for v in vector]) for vector, length in zip(vectors, lengths, strict=True)]

@@ -6,7 +6,7 @@ The slow work is done here, in pure functions, so that another process can do it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from fathom.text.sentences import split_sentences
@@ -82,7 +82,9 @@ def _units(text: str, start: int) -> Iterator[tuple[int, int]]:
             yield start, stop
         else:
             for sentence in split_sentences(paragraph):
-                yield from _cut(start + sentence.start, start + sentence.end)
+                end = start + sentence.end
+                for at in range(start + sentence.start, end, PASSAGE_CHARS):
+                    yield at, min(at + PASSAGE_CHARS, end)
         start = following
 
 
@@ -90,7 +92,3 @@ def _words(text: str) -> int:
     """Count words; this is quick where spaces separate them."""
     words = len(text.split())
     return words if len(text) <= 12 * words else count_words(text)
-
-
-def _cut(start: int, stop: int) -> Iterable[tuple[int, int]]:
-    return ((at, min(at + PASSAGE_CHARS, stop)) for at in range(start, stop, PASSAGE_CHARS))

@@ -76,9 +76,8 @@ def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:
 
     def read(file: File) -> LaidOut | Unreadable:
         process = idle.pop() if idle else _start(MEMORY)
-        answer: LaidOut | Unreadable
         try:
-            answer = _ask(process, file.path, None, SECONDS + file.size / 1_000_000)
+            answer: LaidOut | Unreadable = _ask(process, file.path, None, SECONDS + file.size / 1_000_000)
         except Unfinished as error:
             _stop(process)
             return error
@@ -120,12 +119,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def _ask(process: subprocess.Popen[str], path: Path, data: bytes | None, seconds: float) -> LaidOut:
-    """Have a process read a file, or bytes under its name.
-
-    Raises:
-        Unreadable: it holds no readable text.
-        Unfinished: the process was stopped or crashed.
-    """
+    """Have a process read a file, or bytes under its name; it is stopped when it takes too long."""
     assert process.stdin and process.stdout
     late = threading.Event()
 

@@ -11,7 +11,6 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,6 @@ from fathom.tools.documents.sections import ReadDocument, Section, markdown_sect
 
 if TYPE_CHECKING:
     from docx.document import Document as DocxDocument
-    from docx.table import Table
 
 ENDINGS = frozenset({".txt", ".text", ".md", ".markdown", ".rst", ".html", ".htm", ".xhtml", ".pdf", ".docx"})
 _HTML_START = re.compile(
@@ -35,6 +33,7 @@ _PARSER_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError,
     ValueError, struct.error, zlib.error,
 )  # fmt: skip
+_Content = tuple[str, list[Section]]  # the title that the file names, and its sections
 
 
 class Unreadable(Exception):
@@ -42,21 +41,18 @@ class Unreadable(Exception):
 
 
 def read_document(name: str, data: bytes) -> ReadDocument:
-    """Read a file's bytes.
-
-    Args:
-        name: the file's name; its ending distinguishes plain-text formats.
-        data: the whole file.
+    """Read a file's bytes; the ending of its name distinguishes plain-text formats.
 
     Raises:
         Unreadable: empty, without text, damaged, password-protected, or none of the known formats.
     """
     if not data.strip():
         raise Unreadable("it is empty")
-    document = _read(PurePath(name).suffix.lower(), data)
-    if not any(c.isalnum() for section in document.sections for c in section.text + section.heading):
+    title, sections = _read(PurePath(name).suffix.lower(), data)
+    if not any(c.isalnum() for section in sections for c in section.text + section.heading):
         raise Unreadable("it holds no text")
-    return document
+    first = next((section.heading for section in sections if section.level == 1), sections[0].heading)
+    return ReadDocument(title or first, sections)
 
 
 def is_plain(path: Path) -> bool:
@@ -70,7 +66,7 @@ def is_plain(path: Path) -> bool:
     return not foreign and path.suffix.lower() not in _HTML_ENDINGS
 
 
-def _read(ending: str, data: bytes) -> ReadDocument:
+def _read(ending: str, data: bytes) -> _Content:
     if data.lstrip()[:5] == b"%PDF-":
         return _read_pdf(data)
     if data.startswith(_OLE):
@@ -82,20 +78,12 @@ def _read(ending: str, data: bytes) -> ReadDocument:
     if ending in (".pdf", ".docx"):
         raise Unreadable(f"it is damaged, or not a {ending[1:]} file")
     text = clean_text(_decode(data))
-    if ending in (".md", ".markdown"):
-        return _read_markdown(text)
-    sections = underlined_sections(text)
-    return ReadDocument(_first_heading(sections), sections)
-
-
-def _read_markdown(text: str) -> ReadDocument:
-    title = ""
-    if matter := _FRONT_MATTER.match(text):
-        text = text[matter.end() :]
-        named = re.search(r"^title:[ \t]*(.+)$", matter[1], re.M)
-        title = clean_line(named[1]).strip("\"'") if named else ""
-    sections = markdown_sections(text)
-    return ReadDocument(title or _first_heading(sections), sections)
+    if ending not in (".md", ".markdown"):
+        return "", underlined_sections(text)
+    if not (matter := _FRONT_MATTER.match(text)):
+        return "", markdown_sections(text)
+    named = re.search(r"^title:[ \t]*(.+)$", matter[1], re.M)
+    return clean_line(named[1]).strip("\"'") if named else "", markdown_sections(text[matter.end() :])
 
 
 def _decode(data: bytes) -> str:
@@ -110,12 +98,7 @@ def _decode(data: bytes) -> str:
         return data.decode("cp1252", "replace")
 
 
-def _first_heading(sections: list[Section]) -> str:
-    """Return the first heading of level 1, else the first heading."""
-    return next((s.heading for s in sections if s.level == 1), sections[0].heading if sections else "")
-
-
-def _read_html(data: bytes) -> ReadDocument:
+def _read_html(data: bytes) -> _Content:
     import trafilatura
 
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
@@ -123,11 +106,10 @@ def _read_html(data: bytes) -> ReadDocument:
     metadata = trafilatura.extract_metadata(data)
     # A short page may have no main part; then all of its text counts. Some pages are fragments without <html>.
     text = text or trafilatura.html2txt(data) or trafilatura.html2txt(b"<html><body>" + data)
-    sections = markdown_sections(clean_text(text))
-    return ReadDocument(clean_line((metadata and metadata.title) or "") or _first_heading(sections), sections)
+    return clean_line((metadata and metadata.title) or ""), markdown_sections(clean_text(text))
 
 
-def _read_pdf(data: bytes) -> ReadDocument:
+def _read_pdf(data: bytes) -> _Content:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, PyPdfError
 
@@ -148,28 +130,28 @@ def _read_pdf(data: bytes) -> ReadDocument:
     pages = [page for page in pages if page.text.strip()]
     if not pages:
         raise Unreadable("it holds no text: scanned pages need text recognition first")
-    return ReadDocument(title, pages)
+    return title, pages
 
 
-def _read_docx(data: bytes) -> ReadDocument:
+def _read_docx(data: bytes) -> _Content:
     from docx import Document
     from docx.opc.exceptions import OpcError
 
     try:
-        sections, title = _docx_sections(Document(io.BytesIO(data)))
+        return _docx_content(Document(io.BytesIO(data)))
     except (OpcError, zipfile.BadZipFile, *_PARSER_ERRORS) as error:
         raise Unreadable(f"it is a damaged docx, or not a docx file ({type(error).__name__})") from error
-    return ReadDocument(title or _first_heading(sections), sections)
 
 
-def _docx_sections(document: DocxDocument) -> tuple[list[Section], str]:
+def _docx_content(document: DocxDocument) -> _Content:
     from docx.table import Table
 
     parts: list[tuple[str, int, list[str]]] = [("", 0, [])]  # heading, level, paragraphs
     title = ""
     for block in document.iter_inner_content():
         if isinstance(block, Table):
-            parts[-1][2].append("\n".join(_rows(block)))
+            rows = (" | ".join(clean_line(cell.text) for cell in row.cells) for row in block.rows)
+            parts[-1][2].append("\n".join(rows))
             continue
         text, style = clean_text(block.text), (block.style.name if block.style else "") or ""
         if style == "Title" and not title:
@@ -178,9 +160,4 @@ def _docx_sections(document: DocxDocument) -> tuple[list[Section], str]:
             parts.append((clean_line(text), int(level[1]), []))
         elif text.strip():
             parts[-1][2].append(text)
-    return [Section("\n\n".join(lines), heading, depth) for heading, depth, lines in parts if heading or lines], title
-
-
-def _rows(table: Table) -> Iterator[str]:
-    for row in table.rows:
-        yield " | ".join(clean_line(cell.text) for cell in row.cells)
+    return title, [Section("\n\n".join(lines), heading, depth) for heading, depth, lines in parts if heading or lines]

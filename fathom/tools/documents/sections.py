@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 MAX_HEADING_CHARS = 160
@@ -14,19 +14,12 @@ _UNDERLINE = re.compile(r"([=\-~^*#\"'`+.:_])\1{2,}\s*\Z")
 
 @dataclass(frozen=True)
 class Section:
-    """The part of a document under one heading, or one page of it.
+    """The part of a document under one heading, or one page of it."""
 
-    Attributes:
-        text: without the heading.
-        heading: empty before the first heading and on pages.
-        level: depth of the heading, from 1.
-        page: counted from 1; 0 where there are no pages.
-    """
-
-    text: str
-    heading: str = ""
-    level: int = 0
-    page: int = 0
+    text: str  # without the heading
+    heading: str = ""  # empty before the first heading and on pages
+    level: int = 0  # depth of the heading, from 1
+    page: int = 0  # counted from 1; 0 where there are no pages
 
 
 @dataclass(frozen=True)
@@ -37,13 +30,12 @@ class ReadDocument:
     sections: list[Section]
 
 
-_Heading = tuple[int, str, int]  # level, heading, lines it takes
+_Heading = tuple[int, int, str, int]  # its line, level, text, and the lines it takes
 
 
 def markdown_sections(text: str) -> list[Section]:
     """Split Markdown at its headings, `# ...` and underlined ones; code blocks have none."""
-    lines = text.split("\n")
-    return _split(lines, _markdown_headings(lines))
+    return _split(text, _markdown_headings)
 
 
 def underlined_sections(text: str) -> list[Section]:
@@ -51,14 +43,13 @@ def underlined_sections(text: str) -> list[Section]:
 
     As in reST, each kind of line is a level; levels are numbered in the order in which they first appear.
     """
-    lines = text.split("\n")
-    return _split(lines, _underlined_headings(lines))
+    return _split(text, _underlined_headings)
 
 
-def _split(lines: list[str], headings: Iterable[tuple[int, _Heading]]) -> list[Section]:
-    sections: list[Section] = []
+def _split(text: str, find_headings: Callable[[list[str]], Iterator[_Heading]]) -> list[Section]:
+    lines, sections = text.split("\n"), list[Section]()
     start, heading, level = 0, "", 0
-    for at, (next_level, next_heading, taken) in headings:
+    for at, next_level, next_heading, taken in find_headings(lines):
         sections.append(Section(_joined(lines[start:at]), heading, level))
         start, heading, level = at + taken, next_heading, next_level
     sections.append(Section(_joined(lines[start:]), heading, level))
@@ -66,11 +57,10 @@ def _split(lines: list[str], headings: Iterable[tuple[int, _Heading]]) -> list[S
 
 
 def _joined(lines: list[str]) -> str:
-    text = "\n".join(lines).rstrip()
-    return re.sub(r"\A(?:[^\S\n]*\n)+", "", text)
+    return re.sub(r"\A(?:[^\S\n]*\n)+", "", "\n".join(lines).rstrip())
 
 
-def _markdown_headings(lines: list[str]) -> Iterator[tuple[int, _Heading]]:
+def _markdown_headings(lines: list[str]) -> Iterator[_Heading]:
     fence = ""
     for at, line in enumerate(lines):
         if marker := _FENCE.match(line):
@@ -78,23 +68,18 @@ def _markdown_headings(lines: list[str]) -> Iterator[tuple[int, _Heading]]:
         elif fence:
             continue
         elif atx := _ATX.match(line):
-            yield at, (len(atx[1]), atx[2], 1)
-        elif _is_heading(lines, at) and lines[at + 1].rstrip().strip("=") == "":
-            yield at, (1, line.strip(), 2)
-        elif _is_heading(lines, at) and lines[at + 1].rstrip().strip("-") == "" and "|" not in line:
-            yield at, (2, line.strip(), 2)
+            yield at, len(atx[1]), atx[2], 1
+        elif _is_heading(lines, at) and ((under := lines[at + 1][0]) == "=" or (under == "-" and "|" not in line)):
+            yield at, 1 if under == "=" else 2, line.strip(), 2
 
 
-def _underlined_headings(lines: list[str]) -> Iterator[tuple[int, _Heading]]:
+def _underlined_headings(lines: list[str]) -> Iterator[_Heading]:
     levels: dict[str, int] = {}
-    for at in range(len(lines) - 1):
-        if not _is_heading(lines, at):
-            continue
+    for at in (at for at in range(len(lines) - 1) if _is_heading(lines, at)):
         under = lines[at + 1].rstrip()
         over = at > 0 and lines[at - 1].rstrip() == under
         level = levels.setdefault(under[0] + ("=" if over else ""), len(levels) + 1)
-        heading = (level, lines[at].strip(), 3 if over else 2)
-        yield (at - 1 if over else at), heading
+        yield at - over, level, lines[at].strip(), 2 + over
 
 
 def _is_heading(lines: list[str], at: int) -> bool:

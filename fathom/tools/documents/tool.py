@@ -33,8 +33,10 @@ class DocumentsTool(Tool):
         self._cache = cache
         self._max_results = max_results
         self._embed_model = embed_model
+        names = ", ".join(Path(path).expanduser().resolve().name for path in paths)
+        what = f"the user's documents in {names}" if paths else "the Python language reference"
         self.description = (
-            f"Searches {self._what()} and reads the closest ones. Input: one search query of a few specific words."
+            f"Searches {what} and reads the closest ones. Input: one search query of a few specific words."
         )
 
     @classmethod
@@ -56,21 +58,15 @@ class DocumentsTool(Tool):
         """Return the names and best headings of the documents closest to a query."""
         return await asyncio.to_thread(self._survey, query, limit)
 
-    def _what(self) -> str:
-        if not self._paths:
-            return "the Python language reference"
-        return "the user's documents in " + ", ".join(Path(path).expanduser().resolve().name for path in self._paths)
-
     def _search(self, query: str) -> ToolOutput:
         index = open_corpus(self._paths, self._cache)
-        found = [(match, index.document(match.document)) for match in self._ranked(index, query)]
+        if self._embed_model:
+            matches = hybrid_search(index, self._embed_model, self._cache, query, self._max_results)
+        else:
+            matches = index.search(query, self._max_results)
+        found = [(match, index.document(match.document)) for match in matches]
         ids = source_ids(document.url for _, document in found)
         return ToolOutput(results=[_source_text(index, match, document, ids) for match, document in found])
-
-    def _ranked(self, index: Index, query: str) -> list[Match]:
-        if self._embed_model:
-            return hybrid_search(index, self._embed_model, self._cache, query, self._max_results)
-        return index.search(query, self._max_results)
 
     def _survey(self, query: str, limit: int) -> list[Document]:
         index = open_corpus(self._paths, self._cache)
@@ -101,22 +97,14 @@ def _source_text(index: Index, match: Match, document: StoredDocument, ids: dict
 
 def _excerpt(text: str, passages: Sequence[Passage], match: Match) -> str:
     """Return the matching passages with their neighbours, in reading order, up to 2,500 words."""
-    first = passages[0].id
     enough = RELEVANT * match.hits[0].score
     chosen: set[int] = set()
     words = 0
-    for hit in match.hits:
-        if hit.score < enough:
-            break
-        at = hit.passage - first
+    for at in [hit.passage - passages[0].id for hit in match.hits if hit.score >= enough]:
         for n in (at, at + 1, at - 1):
             if 0 <= n < len(passages) and n not in chosen and words + passages[n].words <= WHOLE_WORDS:
                 chosen.add(n)
                 words += passages[n].words
-    runs: list[tuple[int, int]] = []
-    for n in sorted(chosen):
-        if runs and n - 1 in chosen:
-            runs[-1] = (runs[-1][0], passages[n].stop)
-        else:
-            runs.append((passages[n].start, passages[n].stop))
-    return f"\n\n{OMISSION}\n\n".join(text[start:stop] for start, stop in runs)
+    starts = [passages[n].start for n in sorted(chosen) if n - 1 not in chosen]
+    stops = [passages[n].stop for n in sorted(chosen) if n + 1 not in chosen]
+    return f"\n\n{OMISSION}\n\n".join(text[start:stop] for start, stop in zip(starts, stops, strict=True))

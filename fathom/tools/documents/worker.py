@@ -55,9 +55,8 @@ def decode_answer(answer: str) -> LaidOut:
 def _answer(line: str) -> str:
     path, data = json.loads(line)
     try:
-        return json.dumps(
-            read_file(Path(path)) if data is None else lay_out(read_document(path, base64.b64decode(data)))
-        )
+        read = read_file(Path(path)) if data is None else lay_out(read_document(path, base64.b64decode(data)))
+        return json.dumps(read)
     except Unreadable as error:
         return json.dumps(str(error))
     except (MemoryError, RecursionError) as error:

@@ -25,7 +25,7 @@ _USER = re.compile(r"[^/?#]*//[^/?#]*@")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*", re.IGNORECASE)
 
 # Parts of the public ranges that lead elsewhere; some versions of `ipaddress.is_global` accept them.
-_RELAYS = [IPv4Network("192.88.99.0/24")]
+_RELAYS = IPv4Network("192.88.99.0/24")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")  # leaves out mapped, compatible, NAT64, local and multicast addresses
 _TUNNELS = [
     IPv6Network("2001::/23"),  # Teredo and other protocol assignments
@@ -35,15 +35,11 @@ _TUNNELS = [
 ]
 _ISATAP = (b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe")  # RFC 5214: an IPv4 address follows, under any prefix
 # Where clouds serve credentials to their machines. 168.63.129.16 (Azure) is a public address.
-_CLOUD_SERVICES = frozenset(
-    map(
-        ip_address,
-        [
-            *("169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.42.42", "168.63.129.16"),
-            *("100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42"),
-        ],
-    )
-)
+_CLOUD_ADDRESSES = """
+169.254.169.254 169.254.170.2 169.254.170.23 169.254.42.42 168.63.129.16 100.100.100.200 192.0.0.192
+fd00:ec2::254 fd00:ec2::23 fd20:ce::254 fd00:42::42
+"""
+_CLOUD_SERVICES = frozenset(map(ip_address, _CLOUD_ADDRESSES.split()))
 # Bytes of an IPv6 address that may hold an IPv4 address: 6to4 (RFC 3056), and NAT64 with prefixes of 32 to 96 bits,
 # which any operator may choose (RFC 6052, section 2.2).
 _EMBEDDED = [(2, 3, 4, 5), (4, 5, 6, 7), (5, 6, 7, 9), (6, 7, 9, 10), (7, 9, 10, 11), (9, 10, 11, 12), (12, 13, 14, 15)]
@@ -54,7 +50,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     if is_cloud_service(address):
         return False
     if isinstance(address, IPv4Address):
-        return address.is_global and not address.is_multicast and not any(address in net for net in _RELAYS)
+        return address.is_global and not address.is_multicast and address not in _RELAYS
     if address.scope_id is not None or address not in _GLOBAL_UNICAST or address.packed[8:12] in _ISATAP:
         return False
     return address.is_global and not any(address in net for net in _TUNNELS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -17,8 +17,10 @@ import httpcore
 import httpx
 
 from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
+from fathom.tools.fetch.allow import AllowList, check_url
 from fathom.tools.http import tls, user_agent
 
+MAX_REDIRECTS = 5
 TOTAL_SECONDS = 20.0
 MAX_BYTES = 10 * 2**20
 _TOO_LARGE = f"The page is larger than {MAX_BYTES / 2**20:g} MB."
@@ -82,11 +84,9 @@ class Client:
         self._network = network
 
     async def get(self, url: httpx.URL, *, cut_at: int | None = None) -> Answer:
-        """Request a URL without following redirects.
+        """Request a URL that `check_url` returned, without following redirects.
 
-        Args:
-            url: an address that `check_url` returned.
-            cut_at: read only this number of bytes, instead of refusing a larger body.
+        With `cut_at`, only this number of bytes is read, instead of refusing a larger body.
 
         Raises:
             ToolRejected: the body is too large.
@@ -110,7 +110,8 @@ class Client:
             raise ToolUnavailable(f"{url.host[:100]} cannot be read: {type(error).__name__}.") from error
 
     async def _body(self, response: httpcore.Response, fields: dict[str, str], cut_at: int | None) -> bytes:
-        if cut_at is None and _declared(fields) > MAX_BYTES:
+        length = fields.get("content-length", "")
+        if cut_at is None and length.isascii() and length.isdigit() and int(length) > MAX_BYTES:
             raise ToolRejected(_TOO_LARGE)
         unpack = _Unpacker(fields.get("content-encoding", "").strip().lower())
         data, received, most = bytearray(), 0, cut_at or MAX_BYTES
@@ -157,6 +158,12 @@ class _Unpacker:
             raise ToolUnavailable("The page is damaged: it cannot be decompressed.") from error
 
 
-def _declared(fields: dict[str, str]) -> int:
-    length = fields.get("content-length", "")
-    return int(length) if length.isascii() and length.isdigit() else 0
+async def follow(address: str, allowed: AllowList, ask: Callable[[httpx.URL], Awaitable[Answer]]) -> Answer | None:
+    """Return the answer after at most five redirects, each checked before it is followed; None when there are more."""
+    url = check_url(address, allowed)
+    for _ in range(MAX_REDIRECTS + 1):
+        answer = await ask(url)
+        if (target := answer.redirect) is None:
+            return answer
+        url = check_url(target, allowed)
+    return None

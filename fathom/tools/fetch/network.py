@@ -6,6 +6,7 @@ This happens below HTTP, so it covers redirects, robots.txt and a DNS answer tha
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import ip_address
@@ -15,8 +16,7 @@ import httpcore
 from fathom.errors import ToolRejected, ToolUnavailable
 from fathom.tools.fetch.allow import AllowList
 
-Resolve = Callable[[str, int], Awaitable[list[str]]]
-"""Returns the addresses of a host; raises OSError when it has none."""
+Resolve = Callable[[str, int], Awaitable[list[str]]]  # addresses of a host; raises OSError when it has none
 
 MAX_ADDRESSES = 3  # tried one after another
 
@@ -28,19 +28,10 @@ async def system_resolve(host: str, port: int) -> list[str]:
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Opens connections to permitted addresses only.
-
-    Args:
-        allowed: what is permitted besides public addresses.
-        resolve: finds the addresses of a host.
-        network: opens the connections; it is given addresses, never names.
-    """
+    """Opens connections to permitted addresses only; `network` is given addresses, never names."""
 
     def __init__(
-        self,
-        allowed: AllowList,
-        resolve: Resolve = system_resolve,
-        network: httpcore.AsyncNetworkBackend | None = None,
+        self, allowed: AllowList, resolve: Resolve = system_resolve, network: httpcore.AsyncNetworkBackend | None = None
     ) -> None:
         self._allowed = allowed
         self._resolve = resolve
@@ -60,14 +51,11 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             ToolRejected: one of them is not permitted; no connection was made.
             ToolUnavailable: the host has no address.
         """
-        addresses = await self._checked(host, port)
-        addresses = addresses[:MAX_ADDRESSES]
-        for address in addresses[:-1]:
-            try:
+        *others, last = (await self._checked(host, port))[:MAX_ADDRESSES]
+        for address in others:
+            with contextlib.suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
                 return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout):
-                continue
-        return await self._network.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
+        return await self._network.connect_tcp(last, port, timeout, local_address, socket_options)
 
     async def _checked(self, host: str, port: int) -> list[str]:
         try:

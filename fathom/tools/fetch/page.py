@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fathom.errors import ToolRejected
 from fathom.text.cleaning import clean_title
-from fathom.tools.documents.layout import LaidOut, lay_out
+from fathom.tools.documents.layout import lay_out
 from fathom.tools.documents.pool import read_apart
 from fathom.tools.documents.readers import Unreadable, read_document
 from fathom.tools.fetch.client import Answer
@@ -60,21 +60,13 @@ def read_page(answer: Answer) -> Page:
         raise ToolRejected(f"The page is not text but {kind[:40]}.")
     is_pdf = b"%PDF-" in data[:1024]
     data = data if is_pdf else _as_utf8(data, charset)
+    name, apart = f"page{_ending(kind, data)}", is_pdf or len(data) > SMALL
     try:
-        document = _read("page" + _ending(kind, data), data, is_pdf)
+        document = read_apart(Path(name), data, SECONDS, MEMORY) if apart else lay_out(read_document(name, data))
     except Unreadable as error:
         raise ToolRejected(f"The page cannot be read: {error}.") from error
-    return Page(
-        title=clean_title(document.title),
-        published="" if is_pdf else _published(data[:_HEAD_BYTES]),
-        text=document.text,
-    )
-
-
-def _read(name: str, data: bytes, is_pdf: bool) -> LaidOut:
-    if is_pdf or len(data) > SMALL:
-        return read_apart(Path(name), data, SECONDS, MEMORY)
-    return lay_out(read_document(name, data))
+    published = "" if is_pdf else _published(data[:_HEAD_BYTES])
+    return Page(title=clean_title(document.title), published=published, text=document.text)
 
 
 def _content_type(header: str) -> tuple[str, str]:

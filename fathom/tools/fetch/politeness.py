@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 
 from fathom.errors import ToolRejected, ToolUnavailable
 from fathom.storage.cache import TimedCache
-from fathom.tools.fetch.allow import AllowList, check_url
-from fathom.tools.fetch.client import Answer, Client
+from fathom.tools.fetch.allow import AllowList
+from fathom.tools.fetch.client import Client, follow
 from fathom.tools.http import user_agent
 
 if TYPE_CHECKING:
     import httpx
     from protego import Protego
 
-MAX_REDIRECTS = 5
 MAX_ROBOTS_BYTES = 500 * 1024  # which RFC 9309 asks crawlers to read
 AT_ONCE = 2
 APART_SECONDS = 1.0
@@ -72,20 +71,10 @@ class Robots:
     async def _text(self, address: str) -> str:
         if (stored := self._cache.get(address)) is not None:
             return stored
-        answer = await self._ask(address)
+        answer = await follow(address, self._allowed, lambda url: self._client.get(url, cut_at=MAX_ROBOTS_BYTES))
         if answer and (answer.status >= 500 or answer.status == 429):
             raise ToolUnavailable(f"{address[:200]} answered {answer.status}.")
         # Any other failure means that there are no rules (RFC 9309, 2.3.1.3).
         text = answer.data.decode("utf-8", "replace") if answer and answer.status == 200 else ""
         self._cache.put(address, text)
         return text
-
-    async def _ask(self, address: str) -> Answer | None:
-        """Return the answer after at most five redirects; None when there are more."""
-        url = check_url(address, self._allowed)
-        for _ in range(MAX_REDIRECTS + 1):
-            answer = await self._client.get(url, cut_at=MAX_ROBOTS_BYTES)
-            if (target := answer.redirect) is None:
-                return answer
-            url = check_url(target, self._allowed)
-        return None

@@ -21,14 +21,7 @@ _SOURCE_ID = re.compile(r"\[?(S[0-9a-f]{6,64})\]?")
 
 
 class FetchTool(Tool):
-    """Reads one page that a search of this run returned or that the question names.
-
-    Args:
-        artifacts: the run's raw outputs, which tell what its searches returned.
-        fetchable: the names of the tools whose results may be fetched.
-        query: the run's question.
-        reader: reads the page.
-    """
+    """Reads one page that a search of this run returned or that the question names."""
 
     name = "fetch"
     description = (
@@ -68,9 +61,7 @@ class FetchTool(Tool):
         The model's own spelling is never used: it could put data into the address and so send it out.
         """
         wanted = tool_input.strip().strip("<>\"'")
-        known: dict[str, str] = {}
-        for url in self._named:
-            known.setdefault(canonical_url(url), url)
+        known = {canonical_url(url): url for url in reversed(self._named)}
         known.update({source_id: url for url, source_id in source_ids(known.values()).items()})
         for name in await self._artifacts.list():
             if self._output_of_search.search(name):

@@ -6,29 +6,23 @@ import asyncio
 from collections.abc import Sequence
 
 import httpcore
+import httpx
 
 from fathom.errors import ToolError, ToolRejected
 from fathom.storage.cache import TimedCache
-from fathom.tools.fetch.allow import AllowList, check_url
-from fathom.tools.fetch.client import Answer, Client, TimeAllowance
+from fathom.tools.fetch.allow import AllowList
+from fathom.tools.fetch.client import MAX_REDIRECTS, Answer, Client, TimeAllowance, follow
 from fathom.tools.fetch.network import GuardedBackend
 from fathom.tools.fetch.page import Page, read_page
 from fathom.tools.fetch.politeness import Robots, Turns
 from fathom.tools.http import raise_status, retrying
 from fathom.tools.pages import WebPage
 
-MAX_REDIRECTS = 5
 AT_ONCE = 4  # pages of one call; a large one takes a process and its memory
 
 
 class WebReader:
-    """Reads pages without a vendor, from hosts that may be read.
-
-    Args:
-        allowed: private hosts that may be read.
-        cache: where pages and robots.txt are kept for a while.
-        network: opens the connections; by default one that reaches permitted addresses only.
-    """
+    """Reads pages without a vendor, by default from permitted addresses only; they are kept for a while."""
 
     name = "fetch"
 
@@ -49,9 +43,9 @@ class WebReader:
             ToolError: reading it failed this time.
         """
         key = f"page {url} {self._allowed}"  # what one run may read, another may not
-        kept = self._cache.load(key, Page)
-        since = self._cache.since(key) if kept else ""
-        if not (page := kept):
+        page = self._cache.load(key, Page)
+        since = self._cache.since(key) if page else ""
+        if not page:
             time = TimeAllowance()
             answer = await retrying(lambda: self._request(url, time))
             page = await asyncio.to_thread(read_page, answer)
@@ -74,15 +68,14 @@ class WebReader:
         return [answer for answer in answers.values() if isinstance(answer, WebPage)], failed
 
     async def _request(self, address: str, time: TimeAllowance) -> Answer:
-        """Follow at most five redirects to an answer with a page."""
-        url = check_url(address, self._allowed)
-        for _ in range(MAX_REDIRECTS + 1):
+
+        async def ask(url: httpx.URL) -> Answer:
             async with time.spend():
                 await self._robots.check(url)
             async with self._turns.turn(url.host), time.spend():
-                answer = await self._client.get(url)
-            if (target := answer.redirect) is None:
-                raise_status(answer.url.host[:100], answer.status, answer.headers)
-                return answer
-            url = check_url(target, self._allowed)
-        raise ToolRejected(f"The page redirects more than {MAX_REDIRECTS} times.")
+                return await self._client.get(url)
+
+        if (answer := await follow(address, self._allowed, ask)) is None:
+            raise ToolRejected(f"The page redirects more than {MAX_REDIRECTS} times.")
+        raise_status(answer.url.host[:100], answer.status, answer.headers)
+        return answer

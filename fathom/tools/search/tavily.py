@@ -40,28 +40,18 @@ class _Page(BaseModel):
     published_date: str | None = None
 
 
-class _Search(BaseModel):
-    results: list[_Page]
-
-
 class _Unread(BaseModel):
     url: str | None = None
     error: str | None = None
 
 
-class _Extract(BaseModel):
+class _Answer(BaseModel):
     results: list[_Page]
     failed_results: list[_Unread] = []
 
 
 class Tavily(SearchVendor):
-    """Searches and reads pages.
-
-    Args:
-        key: the API key.
-        address: of the service.
-        pages: where pages are kept for a while.
-    """
+    """Searches and reads pages, which are kept for a while."""
 
     name = "Tavily"
     variables = ("TAVILY_API_KEY",)
@@ -83,7 +73,7 @@ class Tavily(SearchVendor):
         query = textwrap.shorten(query, MAX_QUERY_CHARS, placeholder="") or query[:MAX_QUERY_CHARS]
         async with self._client() as client:
             found = await client.search(query, max_results=limit, include_raw_content="markdown")
-            return [_web_page(page) for page in _Search.model_validate(found).results]
+            return [_web_page(page) for page in _Answer.model_validate(found).results]
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
         """Return the pages it can read, at most 20, and why it cannot read others."""
@@ -94,9 +84,9 @@ class Tavily(SearchVendor):
         if not (wanted := [url for url in urls if url not in kept]):
             return pages, {}
 
-        async def ask() -> _Extract:
+        async def ask() -> _Answer:
             async with self._client() as client:
-                return _Extract.model_validate(await client.extract(wanted, format="markdown"))
+                return _Answer.model_validate(await client.extract(wanted, format="markdown"))
 
         answer = await retrying(ask)
         read = {canonical_url(page.url): page for page in map(_web_page, answer.results) if is_page(page.url)}
@@ -107,8 +97,7 @@ class Tavily(SearchVendor):
         }
         failed: dict[str, ToolError] = {}
         for url in wanted:
-            page = read.get(canonical_url(url))
-            if page and page.whole:
+            if (page := read.get(canonical_url(url))) and page.whole:
                 pages.append(page)
                 self._pages.put(self._page_key(url), page.model_dump_json())
             else:

@@ -12,11 +12,7 @@ from fathom.tools.pages import WebPage
 
 
 class SearchVendor(Configurable):
-    """Finds pages.
-
-    Attributes:
-        address: of the service.
-    """
+    """Finds pages through the service at an address."""
 
     address: str
 
@@ -41,4 +37,3 @@ class PageReader(Protocol):
         Raises:
             ToolError: it failed for good, for all of them.
         """
-        ...

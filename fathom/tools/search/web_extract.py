@@ -17,11 +17,7 @@ MAX_PAGES = 20  # Tavily takes no more in one request
 
 
 class WebExtractTool(Tool):
-    """Reads up to 20 pages.
-
-    Args:
-        readers: are asked in this order; the next one for the pages that one could not read.
-    """
+    """Reads up to 20 pages; the next of the readers is asked for those that one could not read."""
 
     name = "web_extract"
     description = "Reads web pages in full. Input: their URLs, separated by spaces."
@@ -41,8 +37,7 @@ class WebExtractTool(Tool):
         urls = list({canonical_url(url): url for url in tool_input.split() if is_page(url)}.values())[:MAX_PAGES]
         if not urls:
             raise ToolRejected("The input holds no web address.")
-        read: dict[str, WebPage] = {}
-        read_by: dict[str, str] = {}
+        read, read_by = dict[str, WebPage](), dict[str, str]()
         failed: list[tuple[str, ToolError]] = []
         for reader in self._readers:
             if not (left := [url for url in urls if canonical_url(url) not in read]):

@@ -22,11 +22,8 @@ from fathom.tools.search.vendor import SearchVendor
 class WebSearchTool(Tool):
     """Searches the web and reads the pages found, if the vendor delivers them.
 
-    Args:
-        vendors: are asked in this order; the next one when one fails for good or finds nothing.
-        searches: where their answers are kept for a while.
-        max_results: pages of one search.
-        rules: which domains are read, and which are read first.
+    The next vendor is asked when one fails for good or finds nothing. The rules say which domains are read, and which
+    are read first.
     """
 
     name = "web_search"
@@ -34,11 +31,7 @@ class WebSearchTool(Tool):
     searches = network = fetchable = by_vendors = True
 
     def __init__(
-        self,
-        vendors: Sequence[SearchVendor],
-        searches: TimedCache,
-        max_results: int,
-        rules: SourceRules | None = None,
+        self, vendors: Sequence[SearchVendor], searches: TimedCache, max_results: int, rules: SourceRules | None = None
     ) -> None:
         self._vendors = vendors
         self._searches = searches
@@ -67,9 +60,8 @@ class WebSearchTool(Tool):
                 failed.append(error)
                 continue
             if pages or vendor is self._vendors[-1]:
-                ranked = sorted(pages, key=lambda page: -page.score)
                 failures = [ToolFailure(code=e.code, message=e.message, replaced_by=vendor.name) for e in failed]
-                found = output(ranked, failures)
+                found = output(sorted(pages, key=lambda page: -page.score), failures)
                 kept = [text for text in found.results if admitted(text, self._rules)][: self._max_results]
                 return found.model_copy(update={"results": kept})
         messages, next_steps = " ".join(e.message for e in failed), [e.next_step for e in failed if e.next_step]
@@ -81,10 +73,9 @@ class WebSearchTool(Tool):
 
     def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
         """Return a call that reads the best pages for which the searches returned only an excerpt."""
-        searches = [result.sources for result in results if result.call.tool == self.name]
         read = {canonical_url(s.url) for result in results for s in result.sources if s.full}
         best: dict[str, tuple[float, Source]] = {}
-        for sources in searches:
+        for sources in (result.sources for result in results if result.call.tool == self.name):
             # Scores compare within one query only, so each is taken relative to the best of its query.
             top = max((s.score for s in sources), default=0.0) or 1.0
             for source in sources:
