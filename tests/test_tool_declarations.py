@@ -68,7 +68,7 @@ class Almanac(Tool):
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
-        return cls(run.environment.variables["ALMANAC_URL"])
+        return cls(run.variable("ALMANAC_URL"))
 
     async def run(self, tool_input: str) -> ToolOutput:
         hit = await get(self.name, self._address, lambda r: Hit.model_validate(r.json()), params={"q": tool_input})

@@ -30,7 +30,11 @@ class Configurable(ABC):
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
-        """Make one for a run; nothing is read and no connection made before the first call."""
+        """Make one for a run; nothing is read and no connection made before the first call.
+
+        A tool is also opened where its variables are not set: a replay, or a run that is resumed elsewhere, asks it for
+        its follow-ups.
+        """
         return cls()
 
 

@@ -42,6 +42,10 @@ class RunContext:
     configured_vendors: Sequence[type[SearchVendor]]  # in the order in which they are asked
     fetchable: Sequence[str]  # names of the tools whose results may be fetched
 
+    def variable(self, name: str) -> str:
+        """Return an environment variable; empty if it is not set."""
+        return self.environment.variables.get(name, "")
+
     @cached_property
     def vendors(self) -> list[SearchVendor]:
         """The search vendors, opened."""

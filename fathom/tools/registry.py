@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pkgutil import resolve_name
@@ -97,10 +97,21 @@ def configured_tools(
 
 
 class Toolbox:
-    """The tools of one run. The scrubber takes secrets out of what they return; `redact`, personal data too."""
+    """The tools of one run. The scrubber takes secrets out of what they return; `redact`, personal data too.
 
-    def __init__(self, tools: Sequence[Tool], *, scrubber: Scrubber, redact: bool = False) -> None:
+    `missing` holds the variables of the tools that cannot be called, because these are not set here.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        *,
+        scrubber: Scrubber,
+        missing: Mapping[str, str] | None = None,
+        redact: bool = False,
+    ) -> None:
         self._tools = {tool.name: tool for tool in tools}
+        self._missing = missing or {}
         self._scrubber = scrubber
         self._redact = redact
         self.offered = {tool.name: tool.description for tool in tools if not tool.follows}
@@ -117,6 +128,8 @@ class Toolbox:
         """
         if call.tool not in self._tools:
             raise ToolNotFound(f"There is no tool {call.tool!r}.", next_step="tools: " + ", ".join(self.offered))
+        if variables := self._missing.get(call.tool):
+            raise ToolRejected(f"The tool {call.tool} is not configured.", next_step=f"set {variables}")
         with self._scrubber.errors():
             output = self._scrubber.model(await self._tools[call.tool].run(call.input))
         return redacted(output) if self._redact else output
@@ -133,18 +146,6 @@ class Toolbox:
         if not self._redact:
             return found
         return [Document(title=redact(d.title), headings=list(map(redact, d.headings))) for d in found]
-
-
-class _Unconfigured(Tool):
-    """Takes a tool's place in a run that is resumed where the tool's variables are not set."""
-
-    def __init__(self, tool: type[Tool], variables: str) -> None:
-        self.name, self.description = tool.name, tool.description
-        self.searches, self.follows = tool.searches, tool.follows
-        self._variables = variables
-
-    async def run(self, tool_input: str) -> ToolOutput:
-        raise ToolRejected(f"The tool {self.name} is not configured.", next_step=f"set {self._variables}")
 
 
 def open_toolbox(
@@ -166,9 +167,10 @@ def open_toolbox(
         configured_vendors=[vendor for vendor in registry.vendors if vendor.is_configured(environment)],
         fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
     )
-    tools: list[Tool] = []
-    for tool in registry.tools.values():
-        if tool.name in settings.tools:
-            usable = registry.is_configured(tool, environment)
-            tools.append(tool.open(run) if usable else _Unconfigured(tool, registry.variables(tool)))
-    return Toolbox(tools, scrubber=Scrubber(environment.secrets), redact=settings.redact)
+    chosen = [tool for tool in registry.tools.values() if tool.name in settings.tools]
+    return Toolbox(
+        [tool.open(run) for tool in chosen],
+        missing={t.name: registry.variables(t) for t in chosen if not registry.is_configured(t, environment)},
+        scrubber=Scrubber(environment.secrets),
+        redact=settings.redact,
+    )

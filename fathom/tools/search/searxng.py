@@ -46,7 +46,7 @@ class SearXNG(SearchVendor):
     @classmethod
     def open(cls, run: RunContext) -> Self:
         """Search through the user's instance."""
-        return cls(run.environment.variables["SEARXNG_URL"])
+        return cls(run.variable("SEARXNG_URL"))
 
     async def search(self, query: str, limit: int) -> list[WebPage]:
         """Return the best of the pages it finds."""

@@ -65,8 +65,7 @@ class Tavily(SearchVendor):
     @classmethod
     def open(cls, run: RunContext) -> Self:
         """Use the user's key, at the public service unless TAVILY_BASE_URL names another."""
-        variables = run.environment.variables
-        return cls(variables["TAVILY_API_KEY"], variables.get("TAVILY_BASE_URL") or API, run.pages)
+        return cls(run.variable("TAVILY_API_KEY"), run.variable("TAVILY_BASE_URL") or API, run.pages)
 
     async def search(self, query: str, limit: int) -> list[WebPage]:
         """Return the pages it finds, with their whole text where it has that; a long query is cut at a word."""
