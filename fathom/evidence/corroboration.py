@@ -33,10 +33,7 @@ class Corroborated(NamedTuple):
 def corroborate(claim: str, search: Search, credibility: Mapping[str, float]) -> Corroborated:
     """Return the corroboration of a claim by all texts that are searched.
 
-    Args:
-        claim: one sentence.
-        search: every text that was read.
-        credibility: of sources, from 0 to 1; one that is not in it was not judged and counts as credible.
+    `credibility` is that of the sources, from 0 to 1; one that is not in it was not judged and counts as credible.
     """
     near = search.passages(claim, least=NEAR, most=2)[:MAX_PASSAGES]
     support = supporting(claim, near)
@@ -44,7 +41,8 @@ def corroborate(claim: str, search: Search, credibility: Mapping[str, float]) ->
     against: dict[str, Passage] = {}
     for passage in near:
         source_id = passage.text.source.source_id
-        if source_id not in sources and _contradicts(passage.best.text, claim):
+        said = [Said(claim, ("claim",)), Said(passage.best.text, ("source",))]
+        if source_id not in sources and find_contradictions(said):
             against.setdefault(source_id, passage)
 
     def credible(passage: Passage) -> bool:
@@ -57,10 +55,6 @@ def corroborate(claim: str, search: Search, credibility: Mapping[str, float]) ->
     else:
         corroboration = Corroboration.single_source if support else Corroboration.unverified
     return Corroborated(corroboration, support, list(against.values()))
-
-
-def _contradicts(sentence: str, claim: str) -> bool:
-    return bool(find_contradictions([Said(claim, ("claim",)), Said(sentence, ("source",))]))
 
 
 def _verified(passages: Sequence[Passage]) -> bool:

@@ -10,8 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from fathom.errors import InvalidInput
 from fathom.evidence.provenance import CallRecord, Provenance, SourceRecord, results_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
-from fathom.models import Model, Note, Report
-from fathom.models.claims import Claim, Quote
+from fathom.models import Claim, Model, Note, Quote, Report
 
 CONTEXT = 300  # characters of a quote's line on each side of it
 _NOTES = TypeAdapter(list[Note])
@@ -81,12 +80,10 @@ def trace(record: Provenance, files: Mapping[str, bytes], number: int) -> Trace:
 def _around(quote: Quote, data: bytes, texts: Sequence[StoredText]) -> tuple[int, str, str]:
     """Return the line of a quote in its source's text, with the text before and after it."""
     own = [t for t in texts if t.artifact_file == quote.artifact_file and t.first_byte <= quote.start]
-    if not own:
-        return 0, "", ""
-    text = max(own, key=lambda t: t.first_byte)
     try:
+        text = max(own, key=lambda t: t.first_byte)
         first = len(read_quote(quote.model_copy(update={"start": text.first_byte, "end": quote.start}), data))
-    except ValueError:  # the file was changed; `verify` says so
+    except ValueError:  # there is no such text, or the file was changed; `verify` says so
         return 0, "", ""
     last = first + len(quote.text)
     line_start = text.text.rfind("\n", 0, first) + 1
