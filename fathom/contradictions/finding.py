@@ -43,11 +43,9 @@ class Said(NamedTuple):
 
 
 def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradiction]:
-    """Return the pairs of sentences of different sources that cannot both hold, in the order of the texts.
+    """Return at most `most` pairs of sentences of different sources that cannot both hold, in the order of the texts.
 
-    Args:
-        said: quotations with their sources. A sentence that several sources have counts once, for all of them.
-        most: contradictions returned.
+    A sentence that several sources have counts once, for all of them.
     """
     found: dict[Point, list[tuple[Assertion, Assertion]]] = {}
     unnamed: dict[str, set[object]] = {}  # the figures given for what no sentence names
@@ -58,14 +56,12 @@ def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradict
             found.setdefault(point, []).append((a, b))
     series = {what for what, values in unnamed.items() if len(values) >= SERIES}
     kept = (pairs for (what, _), pairs in found.items() if what not in series or _anchored(*pairs[0]))
-    return [_contradiction(pairs) for pairs in islice(kept, most)]
-
-
-def _contradiction(pairs: Sequence[tuple[Assertion, Assertion]]) -> Contradiction:
-    """Return the first of the pairs that have the same two figures in other words, with the sources of all."""
-    a, b = pairs[0]
-    sources = dict.fromkeys(source for pair in pairs for one in pair for source in one.source_ids)
-    return Contradiction(claim_a=a.text, claim_b=b.text, source_ids=list(sources))
+    contradictions: list[Contradiction] = []
+    for pairs in islice(kept, most):  # each has the same two figures in other words: the first stands for all
+        a, b = pairs[0]
+        sources = dict.fromkeys(source for pair in pairs for one in pair for source in one.source_ids)
+        contradictions.append(Contradiction(claim_a=a.text, claim_b=b.text, source_ids=list(sources)))
+    return contradictions
 
 
 def _assertions(said: Iterable[Said]) -> list[Assertion]:
@@ -108,9 +104,7 @@ def _point(a: Assertion, b: Assertion) -> Point | None:
         return None
     if dates := _dates_apart(a, b):
         return dates
-    if _other_names(a, b):
-        return None
-    return _figures_apart(a, b) or opposed(a, b)
+    return None if _other_names(a, b) else _figures_apart(a, b) or opposed(a, b)
 
 
 def _anchored(a: Assertion, b: Assertion) -> bool:
@@ -135,11 +129,12 @@ def _alike(a: Assertion, b: Assertion, aside: frozenset[str]) -> bool:
     short, long = sorted((len(mine), len(yours)))
     if not shared - a.names - b.names:
         return False  # they name the same thing and say different things about it
-    if len(shared) >= max(LEAST_SHARED, SHARED * short, LONGER * long) or len(shared) >= max(2, SAME * long):
-        return True
-    if shared & a.names and len(shared) == short >= max(2, long / 2):
-        return True
-    return bool(a.counted & b.counted) and (a.unnamed or b.unnamed)
+    return bool(
+        len(shared) >= max(LEAST_SHARED, SHARED * short, LONGER * long)
+        or len(shared) >= max(2, SAME * long)
+        or (shared & a.names and len(shared) == short >= max(2, long / 2))
+        or (a.counted & b.counted and (a.unnamed or b.unnamed))
+    )
 
 
 def _figures_apart(a: Assertion, b: Assertion) -> Point | None:
@@ -159,15 +154,11 @@ def _figures_apart(a: Assertion, b: Assertion) -> Point | None:
     ((f, g),) = apart
     if not _alike(a, b, f.kinds | g.kinds):
         return None
-    return (min(f.kinds & g.kinds), frozenset([_ends(f), _ends(g)]))
+    return (min(f.kinds & g.kinds), frozenset([(f.low, f.high), (g.low, g.high)]))
 
 
 def _same_kind(f: Figure, g: Figure) -> bool:
     return bool(f.kinds & g.kinds) and f.rate == g.rate
-
-
-def _ends(figure: Figure) -> tuple[float, float]:
-    return figure.low, figure.high
 
 
 def _dates_apart(a: Assertion, b: Assertion) -> Point | None:
@@ -187,10 +178,9 @@ def _same_subject(mine: Event, yours: Event) -> bool:
 
 def _same_event(a: Assertion, b: Assertion, verb: str, done_to: bool) -> bool:
     """Whether what happened is the same by the other words of two sentences."""
-    if _other_names(a, b):
+    # "began to build ships", "began to build ferries"
+    if _other_names(a, b) or (not done_to and a.terms - b.terms and b.terms - a.terms):
         return False
-    if not done_to and a.terms - b.terms and b.terms - a.terms:
-        return False  # "began to build ships", "began to build ferries"
     about = (a.terms & b.terms) - set(verb.split())
     # "The report was published" may be any report: a name, two words or the titles must say which.
     known = len(about) >= 2 or about & a.names or (about and a.title and b.title)

@@ -14,19 +14,8 @@ from pydantic import ValidationError
 
 from fathom.errors import StoreError
 from fathom.evidence.stored import StoredText, stored_texts
-from fathom.models import (
-    Call,
-    Claim,
-    Model,
-    Plan,
-    Report,
-    RunManifest,
-    Source,
-    SourceQuality,
-    ToolCall,
-    ToolFailure,
-    ToolResult,
-)
+from fathom.models import Call, Model, Plan, Report, RunManifest, Source, ToolCall, ToolFailure, ToolResult
+from fathom.models.claims import Claim, SourceQuality
 from fathom.storage.store import json_bytes
 
 PROVENANCE = "provenance.json"
