@@ -46,10 +46,8 @@ brother sister father mother son daughter wife husband seed series
 """
 _QUALIFYING = frozenset(_QUALIFYING_WORDS.split())
 # "Sales rose by 40" and "sales were 400" are no contradiction.
-_CHANGING_WORDS = (
-    "increase increased decrease decreased rose rise fell fall grew grow growth dropped drop reduced reduction"
-)
-_CHANGING = frozenset(_CHANGING_WORDS.split())
+_CHANGES = "increase increased decrease decreased rose rise fell fall grew grow growth dropped drop reduced reduction"
+_CHANGING = frozenset(_CHANGES.split())
 
 
 class Assertion(NamedTuple):

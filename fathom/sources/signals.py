@@ -108,8 +108,7 @@ def read_signals(source: SourceText) -> Signals:
 
 def author_authority(signals: Signals, institutional: bool) -> float:
     """Return the author's part of credibility; `institutional`: the site itself is the institution behind its pages."""
-    affiliated = signals.affiliation or institutional
-    return AUTHOR_START + 0.3 * signals.expert + 0.2 * affiliated + 0.1 * signals.byline
+    return AUTHOR_START + 0.3 * signals.expert + 0.2 * (signals.affiliation or institutional) + 0.1 * signals.byline
 
 
 def content_score(signals: Signals) -> float:
@@ -119,7 +118,7 @@ def content_score(signals: Signals) -> float:
 
 
 def _sourced(text: str) -> int:
-    """Count the sentences that give a figure and its source."""
+    """Count the figures with their source."""
     signs = [*_ATTRIBUTION.finditer(text), *_REFERENCE.finditer(text)]
     around = (text[max(0, sign.start() - 150) : sign.start()] + text[sign.end() : sign.end() + 100] for sign in signs)
     return sum(bool(re.search(r"(?<![\[\w/.-])\d+(?:[.,]\d+)*(?![\]\w/-])", near)) for near in around)

@@ -26,14 +26,7 @@ _REASONS: dict[SourceFlag, str] = {
 def report_warnings(
     claims: Sequence[Claim], qualities: Sequence[SourceQuality], sources: Sequence[Source], today: date
 ) -> list[str]:
-    """Return at most eight sentences in plain text about what the claims of a report rest on.
-
-    Args:
-        claims: the report's, with verdict and corroboration.
-        qualities: of the sources, as far as they were scored.
-        sources: those that the report cites.
-        today: the day of the run.
-    """
+    """Return at most eight sentences in plain text about what the claims of a report rest on."""
     scored = {quality.source_id: quality for quality in qualities}
     uses = Counter(source_id for claim in claims for source_id in dict.fromkeys(claim.source_ids))
     used = {source.source_id: source for source in sources if uses[source.source_id]}
@@ -52,9 +45,10 @@ def _on_claims(claims: Sequence[Claim], used: Mapping[str, Source]) -> Iterator[
     contradicted = [claim for claim in claims if claim.corroboration is Corroboration.contradicted]
     unsupported = [claim for claim in claims if claim.verdict is Verdict.unsupported]
     weak = [claim for claim in claims if claim.verdict is Verdict.weak]
-    alone = [c for c in claims if c.corroboration is Corroboration.single_source and c not in unsupported]
-    if all(source.kind == "document" for source in used.values()):
-        alone = []  # other sources are not expected to repeat the user's own documents
+    # Other sources are not expected to repeat the user's own documents.
+    repeatable = any(source.kind != "document" for source in used.values())
+    single = [c for c in claims if repeatable and c.corroboration is Corroboration.single_source]
+    alone = [claim for claim in single if claim not in unsupported]
     for those, one, many, what in (
         (contradicted, "is", "are", "contradicted by another source"),
         (unsupported, "is", "are", "not supported by the sources cited"),
