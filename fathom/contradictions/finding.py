@@ -14,7 +14,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from fathom.contradictions.assertions import Assertion, assertion_of
-from fathom.contradictions.events import Event
 from fathom.contradictions.polarity import opposed
 from fathom.facts.intervals import Figure, agree
 from fathom.models import Contradiction
@@ -25,7 +24,7 @@ LONGER = 0.4  # of the longer one's
 SAME = 0.8  # of the longer one's, where they share only two
 LEAST_SHARED = 3
 NEXT = 100  # following sentences with the same word that are considered
-TITLES = 0.5  # of the shorter title's words
+TITLES = 0.5  # of the shorter title's words: the sources are about the same thing
 SERIES = 4  # least number of figures of a series: "the population was ..." of many towns
 NEAREST = 40  # sentences that each is compared with: keeps a thousand similar sentences linear
 
@@ -65,7 +64,6 @@ def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradict
 
 
 def _assertions(said: Iterable[Said]) -> list[Assertion]:
-    """Return the sentences that assert something checkable, each once, with all its sources."""
     sources: dict[tuple[str, str], dict[str, None]] = {}
     for text, source_ids, title in said:
         for sentence in split_sentences(text):
@@ -100,7 +98,8 @@ def _about(assertion: Assertion) -> frozenset[str]:
 
 def _point(a: Assertion, b: Assertion) -> Point | None:
     """Return what two sentences disagree on; None if they do not."""
-    if a.numbered != b.numbered or a.qualifiers != b.qualifiers or not (_anchored(a, b) or _same_title(a, b)):
+    titles = not a.title or not b.title or len(a.title & b.title) >= TITLES * min(len(a.title), len(b.title))
+    if a.numbered != b.numbered or a.qualifiers != b.qualifiers or not (titles or _anchored(a, b)):
         return None
     if dates := _dates_apart(a, b):
         return dates
@@ -115,11 +114,6 @@ def _anchored(a: Assertion, b: Assertion) -> bool:
 def _other_names(a: Assertion, b: Assertion) -> bool:
     """Whether each sentence has a name the other lacks; a word that opens one may be inside the other."""
     return bool(a.names - b.names - b.terms) and bool(b.names - a.names - a.terms)
-
-
-def _same_title(a: Assertion, b: Assertion) -> bool:
-    """Whether two sources are about the same thing by their titles, or those are not known."""
-    return not a.title or not b.title or len(a.title & b.title) >= TITLES * min(len(a.title), len(b.title))
 
 
 def _alike(a: Assertion, b: Assertion, aside: frozenset[str]) -> bool:
@@ -162,22 +156,16 @@ def _same_kind(f: Figure, g: Figure) -> bool:
 
 
 def _dates_apart(a: Assertion, b: Assertion) -> Point | None:
-    """Return what happened once and has two dates."""
     for event in sorted(a.events.keys() & b.events.keys()):
         mine, yours = a.events[event], b.events[event]
-        if not mine.agrees(yours) and ((event[1] and _same_subject(mine, yours)) or _same_event(a, b, *event)):
+        small, large = sorted((mine.subject, yours.subject), key=len)
+        same_subject = small and small <= large  # "Holm", "Ada Holm"
+        if not mine.agrees(yours) and ((event[1] and same_subject) or _same_event(a, b, *event)):
             return (event[0], frozenset([mine.date, yours.date]))
     return None
 
 
-def _same_subject(mine: Event, yours: Event) -> bool:
-    """Whether one name is the other or a part of it: "Holm", "Ada Holm"."""
-    small, large = sorted((mine.subject, yours.subject), key=len)
-    return bool(small) and small <= large
-
-
 def _same_event(a: Assertion, b: Assertion, verb: str, done_to: bool) -> bool:
-    """Whether what happened is the same by the other words of two sentences."""
     # "began to build ships", "began to build ferries"
     if _other_names(a, b) or (not done_to and a.terms - b.terms and b.terms - a.terms):
         return False

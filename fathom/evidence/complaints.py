@@ -138,16 +138,14 @@ def _partly_named(word: str, words: frozenset[str]) -> bool:
 
 
 def _akin(part: str, words: frozenset[str]) -> bool:
-    if part in words or (part.endswith("s") and part[:-1] in words):
-        return True
-    return any(_derived(*sorted((part, word), key=len)) for word in words if word[:STEM] == part[:STEM])
+    derived = (_derived(*sorted((part, word), key=len)) for word in words if word[:STEM] == part[:STEM])
+    return part in words or (part.endswith("s") and part[:-1] in words) or any(derived)
 
 
 def _derived(short: str, long: str) -> bool:
     """Whether a name has another ending: German of Germany, Austrian of Austria."""
-    if len(short) < STEM or len(long) - len(short) > ENDING:
-        return False
-    return long.startswith(short) or (len(short) > STEM and short[-1] in "aeiouy" and long.startswith(short[:-1]))
+    stem = short[:-1] if len(short) > STEM and short[-1] in "aeiouy" else short
+    return len(short) >= STEM and len(long) - len(short) <= ENDING and long.startswith(stem)
 
 
 def _abbreviated(name: Name, text: str) -> bool:

@@ -55,7 +55,6 @@ def _fragments(bullet: str) -> list[str]:
 
 
 def _holds(words: str, fragments: Sequence[str]) -> bool:
-    """Whether a text has some fragments, in their order."""
     position = 0
     for fragment in fragments:
         found = words.find(fragment, position)

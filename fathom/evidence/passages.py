@@ -5,8 +5,8 @@ The words of all claims are known beforehand, so a text is read once and only th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache, cached_property
 from heapq import nlargest
 from math import fsum
 from typing import NamedTuple
@@ -48,8 +48,16 @@ class Search:
     """Texts, read for the terms of some claims."""
 
     def __init__(self, texts: Iterable[StoredText], claims: Iterable[str]) -> None:
-        vocabulary = _Vocabulary(frozenset(term for claim in claims for term in claim_weights(claim)))
-        self._read = [_ReadText(text, vocabulary) for text in texts]
+        wanted = frozenset(term for claim in claims for term in claim_weights(claim))
+        beginnings = {term[:BEGINNING] for term in wanted}
+
+        @cache  # a word is looked up once for all texts
+        def wanted_in(word: str) -> frozenset[str]:
+            # A stem begins as its word does, unless accents are folded.
+            possible = word[:BEGINNING] in beginnings or not (word.isascii() and word.isalpha())
+            return wanted.intersection(terms(word)) if possible else frozenset()
+
+        self._read = [_ReadText(text, wanted_in) for text in texts]
 
     def passages(
         self, claim: str, source_ids: Collection[str] | None = None, *, least: float = LEAST, most: int = 3
@@ -76,32 +84,12 @@ class Search:
         return [read for read in self._read if source_ids is None or read.text.source.source_id in source_ids]
 
 
-class _Vocabulary:
-    """The words that hold wanted terms; each word is looked up once for all texts."""
-
-    def __init__(self, wanted: frozenset[str]) -> None:
-        self._wanted = wanted
-        self._beginnings = {term[:BEGINNING] for term in wanted}
-        self._seen: set[str] = set()
-        self._holding: dict[str, frozenset[str]] = {}
-
-    def holding(self, words: Set[str]) -> Mapping[str, frozenset[str]]:
-        """Return those of some words that hold wanted terms, with these."""
-        for word in words - self._seen:
-            # A stem begins as its word does, unless accents are folded.
-            possible = word[:BEGINNING] in self._beginnings or not (word.isascii() and word.isalpha())
-            if possible and (found := self._wanted.intersection(terms(word))):
-                self._holding[word] = found
-        self._seen |= words
-        return {word: self._holding[word] for word in self._holding.keys() & words}
-
-
 class _ReadText:
     """A text with its sentences and the wanted terms that they hold; read when it is first needed."""
 
-    def __init__(self, text: StoredText, vocabulary: _Vocabulary) -> None:
+    def __init__(self, text: StoredText, wanted_in: Callable[[str], frozenset[str]]) -> None:
         self.text = text
-        self._vocabulary = vocabulary
+        self._wanted_in = wanted_in
 
     @cached_property
     def _sentences(self) -> list[Sentence]:
@@ -116,8 +104,7 @@ class _ReadText:
 
     @cached_property
     def _known(self) -> Mapping[str, frozenset[str]]:
-        """The words of the text that hold wanted terms, with these."""
-        return self._vocabulary.holding(set(self._spaced.split()))
+        return {word: found for word in set(self._spaced.split()) if (found := self._wanted_in(word))}
 
     @cached_property
     def _terms(self) -> frozenset[str]:
@@ -134,7 +121,6 @@ class _ReadText:
 
     @cached_property
     def _holders(self) -> Mapping[str, Sequence[int]]:
-        """Of each wanted term, the sentences."""
         holders: dict[str, list[int]] = {}
         for number, held in enumerate(self._held):
             for term in held:
@@ -145,8 +131,6 @@ class _ReadText:
         """Return the best sentences with their weight; the earlier of equals."""
         present = [term for term in weights if term in self._terms]
         rest = sum(weights[term] for term in present)
-        if rest < least:
-            return []
         candidates: set[int] = set()
         for term in sorted(present, key=lambda term: (len(self._holders.get(term, ())), term)):
             if rest < least:

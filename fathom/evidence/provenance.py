@@ -97,12 +97,25 @@ def build(
     files: Mapping[str, bytes],
 ) -> Provenance:
     """Return the record of a run; `calls` are by step id, `files` all of the run by name, but not the record itself."""
-    texts = stored_texts(files, (call.result for made in calls.values() for call in made))
+    made = [(step_id, call) for step_id, of_step in calls.items() for call in of_step]
+    texts = stored_texts(files, (call.result for _, call in made))
     record = Provenance(
         run=manifest,
         plan=plan,
         rounds=list(rounds),
-        calls=_calls(calls),
+        calls=[
+            CallRecord(
+                number=number,
+                step_id=step_id,
+                **call.result.call.model_dump(),
+                **call.result.model_dump(include=_SHARED),
+                bytes=call.result.raw_bytes,
+                useful=call.useful,
+                source_ids=list(dict.fromkeys(source.source_id for source in call.result.sources)),
+                failures=call.result.failures,
+            )
+            for number, (step_id, call) in enumerate(made, 1)
+        ],
         sources=sources_of(texts, {quality.source_id: quality for quality in report.qualities}),
         claims=report.claims,
         files={name: digest_of(data) for name, data in sorted(files.items()) if name != PROVENANCE},
@@ -168,20 +181,3 @@ def sources_of(texts: Iterable[StoredText], qualities: Mapping[str, SourceQualit
 def digest_of(data: bytes) -> str:
     """Return the SHA-256 of some bytes, in hex."""
     return hashlib.sha256(data).hexdigest()
-
-
-def _calls(calls: Mapping[str, Sequence[Call]]) -> list[CallRecord]:
-    made = [(step_id, call) for step_id, of_step in calls.items() for call in of_step]
-    return [
-        CallRecord(
-            number=number,
-            step_id=step_id,
-            **call.result.call.model_dump(),
-            **call.result.model_dump(include=_SHARED),
-            bytes=call.result.raw_bytes,
-            useful=call.useful,
-            source_ids=list(dict.fromkeys(source.source_id for source in call.result.sources)),
-            failures=call.result.failures,
-        )
-        for number, (step_id, call) in enumerate(made, 1)
-    ]

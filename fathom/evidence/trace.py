@@ -13,7 +13,6 @@ from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.models import Claim, Model, Note, Quote, Report
 
 CONTEXT = 300  # characters of a quote's line on each side of it
-_NOTES = TypeAdapter(list[Note])
 Part = Literal["cited", "corroborating", "contradicting"]
 
 
@@ -68,12 +67,11 @@ def trace(record: Provenance, files: Mapping[str, bytes], number: int) -> Trace:
             notes=[note.summary_title for note in notes if note.artifact_file == quote.artifact_file],
         )
 
-    parts: list[tuple[Part, list[Quote]]] = [
-        ("cited", claim.quotes),
-        ("corroborating", [quote for quote in claim.corroborating if quote not in claim.quotes]),
-        ("contradicting", claim.contradicting),
+    links = [
+        *(link("cited", quote) for quote in claim.quotes),
+        *(link("corroborating", quote) for quote in claim.corroborating if quote not in claim.quotes),
+        *(link("contradicting", quote) for quote in claim.contradicting),
     ]
-    links = [link(part, quote) for part, quotes in parts for quote in quotes]
     return Trace(claim=claim, heading=_heading(files, claim), links=links)
 
 
@@ -86,16 +84,14 @@ def _around(quote: Quote, data: bytes, texts: Sequence[StoredText]) -> tuple[int
     except ValueError:  # there is no such text, or the file was changed; `verify` says so
         return 0, "", ""
     last = first + len(quote.text)
-    line_start = text.text.rfind("\n", 0, first) + 1
-    line_end = text.text.find("\n", last)
-    line_end = len(text.text) if line_end < 0 else line_end
-    before = text.text[max(line_start, first - CONTEXT) : first]
-    return text.text.count("\n", 0, first) + 1, before, text.text[last : min(line_end, last + CONTEXT)]
+    before = text.text[max(0, first - CONTEXT) : first].rpartition("\n")[2]
+    after = text.text[last : last + CONTEXT].partition("\n")[0]
+    return text.text.count("\n", 0, first) + 1, before, after
 
 
 def _notes(files: Mapping[str, bytes]) -> list[Note]:
     try:
-        return _NOTES.validate_json(files.get("notes.json", b"[]"))
+        return TypeAdapter(list[Note]).validate_json(files.get("notes.json", b"[]"))
     except ValidationError:  # the file was changed; `verify` says so
         return []
 

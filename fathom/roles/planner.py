@@ -81,12 +81,8 @@ def plan_complaints(steps: Iterable[PlannedStep | PlanStep]) -> list[Complaint]:
     return complaints
 
 
-PLANNER = RoleSpec(
-    name="planner",
-    role=Role.planner,
-    request=PlanRequest,
-    answer=PlanAnswer,
-    normalize=_normalize,
-    check=lambda _request, answer: plan_complaints(answer.steps),
-    addresses=True,
-)
+def _check(_request: PlanRequest, answer: PlanAnswer) -> list[Complaint]:
+    return plan_complaints(answer.steps)
+
+
+PLANNER = RoleSpec("planner", Role.planner, PlanRequest, PlanAnswer, _normalize, _check, addresses=True)
