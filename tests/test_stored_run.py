@@ -41,7 +41,7 @@ def test_a_changed_byte_in_it_is_found(root: Path, fathom_cli: FathomCLI) -> Non
     record.write_bytes(record.read_bytes().replace(b'"standing": "single_source"', b'"standing": "verified"'))
     done = fathom_cli(["verify", "water", "--artifacts", str(root)])
     assert done.returncode == 1
-    assert "its content is not what its own hash says" in done.stdout + done.stderr
+    assert "the file was changed: its SHA-256 is not the one that it records" in done.stdout + done.stderr
 
 
 def test_it_is_shown_and_exported(root: Path, fathom_cli: FathomCLI, tmp_path: Path) -> None:

@@ -109,8 +109,8 @@ def _connects(sentence: str) -> bool:
     if sentence.endswith((":", "?", "：", "？")) or _OF_THE_REPORT.match(plain(sentence)):
         return True
     facts = facts_of(sentence)
-    names = [name for name in facts.names if not name.opening]
-    return len(query_terms(sentence)) <= FEW_TERMS and not facts.numbers and not facts.dates and not names
+    telling = facts.numbers or facts.dates or any(not name.opening for name in facts.names)
+    return len(query_terms(sentence)) <= FEW_TERMS and not telling
 
 
 def _without_bare_headings(markdown: str) -> str:

@@ -29,20 +29,17 @@ class StoredText:
 
     def quote(self, start: int, end: int) -> Quote:
         """Return the bytes that hold the characters from `start` to `end`."""
-        first = self.first_byte + self._size(0, start)
+        encode = _escaped if self.artifact_file.endswith(".json") else str.encode
+        first = self.first_byte + len(encode(self.text[:start]))
         return Quote(
             source_id=self.source.source_id,
             artifact_file=self.artifact_file,
             start=first,
-            end=first + self._size(start, end),
+            end=first + len(encode(self.text[start:end])),
             sha256=self.sha256,
             text=self.text[start:end],
             retrieved=self.retrieved,
         )
-
-    def _size(self, start: int, end: int) -> int:
-        part = self.text[start:end]
-        return len(_escaped(part) if self.artifact_file.endswith(".json") else part.encode())
 
 
 def locate(name: str, data: bytes, sources: Sequence[Source] = ()) -> list[tuple[SourceText, int]]:

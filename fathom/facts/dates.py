@@ -109,13 +109,12 @@ def _date(parts: Mapping[str, str | None]) -> Date | None:
     month = MONTHS[name.lower()] if name else int(number or 0)
     if month > 12 >= day:
         month, day = day, month
-    possible = day <= 31 and (1 <= month <= 12 or not (name or number))
-    return Date(year, month, day) if possible else None
+    return Date(year, month, day) if day <= 31 and (1 <= month <= 12 or not (name or number)) else None
 
 
 def _second(span: re.Match[str]) -> Date | None:
     """Return the second year of a span, 2010-15, or the month where it can be no year: 2015-03."""
-    first, second = int(span["first"]), int(span["second"])
+    century, first, second = (int(part) for part in span.group("century", "first", "second"))
     if second > first:
-        return Date(int(span["century"] + span["second"]))
-    return Date(int(span["century"] + span["first"]), second) if 1 <= second <= 12 else None
+        return Date(100 * century + second)
+    return Date(100 * century + first, second) if 1 <= second <= 12 else None

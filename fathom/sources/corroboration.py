@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from fathom.contradictions.finding import Said
 from fathom.models import Source, SourceText
@@ -22,9 +22,6 @@ LEAST_TERMS = 4  # a fact of fewer words is shared by chance
 COPIED = 0.5  # share of the shorter text's sentences from which two texts are one
 MAX_CHARS = 200_000  # of a text that are read
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-
-Agreement = Mapping[str, Sequence[int]]
-"""For each source, of each of its facts, how many independent sources have it too."""
 
 
 def site(source: Source) -> str:
@@ -75,7 +72,7 @@ def _numbers(text: str) -> frozenset[str]:
     return frozenset(re.sub(r",(?=\d{3})", "", number) for number in found)
 
 
-def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> Agreement:
+def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> dict[str, list[int]]:
     """Count for each source and each of its facts the independent sources that have it too."""
     sentences = _Sentences(texts)
     sites_of, copies = {text.source_id: site(text) for text in texts}, sentences.copies
