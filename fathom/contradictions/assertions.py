@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from fathom.contradictions.events import Event, events_of
-from fathom.facts.extraction import Facts, facts_of
+from fathom.facts.extraction import blanked, facts_of
 from fathom.facts.intervals import Figure, figures_of, part_of_name
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import query_terms, terms
@@ -46,10 +46,8 @@ brother sister father mother son daughter wife husband seed series
 """
 _QUALIFYING = frozenset(_QUALIFYING_WORDS.split())
 # "Sales rose by 40" and "sales were 400" are no contradiction.
-_CHANGING_WORDS = (
-    "increase increased decrease decreased rose rise fell fall grew grow growth dropped drop reduced reduction"
-)
-_CHANGING = frozenset(_CHANGING_WORDS.split())
+_CHANGES = "increase increased decrease decreased rose rise fell fall grew grow growth dropped drop reduced reduction"
+_CHANGING = frozenset(_CHANGES.split())
 
 
 class Assertion(NamedTuple):
@@ -66,7 +64,7 @@ class Assertion(NamedTuple):
     changes: frozenset[str]  # words that make a figure the change of one
     unnamed: bool  # its subject is "the company" or "the population", named elsewhere
     counted: frozenset[tuple[str, str]]  # the word before a number and what it counts: ("employ", "people")
-    times: frozenset[str]
+    times: frozenset[str]  # years and decades
     figures: tuple[Figure, ...]
     conditions: frozenset[str]  # kinds of the figures that are conditions: "at 2,000 metres"
     events: Mapping[tuple[str, bool], Event]
@@ -79,13 +77,13 @@ def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Ass
     if not LEAST_WORDS <= len(said.split()) <= MOST_WORDS or said.endswith(("?", ":")):
         return None
     pronoun = _PRONOUN.search(said)
-    if _RUBBLE.search(said) or _SUPPOSED.search(said) or (pronoun and not _named_before(facts, pronoun.start())):
+    unclear = pronoun and not any(name.end <= pronoun.start() for name in facts.names)
+    if unclear or _RUBBLE.search(said) or _SUPPOSED.search(said):
         return None
     lower = frozenset(word.lower() for word in _WORD.findall(said))
     figures = tuple(figures_of(facts))
-    plain = undated
-    for figure in figures:
-        plain = f"{plain[: figure.start]}{' ' * (figure.end - figure.start)}{plain[figure.end :]}"
+    plain = blanked(undated, ((figure.start, figure.end) for figure in figures))
+    years = {str(found.date.year) for found in facts.dates if found.date.year}
     counted = {(m[1], m[2]) for m in _COUNTED.finditer(said) if not {m[1], m[2]} & STOP_WORDS}
     return Assertion(
         text=text,
@@ -99,18 +97,8 @@ def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Ass
         changes=lower & _CHANGING,
         unnamed=bool(_UNNAMED.match(said)),
         counted=frozenset(("".join(terms(a)), "".join(terms(b))) for a, b in counted),
-        times=_times(facts),
+        times=frozenset(years | {number.text for number in facts.numbers if number.unit == "decade"}),
         figures=figures,
         conditions=frozenset(kind for f in figures if _CONDITION.search(undated[: f.start]) for kind in f.kinds),
         events=events_of(facts),
     )
-
-
-def _named_before(facts: Facts, place: int) -> bool:
-    return any(name.end <= place for name in facts.names)
-
-
-def _times(facts: Facts) -> frozenset[str]:
-    """Return the years and decades that a sentence names."""
-    years = {str(found.date.year) for found in facts.dates if found.date.year}
-    return frozenset(years | {number.text for number in facts.numbers if number.unit == "decade"})

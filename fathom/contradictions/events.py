@@ -33,17 +33,11 @@ _ONCE = re.compile(
 
 
 class Event(NamedTuple):
-    """When something happened.
-
-    Attributes:
-        date: as far as it is given.
-        slack: years by which it may be wrong.
-        subject: the name right before the verb, as terms, if there is one.
-    """
+    """When something happened."""
 
     date: Date
-    slack: int
-    subject: frozenset[str]
+    slack: int  # years by which it may be wrong
+    subject: frozenset[str]  # the name right before the verb, as terms, if there is one
 
     def agrees(self, other: Event) -> bool:
         """Whether both can be on the same day."""
@@ -70,11 +64,7 @@ def events_of(facts: Facts) -> Mapping[tuple[str, bool], Event]:
         done_to = bool(verb["be"]) or bool(_WHEN.match(sentence[verb.end() :].lstrip()))
         happened = (" ".join(terms(verb["verb"])), done_to)
         slack = SLACK if _ROUGH.search(sentence[: dated.start]) else 0
-        found.setdefault(happened, []).append(Event(dated.date, slack, _subject(facts, verb.start())))
+        names = (name for name in facts.names if _RIGHT_BEFORE.fullmatch(sentence, name.end, verb.start()))
+        subject = next((frozenset(terms(" ".join(name.words))) for name in names), frozenset[str]())
+        found.setdefault(happened, []).append(Event(dated.date, slack, subject))
     return {happened: events[0] for happened, events in found.items() if len(set(events)) == 1}
-
-
-def _subject(facts: Facts, verb: int) -> frozenset[str]:
-    """Return the terms of the name right before a verb, if there is one."""
-    names = (name for name in facts.names if _RIGHT_BEFORE.fullmatch(facts.text, name.end, verb))
-    return next((frozenset(terms(" ".join(name.words))) for name in names), frozenset())

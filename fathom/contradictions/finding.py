@@ -14,7 +14,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from fathom.contradictions.assertions import Assertion, assertion_of
-from fathom.contradictions.events import Event
 from fathom.contradictions.polarity import opposed
 from fathom.facts.intervals import Figure, agree
 from fathom.models import Contradiction
@@ -25,7 +24,7 @@ LONGER = 0.4  # of the longer one's
 SAME = 0.8  # of the longer one's, where they share only two
 LEAST_SHARED = 3
 NEXT = 100  # following sentences with the same word that are considered
-TITLES = 0.5  # of the shorter title's words
+TITLES = 0.5  # of the shorter title's words: the sources are about the same thing
 SERIES = 4  # least number of figures of a series: "the population was ..." of many towns
 NEAREST = 40  # sentences that each is compared with: keeps a thousand similar sentences linear
 
@@ -43,11 +42,9 @@ class Said(NamedTuple):
 
 
 def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradiction]:
-    """Return the pairs of sentences of different sources that cannot both hold, in the order of the texts.
+    """Return at most `most` pairs of sentences of different sources that cannot both hold, in the order of the texts.
 
-    Args:
-        said: quotations with their sources. A sentence that several sources have counts once, for all of them.
-        most: contradictions returned.
+    A sentence that several sources have counts once, for all of them.
     """
     found: dict[Point, list[tuple[Assertion, Assertion]]] = {}
     unnamed: dict[str, set[object]] = {}  # the figures given for what no sentence names
@@ -58,18 +55,15 @@ def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradict
             found.setdefault(point, []).append((a, b))
     series = {what for what, values in unnamed.items() if len(values) >= SERIES}
     kept = (pairs for (what, _), pairs in found.items() if what not in series or _anchored(*pairs[0]))
-    return [_contradiction(pairs) for pairs in islice(kept, most)]
-
-
-def _contradiction(pairs: Sequence[tuple[Assertion, Assertion]]) -> Contradiction:
-    """Return the first of the pairs that have the same two figures in other words, with the sources of all."""
-    a, b = pairs[0]
-    sources = dict.fromkeys(source for pair in pairs for one in pair for source in one.source_ids)
-    return Contradiction(claim_a=a.text, claim_b=b.text, source_ids=list(sources))
+    contradictions: list[Contradiction] = []
+    for pairs in islice(kept, most):  # each has the same two figures in other words: the first stands for all
+        a, b = pairs[0]
+        sources = dict.fromkeys(source for pair in pairs for one in pair for source in one.source_ids)
+        contradictions.append(Contradiction(claim_a=a.text, claim_b=b.text, source_ids=list(sources)))
+    return contradictions
 
 
 def _assertions(said: Iterable[Said]) -> list[Assertion]:
-    """Return the sentences that assert something checkable, each once, with all its sources."""
     sources: dict[tuple[str, str], dict[str, None]] = {}
     for text, source_ids, title in said:
         for sentence in split_sentences(text):
@@ -104,13 +98,12 @@ def _about(assertion: Assertion) -> frozenset[str]:
 
 def _point(a: Assertion, b: Assertion) -> Point | None:
     """Return what two sentences disagree on; None if they do not."""
-    if a.numbered != b.numbered or a.qualifiers != b.qualifiers or not (_anchored(a, b) or _same_title(a, b)):
+    titles = not a.title or not b.title or len(a.title & b.title) >= TITLES * min(len(a.title), len(b.title))
+    if a.numbered != b.numbered or a.qualifiers != b.qualifiers or not (titles or _anchored(a, b)):
         return None
     if dates := _dates_apart(a, b):
         return dates
-    if _other_names(a, b):
-        return None
-    return _figures_apart(a, b) or opposed(a, b)
+    return None if _other_names(a, b) else _figures_apart(a, b) or opposed(a, b)
 
 
 def _anchored(a: Assertion, b: Assertion) -> bool:
@@ -123,11 +116,6 @@ def _other_names(a: Assertion, b: Assertion) -> bool:
     return bool(a.names - b.names - b.terms) and bool(b.names - a.names - a.terms)
 
 
-def _same_title(a: Assertion, b: Assertion) -> bool:
-    """Whether two sources are about the same thing by their titles, or those are not known."""
-    return not a.title or not b.title or len(a.title & b.title) >= TITLES * min(len(a.title), len(b.title))
-
-
 def _alike(a: Assertion, b: Assertion, aside: frozenset[str]) -> bool:
     """Whether two sentences are about the same thing, without some words."""
     mine, yours = a.terms - aside, b.terms - aside
@@ -135,11 +123,12 @@ def _alike(a: Assertion, b: Assertion, aside: frozenset[str]) -> bool:
     short, long = sorted((len(mine), len(yours)))
     if not shared - a.names - b.names:
         return False  # they name the same thing and say different things about it
-    if len(shared) >= max(LEAST_SHARED, SHARED * short, LONGER * long) or len(shared) >= max(2, SAME * long):
-        return True
-    if shared & a.names and len(shared) == short >= max(2, long / 2):
-        return True
-    return bool(a.counted & b.counted) and (a.unnamed or b.unnamed)
+    return bool(
+        len(shared) >= max(LEAST_SHARED, SHARED * short, LONGER * long)
+        or len(shared) >= max(2, SAME * long)
+        or (shared & a.names and len(shared) == short >= max(2, long / 2))
+        or (a.counted & b.counted and (a.unnamed or b.unnamed))
+    )
 
 
 def _figures_apart(a: Assertion, b: Assertion) -> Point | None:
@@ -159,38 +148,27 @@ def _figures_apart(a: Assertion, b: Assertion) -> Point | None:
     ((f, g),) = apart
     if not _alike(a, b, f.kinds | g.kinds):
         return None
-    return (min(f.kinds & g.kinds), frozenset([_ends(f), _ends(g)]))
+    return (min(f.kinds & g.kinds), frozenset([(f.low, f.high), (g.low, g.high)]))
 
 
 def _same_kind(f: Figure, g: Figure) -> bool:
     return bool(f.kinds & g.kinds) and f.rate == g.rate
 
 
-def _ends(figure: Figure) -> tuple[float, float]:
-    return figure.low, figure.high
-
-
 def _dates_apart(a: Assertion, b: Assertion) -> Point | None:
-    """Return what happened once and has two dates."""
     for event in sorted(a.events.keys() & b.events.keys()):
         mine, yours = a.events[event], b.events[event]
-        if not mine.agrees(yours) and ((event[1] and _same_subject(mine, yours)) or _same_event(a, b, *event)):
+        small, large = sorted((mine.subject, yours.subject), key=len)
+        same_subject = small and small <= large  # "Holm", "Ada Holm"
+        if not mine.agrees(yours) and ((event[1] and same_subject) or _same_event(a, b, *event)):
             return (event[0], frozenset([mine.date, yours.date]))
     return None
 
 
-def _same_subject(mine: Event, yours: Event) -> bool:
-    """Whether one name is the other or a part of it: "Holm", "Ada Holm"."""
-    small, large = sorted((mine.subject, yours.subject), key=len)
-    return bool(small) and small <= large
-
-
 def _same_event(a: Assertion, b: Assertion, verb: str, done_to: bool) -> bool:
-    """Whether what happened is the same by the other words of two sentences."""
-    if _other_names(a, b):
+    # "began to build ships", "began to build ferries"
+    if _other_names(a, b) or (not done_to and a.terms - b.terms and b.terms - a.terms):
         return False
-    if not done_to and a.terms - b.terms and b.terms - a.terms:
-        return False  # "began to build ships", "began to build ferries"
     about = (a.terms & b.terms) - set(verb.split())
     # "The report was published" may be any report: a name, two words or the titles must say which.
     known = len(about) >= 2 or about & a.names or (about and a.title and b.title)

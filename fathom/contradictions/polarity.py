@@ -31,8 +31,9 @@ _PARTIAL = re.compile(
 
 def opposed(a: Assertion, b: Assertion) -> tuple[str, frozenset[object]] | None:
     """Return the words that one sentence asserts and the other denies; None where they do not."""
-    signs = _sign(a.said), _sign(b.said)
-    if 0 in signs or signs[0] == signs[1] or a.times != b.times or not _same_figures(a, b):
+    pairs = zip(a.figures, b.figures, strict=False)
+    same_figures = len(a.figures) == len(b.figures) and all(f.kinds & g.kinds and agree(f, g) for f, g in pairs)
+    if _sign(a.said) * _sign(b.said) != -1 or a.times != b.times or not same_figures:
         return None
     first, second = _plain(a.said), _plain(b.said)
     mine, yours = set(first), set(second)
@@ -61,17 +62,11 @@ def _sign(text: str) -> int:
 
 def _plain(text: str) -> list[str]:
     """Return a sentence's content words, those with an opposite as their pair."""
-    return [_common(term) for term in terms(NEGATION.sub(" ", text)) if term not in _ignored()]
-
-
-def _common(term: str) -> str:
-    side = side_of(term)
-    return f"±{side.pair}" if side and side.excludes else term
-
-
-def _same_figures(a: Assertion, b: Assertion) -> bool:
-    pairs = zip(a.figures, b.figures, strict=False)
-    return len(a.figures) == len(b.figures) and all(f.kinds & g.kinds and agree(f, g) for f, g in pairs)
+    return [
+        f"±{side.pair}" if (side := side_of(term)) and side.excludes else term
+        for term in terms(NEGATION.sub(" ", text))
+        if term not in _ignored()
+    ]
 
 
 @cache

@@ -42,11 +42,7 @@ def claims_of(sections: Sequence[ReportSection]) -> list[Statement]:
     Neither is a sentence that has no citation of its own and only connects others: it ends in a colon or question
     mark, is about the report itself ("This section ..."), or has at most two words of topic and no number or name.
     """
-    return [
-        Statement(position, sentence, ids)
-        for position, section in enumerate(sections)
-        for sentence, ids in _statements(section.markdown)
-    ]
+    return [Statement(n, *found) for n, section in enumerate(sections) for found in _statements(section.markdown)]
 
 
 def claim_text(sentence: Sentence) -> str:
@@ -58,12 +54,7 @@ def claim_text(sentence: Sentence) -> str:
 
 
 def without(markdown: str, claims: Collection[str]) -> str:
-    """Return a section without the sentences that make some claims, and without what that leaves empty.
-
-    Args:
-        markdown: the section, citing by id.
-        claims: sentences as `claims_of` returns them.
-    """
+    """Return a section without some claims, given as `claims_of` returns them, and without what that leaves empty."""
     for sentence in reversed(split_sentences(markdown)):
         if claim_text(sentence) not in claims:
             continue
@@ -104,14 +95,8 @@ def _statements(markdown: str) -> Iterator[tuple[str, tuple[str, ...]]]:
             if text and not _is_head(sentences, number):
                 yield text, tuple(own)
         elif re.search(r"\w", text) and (own or not _connects(text)):
-            yield text, tuple(own or _following(sentences, number))
-
-
-def _following(sentences: Sequence[Sentence], number: int) -> list[str]:
-    """Return the citations of the next sentence of the same block that has some."""
-    block = sentences[number].paragraph
-    later = (cited_ids(s.text) for s in sentences[number + 1 :] if s.paragraph == block)
-    return next((ids for ids in later if ids), [])
+            later = (cited_ids(s.text) for s in sentences[number + 1 :] if s.paragraph == sentence.paragraph)
+            yield text, tuple(own or next(filter(None, later), ()))
 
 
 def _is_head(sentences: Sequence[Sentence], number: int) -> bool:
@@ -124,12 +109,12 @@ def _connects(sentence: str) -> bool:
     if sentence.endswith((":", "?", "：", "？")) or _OF_THE_REPORT.match(plain(sentence)):
         return True
     facts = facts_of(sentence)
-    names = [name for name in facts.names if not name.opening]
-    return len(query_terms(sentence)) <= FEW_TERMS and not facts.numbers and not facts.dates and not names
+    telling = facts.numbers or facts.dates or any(not name.opening for name in facts.names)
+    return len(query_terms(sentence)) <= FEW_TERMS and not telling
 
 
 def _without_bare_headings(markdown: str) -> str:
-    """Take out the headings below which there is nothing, not even a heading of a lower level."""
+    """Take out headings with nothing below them, not even a heading of a lower level."""
     sentences = split_sentences(markdown)
     for number in range(len(sentences) - 1, -1, -1):
         sentence, following = sentences[number], sentences[number + 1 :]
@@ -141,5 +126,4 @@ def _without_bare_headings(markdown: str) -> str:
 
 
 def _level(sentence: Sentence) -> int:
-    """Return the level of a heading with number signs; 0 for anything else."""
     return len(sentence.text) - len(sentence.text.lstrip("#")) if sentence.kind == "heading" else 0

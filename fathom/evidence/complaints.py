@@ -7,7 +7,7 @@ comparison of words is surest about them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from fathom.evidence.support import spaced_words
 from fathom.facts.dates import Date, DateFound
 from fathom.facts.extraction import Facts, Name, facts_of
 from fathom.facts.negation import denied_terms
-from fathom.facts.numbers import Number
 from fathom.facts.opposites import opposed
 from fathom.text.terms import language_of, query_terms, terms
 
@@ -33,9 +32,11 @@ class Complaint(NamedTuple):
 
 def complaints_of(claim: str, passages: Sequence[Passage]) -> list[Complaint]:
     """Return what is wrong with a claim that some passages, the best first, have to support together."""
-    own, quoted = facts_of(claim), _together(passage.words for passage in passages)
+    own, quoted = facts_of(claim), facts_of(" | ".join(passage.words for passage in passages))
     found = [*_numbers(own, quoted), *_dates(own, quoted), *_names(claim, own, passages)]
-    sentence = _sentence(claim, passages[0])
+    first, words = passages[0], spaced_words(claim)
+    only_whole = words in spaced_words(first.words) and words not in spaced_words(first.best.text)
+    sentence = first.words if only_whole else first.best.text
     found += _denials(claim, sentence)
     if pair := opposed(claim, sentence):
         quoted_word = f"“{pair[1]}”" if pair[1] else "nothing of the kind"
@@ -45,24 +46,15 @@ def complaints_of(claim: str, passages: Sequence[Passage]) -> list[Complaint]:
 
 def agreeing(claim: str, quotes: Sequence[str]) -> list[str]:
     """Return the numbers and dates of a claim that some quotes have too, as the claim writes them."""
-    own, quoted = facts_of(claim), _together(quotes)
+    own, quoted = facts_of(claim), facts_of(" | ".join(quotes))
     numbers = [n.text for n in own.numbers if any(n.agrees(other) for other in quoted.numbers)]
     return [*numbers, *(dated.text for dated in own.dates if _dated(dated.date, quoted.dates))]
 
 
-def _sentence(claim: str, passage: Passage) -> str:
-    """Return the sentence nearest to a claim, or the whole passage where only that has the claim word for word."""
-    words, best = spaced_words(claim), passage.best.text
-    return passage.words if words in spaced_words(passage.words) and words not in spaced_words(best) else best
-
-
-def _together(quotes: Iterable[str]) -> Facts:
-    return facts_of(" | ".join(quotes))
-
-
 def _numbers(own: Facts, quoted: Facts) -> Iterator[Complaint]:
     for number in own.numbers:
-        if any(number.agrees(other) for other in quoted.numbers) or _is_year_of(number, quoted.dates):
+        years = number.unit in ("", "decade") and any(dated.date.year in number.values for dated in quoted.dates)
+        if years or any(number.agrees(other) for other in quoted.numbers):
             continue
         units = [other.text for other in quoted.numbers if number.values & other.values]
         others = [other.text for other in quoted.numbers if number.kind and other.kind == number.kind]
@@ -71,13 +63,8 @@ def _numbers(own: Facts, quoted: Facts) -> Iterator[Complaint]:
         else:
             instead = f"; it says {others[0]}" if others else ""
             # A number word may be the writer's own counting: "three reasons".
-            yield Complaint(
-                f"the number {number.text} is not in the quote{instead}", not number.spelled or bool(others)
-            )
-
-
-def _is_year_of(number: Number, dates: Sequence[DateFound]) -> bool:
-    return number.unit in ("", "decade") and any(dated.date.year in number.values for dated in dates)
+            grave = not number.spelled or bool(others)
+            yield Complaint(f"the number {number.text} is not in the quote{instead}", grave)
 
 
 def _dates(own: Facts, quoted: Facts) -> Iterator[Complaint]:
@@ -103,14 +90,17 @@ def _names(claim: str, own: Facts, passages: Sequence[Passage]) -> Iterator[Comp
     there = _words(" ".join(passage.near for passage in passages)) | _words(quote)
     nouns_have_capitals = language_of([claim, quote]) == "german"
     for name in own.names:
-        if nouns_have_capitals and len(name.words) == 1 and name.words[0][1:].islower():
+        one_word = len(name.words) == 1 and name.words[0][1:].islower()
+        if nouns_have_capitals and one_word:
             continue
         missing = [word for word in name.words if not _named(word, there)]
         if not missing or any(_abbreviated(name, text) for p in passages for text in (p.words, p.near)):
             continue
         text, exchanged = " ".join(missing), _exchanged(claim, passages[0].best.text, name)
-        if _may_be_a_word(name) and not exchanged and not any(_is_name(text, p.text.text) for p in passages):
-            continue
+        if name.opening and one_word and not exchanged:  # any word has a capital there: the sources must show a name
+            inside = re.compile(rf"(?<=[a-z,;] ){re.escape(text)}\b")
+            if not any(inside.search(passage.text.text) for passage in passages):
+                continue
         around = frozenset().union(*(_words(passage.text.text) for passage in passages))
         if not exchanged and all(_partly_named(word, around) for word in missing):
             yield Complaint(f"of {text} only a part is named in the source", grave=False)
@@ -120,11 +110,6 @@ def _names(claim: str, own: Facts, passages: Sequence[Passage]) -> Iterator[Comp
             yield Complaint(f"the name {text} is not in the {'quote' if exchanged else 'source'}", grave=True)
 
 
-def _is_name(word: str, source: str) -> bool:
-    """Whether a source has a word with its capital inside a sentence."""
-    return bool(re.search(rf"(?<=[a-z,;] ){re.escape(word)}\b", source))
-
-
 def _exchanged(claim: str, best: str, name: Name) -> bool:
     """Whether a sentence begins with another word and says the rest of the claim, all or nearly all of it."""
     own, its = query_terms(claim), terms(best)
@@ -132,11 +117,6 @@ def _exchanged(claim: str, best: str, name: Name) -> bool:
     opening = facts_of(best).names[:1]
     other = bool(opening) and opening[0].opening and not set(terms(opening[0].words[0])) & set(own)
     return other and len(others) > 1 and len(others - set(its)) <= len(others) // 4
-
-
-def _may_be_a_word(name: Name) -> bool:
-    """Whether a name is one word at the beginning of a sentence, where any word has a capital."""
-    return name.opening and len(name.words) == 1 and name.words[0][1:].islower()
 
 
 @lru_cache(maxsize=128)  # of a source that many claims cite
@@ -158,16 +138,14 @@ def _partly_named(word: str, words: frozenset[str]) -> bool:
 
 
 def _akin(part: str, words: frozenset[str]) -> bool:
-    if part in words or (part.endswith("s") and part[:-1] in words):
-        return True
-    return any(_derived(*sorted((part, word), key=len)) for word in words if word[:STEM] == part[:STEM])
+    derived = (_derived(*sorted((part, word), key=len)) for word in words if word[:STEM] == part[:STEM])
+    return part in words or (part.endswith("s") and part[:-1] in words) or any(derived)
 
 
 def _derived(short: str, long: str) -> bool:
     """Whether a name has another ending: German of Germany, Austrian of Austria."""
-    if len(short) < STEM or len(long) - len(short) > ENDING:
-        return False
-    return long.startswith(short) or (len(short) > STEM and short[-1] in "aeiouy" and long.startswith(short[:-1]))
+    stem = short[:-1] if len(short) > STEM and short[-1] in "aeiouy" else short
+    return len(short) >= STEM and len(long) - len(short) <= ENDING and long.startswith(stem)
 
 
 def _abbreviated(name: Name, text: str) -> bool:

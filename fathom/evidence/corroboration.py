@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from typing import NamedTuple
 
@@ -33,10 +33,7 @@ class Corroborated(NamedTuple):
 def corroborate(claim: str, search: Search, credibility: Mapping[str, float]) -> Corroborated:
     """Return the corroboration of a claim by all texts that are searched.
 
-    Args:
-        claim: one sentence.
-        search: every text that was read.
-        credibility: of sources, from 0 to 1; one that is not in it was not judged and counts as credible.
+    `credibility` is that of the sources, from 0 to 1; one that is not in it was not judged and counts as credible.
     """
     near = search.passages(claim, least=NEAR, most=2)[:MAX_PASSAGES]
     support = supporting(claim, near)
@@ -44,7 +41,8 @@ def corroborate(claim: str, search: Search, credibility: Mapping[str, float]) ->
     against: dict[str, Passage] = {}
     for passage in near:
         source_id = passage.text.source.source_id
-        if source_id not in sources and _contradicts(passage.best.text, claim):
+        said = [Said(claim, ("claim",)), Said(passage.best.text, ("source",))]
+        if source_id not in sources and find_contradictions(said):
             against.setdefault(source_id, passage)
 
     def credible(passage: Passage) -> bool:
@@ -52,27 +50,20 @@ def corroborate(claim: str, search: Search, credibility: Mapping[str, float]) ->
 
     if any(map(credible, against.values())):
         corroboration = Corroboration.contradicted
-    elif _verified(list(filter(credible, support))):
+    elif any(_independent(*pair) for pair in combinations(filter(credible, support), 2)):
         corroboration = Corroboration.verified
     else:
         corroboration = Corroboration.single_source if support else Corroboration.unverified
     return Corroborated(corroboration, support, list(against.values()))
 
 
-def _contradicts(sentence: str, claim: str) -> bool:
-    return bool(find_contradictions([Said(claim, ("claim",)), Said(sentence, ("source",))]))
-
-
-def _verified(passages: Sequence[Passage]) -> bool:
-    """Whether two of some passages are independent: of different sites, and neither a copy of the other."""
-    return any(site(a.text.source) != site(b.text.source) and not _copied(a, b) for a, b in combinations(passages, 2))
-
-
-def _copied(a: Passage, b: Passage) -> bool:
-    """Whether most sentences around two passages are the same; a single short one may be so by chance."""
+def _independent(a: Passage, b: Passage) -> bool:
+    """Whether two passages are of different sites and most sentences around them are not the same."""
+    if site(a.text.source) == site(b.text.source):
+        return False
     small, large = sorted((_around(a), _around(b)), key=len)
     same = sum(any(is_near_duplicate(sentence, other) for other in large) for sentence in small)
-    return bool(small) and same >= COPIED * len(small)
+    return not small or same < COPIED * len(small)
 
 
 def _around(passage: Passage) -> list[str]:

@@ -13,8 +13,7 @@ from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
 from fathom.evidence.support import spaced_words
 from fathom.evidence.verdict import check
-from fathom.models import Note, SourceText
-from fathom.models.claims import Verdict
+from fathom.models import Note, SourceText, Verdict
 from fathom.text.citations import cited_ids, without_citations
 
 PARAPHRASE = "(paraphrase)"
@@ -56,7 +55,6 @@ def _fragments(bullet: str) -> list[str]:
 
 
 def _holds(words: str, fragments: Sequence[str]) -> bool:
-    """Whether a text has some fragments, in their order."""
     position = 0
     for fragment in fragments:
         found = words.find(fragment, position)
@@ -69,7 +67,7 @@ def _holds(words: str, fragments: Sequence[str]) -> bool:
 def _cited(bullet: str, holders: Sequence[str]) -> str:
     """Return a bullet that cites those of its sources that hold it, or else the first text that does."""
     ids = cited_ids(bullet)
-    right = [source_id for source_id in ids if source_id in holders] or list(holders[:1])
+    right = [source_id for source_id in ids if source_id in holders] or [holders[0]]
     if ids == right:
         return bullet
     return f"{without_citations(bullet).rstrip()} {''.join(f'[{source_id}]' for source_id in right)}"

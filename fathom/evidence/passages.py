@@ -5,8 +5,8 @@ The words of all claims are known beforehand, so a text is read once and only th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache, cached_property
 from heapq import nlargest
 from math import fsum
 from typing import NamedTuple
@@ -22,7 +22,6 @@ WORTH = 0.08  # share of the claim that a neighbour must add
 MAX_CHARS = 1_200  # of a passage
 BEGINNING = 2  # letters that a word and its stem have in common
 BEFORE = 600  # characters before a passage that may have the names that its pronouns mean
-NOTHING: frozenset[str] = frozenset()
 _BLANKS = str.maketrans(dict.fromkeys('\n\t\r!"#&()*/:;<=>?@[\\]^_`{|}~“”„«»…–—', " "))
 
 
@@ -49,69 +48,48 @@ class Search:
     """Texts, read for the terms of some claims."""
 
     def __init__(self, texts: Iterable[StoredText], claims: Iterable[str]) -> None:
-        vocabulary = _Vocabulary(frozenset(term for claim in claims for term in claim_weights(claim)))
-        self._read = [_ReadText(text, vocabulary) for text in texts]
+        wanted = frozenset(term for claim in claims for term in claim_weights(claim))
+        beginnings = {term[:BEGINNING] for term in wanted}
+
+        @cache  # a word is looked up once for all texts
+        def wanted_in(word: str) -> frozenset[str]:
+            # A stem begins as its word does, unless accents are folded.
+            possible = word[:BEGINNING] in beginnings or not (word.isascii() and word.isalpha())
+            return wanted.intersection(terms(word)) if possible else frozenset()
+
+        self._read = [_ReadText(text, wanted_in) for text in texts]
 
     def passages(
-        self, claim: str, source_ids: Iterable[str] | None = None, *, least: float = LEAST, most: int = 3
+        self, claim: str, source_ids: Collection[str] | None = None, *, least: float = LEAST, most: int = 3
     ) -> list[Passage]:
-        """Return the passages of each text that have most of a claim, best first.
+        """Return the passages that have most of a claim, of those the search was made for; the best first.
 
-        Args:
-            claim: one sentence, of those the search was made for.
-            source_ids: look in these sources only.
-            least: share of the claim's weight that the best sentence must have.
-            most: passages of a text.
+        `least` is the share of the claim's weight that the best sentence must have, `most` a number for each text.
         """
         weights = claim_weights(claim)
         total = sum(weights.values())
-        chosen = None if source_ids is None else set(source_ids)
         found: list[tuple[float, Passage]] = []
-        for read in self._read if weights else ():
-            if chosen is None or read.text.source.source_id in chosen:
-                best = read.best(weights, least * total, most)
-                found += [(weight, read.passage(number, weights, total)) for weight, number in best]
+        for read in self._of(source_ids) if weights else ():
+            best = read.best(weights, least * total, most)
+            found += [(weight, read.passage(number, weights, total)) for weight, number in best]
         return [passage for _, passage in sorted(found, key=lambda pair: -pair[0])]
 
-    def stretch(self, claim: str, source_ids: Iterable[str] | None = None) -> Passage | None:
-        """Return the sentences in a row that have most of a claim together, however little each of them has.
-
-        Args:
-            claim, source_ids: as of `passages`.
-        """
+    def stretch(self, claim: str, source_ids: Collection[str] | None = None) -> Passage | None:
+        """Return the sentences in a row that have most of a claim together, however little each of them has."""
         weights = claim_weights(claim)
-        chosen = None if source_ids is None else set(source_ids)
-        own = (read for read in self._read if chosen is None or read.text.source.source_id in chosen)
-        stretches = [found for read in own if (found := read.stretch(weights))]
+        stretches = [found for read in self._of(source_ids) if (found := read.stretch(weights))]
         return max(stretches, key=lambda pair: pair[0])[1] if stretches else None
 
-
-class _Vocabulary:
-    """The words that hold wanted terms; each word is looked up once for all texts."""
-
-    def __init__(self, wanted: frozenset[str]) -> None:
-        self._wanted = wanted
-        self._beginnings = {term[:BEGINNING] for term in wanted}
-        self._seen: set[str] = set()
-        self._holding: dict[str, frozenset[str]] = {}
-
-    def holding(self, words: Set[str]) -> Mapping[str, frozenset[str]]:
-        """Return those of some words that hold wanted terms, with these."""
-        for word in words - self._seen:
-            # A stem begins as its word does, unless accents are folded.
-            possible = word[:BEGINNING] in self._beginnings or not (word.isascii() and word.isalpha())
-            if possible and (found := self._wanted.intersection(terms(word))):
-                self._holding[word] = found
-        self._seen |= words
-        return {word: self._holding[word] for word in self._holding.keys() & words}
+    def _of(self, source_ids: Collection[str] | None) -> list[_ReadText]:
+        return [read for read in self._read if source_ids is None or read.text.source.source_id in source_ids]
 
 
 class _ReadText:
     """A text with its sentences and the wanted terms that they hold; read when it is first needed."""
 
-    def __init__(self, text: StoredText, vocabulary: _Vocabulary) -> None:
+    def __init__(self, text: StoredText, wanted_in: Callable[[str], frozenset[str]]) -> None:
         self.text = text
-        self._vocabulary = vocabulary
+        self._wanted_in = wanted_in
 
     @cached_property
     def _sentences(self) -> list[Sentence]:
@@ -119,12 +97,14 @@ class _ReadText:
 
     @cached_property
     def _spaced(self) -> str:
-        return _spaced(self.text.text)
+        """The text in lowercase with blanks between words; every character keeps its place."""
+        text = self.text.text.translate(_BLANKS).replace(". ", "  ").replace(", ", "  ")
+        lowered = text.lower()
+        return lowered if len(lowered) == len(text) else text
 
     @cached_property
     def _known(self) -> Mapping[str, frozenset[str]]:
-        """The words of the text that hold wanted terms, with these."""
-        return self._vocabulary.holding(set(self._spaced.split()))
+        return {word: found for word in set(self._spaced.split()) if (found := self._wanted_in(word))}
 
     @cached_property
     def _terms(self) -> frozenset[str]:
@@ -137,11 +117,10 @@ class _ReadText:
         if any(is_cjk(term) for term in self._terms):  # a run of such writing is cut elsewhere in a sentence
             return [self._terms.intersection(terms(sentence.text)) for sentence in self._sentences]
         found = (known.keys() & spaced[s.start : s.end].split() for s in self._sentences)
-        return [frozenset().union(*(known[word] for word in words)) if words else NOTHING for words in found]
+        return [frozenset().union(*(known[word] for word in words)) for words in found]
 
     @cached_property
     def _holders(self) -> Mapping[str, Sequence[int]]:
-        """Of each wanted term, the sentences."""
         holders: dict[str, list[int]] = {}
         for number, held in enumerate(self._held):
             for term in held:
@@ -152,8 +131,6 @@ class _ReadText:
         """Return the best sentences with their weight; the earlier of equals."""
         present = [term for term in weights if term in self._terms]
         rest = sum(weights[term] for term in present)
-        if rest < least:
-            return []
         candidates: set[int] = set()
         for term in sorted(present, key=lambda term: (len(self._holders.get(term, ())), term)):
             if rest < least:
@@ -202,12 +179,3 @@ class _ReadText:
 def _weight(held: Iterable[str], weights: Mapping[str, float]) -> float:
     """Return the weight of some terms, to the last bit the same in whatever order: a check is repeated elsewhere."""
     return fsum(map(weights.__getitem__, held))
-
-
-def _spaced(text: str) -> str:
-    """Return a text in lowercase with blanks between words; every character keeps its place."""
-    text = text.translate(_BLANKS)
-    for mark in ".,":
-        text = text.replace(f"{mark} ", "  ")
-    lowered = text.lower()
-    return lowered if len(lowered) == len(text) else text

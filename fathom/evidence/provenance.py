@@ -19,9 +19,9 @@ from fathom.models.claims import Claim, SourceQuality
 from fathom.storage.store import json_bytes
 
 PROVENANCE = "provenance.json"
-VERSION = 1
 _OWN_DIGEST = b'"sha256": "%s"'
 _KEPT = {"source_id", "url", "title", "kind", "published"}
+_SHARED = {"artifact_file", "sha256", "retrieved"}  # by a tool result and its record
 
 
 class RoundRecord(Model):
@@ -71,7 +71,7 @@ class SourceRecord(Model):
 class Provenance(Model):
     """The record of a run. `sha256` is of this record without that field, as `to_bytes` lays it out."""
 
-    version: int = VERSION
+    version: int = 1
     run: RunManifest  # query, start, settings without secrets, models, hashes of the prompts, versions
     plan: Plan
     rounds: list[RoundRecord]
@@ -82,9 +82,9 @@ class Provenance(Model):
     sha256: str = ""
 
     @property
-    def credibility(self) -> dict[str, float]:
-        """The credibility of each source that was scored."""
-        return {source.source_id: source.quality.credibility for source in self.sources if source.quality}
+    def qualities(self) -> dict[str, SourceQuality]:
+        """The quality of each source that was scored."""
+        return {source.source_id: source.quality for source in self.sources if source.quality}
 
 
 def build(
@@ -96,22 +96,26 @@ def build(
     report: Report,
     files: Mapping[str, bytes],
 ) -> Provenance:
-    """Return the record of a run.
-
-    Args:
-        manifest: what `run.json` holds.
-        plan: with the final status of each step.
-        rounds: of research, in order.
-        calls: by step id, in the order of the plan.
-        report: with its claims and the scores of its sources.
-        files: every file of the run but the record itself, by name.
-    """
-    texts = stored_texts(files, (call.result for made in calls.values() for call in made))
+    """Return the record of a run; `calls` are by step id, `files` all of the run by name, but not the record itself."""
+    made = [(step_id, call) for step_id, of_step in calls.items() for call in of_step]
+    texts = stored_texts(files, (call.result for _, call in made))
     record = Provenance(
         run=manifest,
         plan=plan,
         rounds=list(rounds),
-        calls=_calls(calls),
+        calls=[
+            CallRecord(
+                number=number,
+                step_id=step_id,
+                **call.result.call.model_dump(),
+                **call.result.model_dump(include=_SHARED),
+                bytes=call.result.raw_bytes,
+                useful=call.useful,
+                source_ids=list(dict.fromkeys(source.source_id for source in call.result.sources)),
+                failures=call.result.failures,
+            )
+            for number, (step_id, call) in enumerate(made, 1)
+        ],
         sources=sources_of(texts, {quality.source_id: quality for quality in report.qualities}),
         claims=report.claims,
         files={name: digest_of(data) for name, data in sorted(files.items()) if name != PROVENANCE},
@@ -144,13 +148,12 @@ def read(data: bytes) -> tuple[Provenance, list[str]]:
 
 def results_of(record: Provenance) -> list[ToolResult]:
     """Return the recorded calls as tool results, with what is needed to read their artifacts."""
-    sources = {source.source_id: _source(source) for source in record.sources}
+    made = (Source.model_validate(source.model_dump(include=_KEPT)) for source in record.sources)
+    sources = {source.source_id: source for source in made}
     return [
         ToolResult(
             call=ToolCall(tool=call.tool, input=call.input),
-            artifact_file=call.artifact_file,
-            sha256=call.sha256,
-            retrieved=call.retrieved,
+            **call.model_dump(include=_SHARED),
             sources=[sources[source_id] for source_id in call.source_ids if source_id in sources],
         )
         for call in record.calls
@@ -166,12 +169,8 @@ def sources_of(texts: Iterable[StoredText], qualities: Mapping[str, SourceQualit
         SourceRecord(
             **own[0].source.model_dump(include=_KEPT),
             texts=[
-                TextRecord(
-                    artifact_file=text.artifact_file,
-                    characters=len(text.text),
-                    sha256=digest_of(text.text.encode()),
-                )
-                for text in own
+                TextRecord(artifact_file=t.artifact_file, characters=len(t.text), sha256=digest_of(t.text.encode()))
+                for t in own
             ],
             quality=qualities.get(source_id),
         )
@@ -182,27 +181,3 @@ def sources_of(texts: Iterable[StoredText], qualities: Mapping[str, SourceQualit
 def digest_of(data: bytes) -> str:
     """Return the SHA-256 of some bytes, in hex."""
     return hashlib.sha256(data).hexdigest()
-
-
-def _calls(calls: Mapping[str, Sequence[Call]]) -> list[CallRecord]:
-    made = [(step_id, call) for step_id, of_step in calls.items() for call in of_step]
-    return [
-        CallRecord(
-            number=number,
-            step_id=step_id,
-            tool=call.result.call.tool,
-            input=call.result.call.input,
-            artifact_file=call.result.artifact_file,
-            sha256=call.result.sha256,
-            bytes=call.result.raw_bytes,
-            retrieved=call.result.retrieved,
-            useful=call.useful,
-            source_ids=list(dict.fromkeys(source.source_id for source in call.result.sources)),
-            failures=call.result.failures,
-        )
-        for number, (step_id, call) in enumerate(made, 1)
-    ]
-
-
-def _source(record: SourceRecord) -> Source:
-    return Source.model_validate(record.model_dump(include=_KEPT))

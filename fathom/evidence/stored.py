@@ -7,31 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fathom.errors import StoreError
-from fathom.models import Source, SourceText, ToolOutput, ToolResult
-from fathom.models.claims import Quote
+from fathom.models import Quote, Source, SourceText, ToolOutput, ToolResult
 
 _KEY = b'\n   "text": '  # no JSON string holds a line break, so this can only be the key of a result's text
 
 
 @dataclass(frozen=True, eq=False)
 class StoredText:
-    """A text that a tool read, and its place in a file.
-
-    Attributes:
-        source: where the text comes from.
-        text: the whole of it.
-        artifact_file: the file that holds it; empty for a text that is not stored.
-        sha256: of that file.
-        retrieved: when the tool returned it, ISO 8601, UTC.
-        first_byte: offset of its first character in the file.
-    """
+    """A text that a tool read, and its place in a file."""
 
     source: Source
     text: str
-    artifact_file: str = ""
-    sha256: str = ""
-    retrieved: str = ""
-    first_byte: int = 0
+    artifact_file: str = ""  # that holds it; empty for a text that is not stored
+    sha256: str = ""  # of that file
+    retrieved: str = ""  # ISO 8601, UTC
+    first_byte: int = 0  # offset of its first character in the file
 
     def source_text(self) -> SourceText:
         """Return the text without its place."""
@@ -39,29 +29,23 @@ class StoredText:
 
     def quote(self, start: int, end: int) -> Quote:
         """Return the bytes that hold the characters from `start` to `end`."""
-        first = self.first_byte + self._size(0, start)
+        encode = _escaped if self.artifact_file.endswith(".json") else str.encode
+        first = self.first_byte + len(encode(self.text[:start]))
         return Quote(
             source_id=self.source.source_id,
             artifact_file=self.artifact_file,
             start=first,
-            end=first + self._size(start, end),
+            end=first + len(encode(self.text[start:end])),
             sha256=self.sha256,
             text=self.text[start:end],
             retrieved=self.retrieved,
         )
 
-    def _size(self, start: int, end: int) -> int:
-        part = self.text[start:end]
-        return len(_escaped(part) if self.artifact_file.endswith(".json") else part.encode())
-
 
 def locate(name: str, data: bytes, sources: Sequence[Source] = ()) -> list[tuple[SourceText, int]]:
     """Return the texts of an artifact, each with the byte offset of its first character.
 
-    Args:
-        name: its file name; `.json` is a tool output, anything else is one plain text.
-        data: its bytes.
-        sources: of a plain text, which does not name them.
+    A `.json` file is a tool output, any other one plain text, which does not name its `sources`.
 
     Raises:
         StoreError: the file is not a tool output in the form that Fathom writes.
@@ -81,9 +65,8 @@ def locate(name: str, data: bytes, sources: Sequence[Source] = ()) -> list[tuple
         escaped = _escaped(result.text)
         position = first + len(escaped)
         if key < 0 or data[first - 1 : position + 1] != b'"' + escaped + b'"':
-            raise StoreError(
-                f"{name} is damaged: it is not in the form in which it was written.", next_step="run again"
-            )
+            message = f"{name} is damaged: it is not in the form in which it was written."
+            raise StoreError(message, next_step="run again")
         found.append((result, first))
     return found
 
@@ -93,19 +76,17 @@ def stored_texts(files: Mapping[str, bytes], results: Iterable[ToolResult]) -> l
 
     Where a run searched or read its own artifacts again, the first reading counts.
     """
-    ordered = sorted(results, key=lambda result: result.call.tool.startswith("artifact_"))
     found: dict[tuple[str, str], StoredText] = {}
-    for result in ordered:
-        if result.artifact_file not in files:
+    for result in sorted(results, key=lambda result: result.call.tool.startswith("artifact_")):
+        name = result.artifact_file
+        if name not in files:
             continue
         try:
-            located = locate(result.artifact_file, files[result.artifact_file], result.sources)
+            located = locate(name, files[name], result.sources)
         except StoreError:
             continue  # verification names it by its hash
         for text, first in located:
-            stored = StoredText(
-                text.source(), text.text, result.artifact_file, result.sha256, result.retrieved, first_byte=first
-            )
+            stored = StoredText(text.source(), text.text, name, result.sha256, result.retrieved, first_byte=first)
             found.setdefault((text.source_id, text.text), stored)
     return list(found.values())
 

@@ -88,7 +88,7 @@ def _best_passage(weights: Mapping[str, float], sentences: Sequence[Sequence[str
 def _covered(
     weights: Mapping[str, float], families: Mapping[str, Sequence[str]], words: Sequence[str]
 ) -> dict[str, float]:
-    """Return the degree to which a sentence has each term: 1, or less for a word of the same family."""
+    """Return how far a sentence has each term: 1, or less for a word of the same family."""
     covered = {word: 1.0 for word in words if word in weights}
     for word in words:
         for term in families.get(word[:PREFIX], ()) if word not in covered else ():

@@ -10,11 +10,9 @@ from pydantic import TypeAdapter, ValidationError
 from fathom.errors import InvalidInput
 from fathom.evidence.provenance import CallRecord, Provenance, SourceRecord, results_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
-from fathom.models import Model, Note, Report
-from fathom.models.claims import Claim, Quote
+from fathom.models import Claim, Model, Note, Quote, Report
 
 CONTEXT = 300  # characters of a quote's line on each side of it
-_NOTES = TypeAdapter(list[Note])
 Part = Literal["cited", "corroborating", "contradicting"]
 
 
@@ -69,36 +67,31 @@ def trace(record: Provenance, files: Mapping[str, bytes], number: int) -> Trace:
             notes=[note.summary_title for note in notes if note.artifact_file == quote.artifact_file],
         )
 
-    parts: list[tuple[Part, list[Quote]]] = [
-        ("cited", claim.quotes),
-        ("corroborating", [quote for quote in claim.corroborating if quote not in claim.quotes]),
-        ("contradicting", claim.contradicting),
+    links = [
+        *(link("cited", quote) for quote in claim.quotes),
+        *(link("corroborating", quote) for quote in claim.corroborating if quote not in claim.quotes),
+        *(link("contradicting", quote) for quote in claim.contradicting),
     ]
-    links = [link(part, quote) for part, quotes in parts for quote in quotes]
     return Trace(claim=claim, heading=_heading(files, claim), links=links)
 
 
 def _around(quote: Quote, data: bytes, texts: Sequence[StoredText]) -> tuple[int, str, str]:
     """Return the line of a quote in its source's text, with the text before and after it."""
     own = [t for t in texts if t.artifact_file == quote.artifact_file and t.first_byte <= quote.start]
-    if not own:
-        return 0, "", ""
-    text = max(own, key=lambda t: t.first_byte)
     try:
+        text = max(own, key=lambda t: t.first_byte)
         first = len(read_quote(quote.model_copy(update={"start": text.first_byte, "end": quote.start}), data))
-    except ValueError:  # the file was changed; `verify` says so
+    except ValueError:  # there is no such text, or the file was changed; `verify` says so
         return 0, "", ""
     last = first + len(quote.text)
-    line_start = text.text.rfind("\n", 0, first) + 1
-    line_end = text.text.find("\n", last)
-    line_end = len(text.text) if line_end < 0 else line_end
-    before = text.text[max(line_start, first - CONTEXT) : first]
-    return text.text.count("\n", 0, first) + 1, before, text.text[last : min(line_end, last + CONTEXT)]
+    before = text.text[max(0, first - CONTEXT) : first].rpartition("\n")[2]
+    after = text.text[last : last + CONTEXT].partition("\n")[0]
+    return text.text.count("\n", 0, first) + 1, before, after
 
 
 def _notes(files: Mapping[str, bytes]) -> list[Note]:
     try:
-        return _NOTES.validate_json(files.get("notes.json", b"[]"))
+        return TypeAdapter(list[Note]).validate_json(files.get("notes.json", b"[]"))
     except ValidationError:  # the file was changed; `verify` says so
         return []
 

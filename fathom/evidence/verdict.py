@@ -9,7 +9,7 @@ from fathom.evidence.complaints import Complaint, agreeing, complaints_of
 from fathom.evidence.passages import Passage, Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import support
-from fathom.models.claims import Verdict
+from fathom.models import Verdict
 
 SUPPORTED, WEAK = 0.6, 0.4  # least scores; see docs/evidence.md for what they cost and buy
 SCATTERED = 0.45  # of a longer stretch, where words meet by chance more often
@@ -51,18 +51,17 @@ class _Rated(NamedTuple):
         return Verdict.weak if self.score < SUPPORTED or self.complaints else Verdict.supported
 
 
-def check(claim: str, search: Search, source_ids: Iterable[str] | None = None) -> Check:
+def check(claim: str, search: Search, source_ids: Collection[str] | None = None) -> Check:
     """Check a claim against the texts of some sources, or of all that are searched.
 
     One passage has to support it, or up to three together, of which each says a good part. A claim whose numbers,
     dates or names they lack is unsupported. One that they seem to deny is weak, and so is one in other words than
     theirs if most of its words are near each other in a source.
     """
-    ids = None if source_ids is None else frozenset(source_ids)
-    rated = _rated(claim, search.passages(claim, ids))
+    rated = _rated(claim, search.passages(claim, source_ids))
     chosen = _together(claim, rated) if rated else None
     if not chosen or (chosen.score < WEAK and not chosen.grave):
-        chosen = _scattered(claim, search, ids) or chosen
+        chosen = _scattered(claim, search, source_ids) or chosen
     if not chosen:
         return Check(Verdict.unsupported, 0.0, [], ["no cited source has a passage on this"])
     passages = chosen.passages + [passage for passage in _supporting(rated) if passage not in chosen.passages]
@@ -81,7 +80,6 @@ def supporting(claim: str, passages: Iterable[Passage]) -> list[Passage]:
 
 
 def _rated(claim: str, passages: Iterable[Passage]) -> list[_Rated]:
-    """Return each of some passages with its rating, the best first."""
     return sorted((_rate(claim, [passage]) for passage in passages), key=lambda found: -found.worth)
 
 
@@ -109,9 +107,7 @@ def _scattered(claim: str, search: Search, source_ids: Collection[str] | None) -
     """Return the stretch of a source that has enough of a claim's words, though they are not said together."""
     passage = search.stretch(claim, source_ids)
     found = _rate(claim, [passage]) if passage else None
-    if not found or found.score < SCATTERED:
-        return None
-    return found._replace(complaints=[APART, *found.complaints])
+    return found._replace(complaints=[APART, *found.complaints]) if found and found.score >= SCATTERED else None
 
 
 def _rate(claim: str, passages: list[Passage]) -> _Rated:

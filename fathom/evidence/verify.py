@@ -13,8 +13,7 @@ from fathom.evidence.passages import Passage, Search
 from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, results_of, sources_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.evidence.verdict import Check, check
-from fathom.models import Model, Report
-from fathom.models.claims import Claim, Quote, SourceQuality, Verdict
+from fathom.models import Claim, Model, Quote, Report, Verdict
 from fathom.text.citations import cited_ids
 
 _RAW = "__step"  # in the name of every raw tool output
@@ -53,13 +52,7 @@ class Verification(Model):
 def check_claims(report: Report, texts: Sequence[StoredText], credibility: Mapping[str, float]) -> list[Claim]:
     """Check every claim of a report against everything that was read; the pipeline and `verify_run` both do it so.
 
-    Args:
-        report: its sections, which cite sources by id.
-        texts: all that was read, with its place in the artifacts.
-        credibility: of sources, from 0 to 1; see `corroborate`.
-
-    Returns:
-        The claims, numbered from 1 in reading order.
+    The claims are numbered from 1 in reading order; `credibility` is as of `corroborate`.
     """
     statements = claims_of(report.sections)
     search = Search(texts, [statement.sentence for statement in statements])
@@ -67,12 +60,12 @@ def check_claims(report: Report, texts: Sequence[StoredText], credibility: Mappi
 
 
 def _claim(number: int, statement: Statement, search: Search, credibility: Mapping[str, float]) -> Claim:
-    sentence, source_ids = statement.sentence, statement.source_ids
+    section, sentence, source_ids = statement
     checked = check(sentence, search, source_ids) if source_ids else _UNCITED
     found = corroborate(sentence, search, credibility)
     return Claim(
         number=number,
-        section=statement.section,
+        section=section,
         sentence=sentence,
         source_ids=list(source_ids),
         verdict=checked.verdict,
@@ -90,10 +83,7 @@ def _quotes(passages: Sequence[Passage]) -> list[Quote]:
 
 
 def verify_run(files: Mapping[str, bytes]) -> Verification:
-    """Check every file, quote and verdict of a run again.
-
-    Args:
-        files: of the run's folder by name: the recorded ones, and every raw output.
+    """Check every file, quote and verdict of a run again, from the recorded files and all raw outputs by name.
 
     Raises:
         StoreError: there is no record, or none that can be read.
@@ -104,7 +94,7 @@ def verify_run(files: Mapping[str, bytes]) -> Verification:
     problems = [Problem(file=PROVENANCE, message=message) for message in wrong]
     problems += _files(record, files)
     texts = stored_texts(files, results_of(record))
-    if sources_of(texts, _qualities(record)) != record.sources:
+    if sources_of(texts, record.qualities) != record.sources:
         problems.append(Problem(file=PROVENANCE, message="the sources are not those of the stored artifacts"))
     problems += [problem for claim in record.claims for problem in misquotations(claim, files)]
     problems += _report(record, files, texts)
@@ -135,19 +125,15 @@ def _files(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Problem]:
 def misquotations(claim: Claim, files: Mapping[str, bytes]) -> Iterator[Problem]:
     """Yield each quote of a claim that is not, or no longer, in the stored bytes."""
     for quote in _all_quotes(claim):
-        message = _misquoted(quote, files.get(quote.artifact_file))
-        if message:
-            yield Problem(file=quote.artifact_file, claim=claim.number, message=message)
-
-
-def _misquoted(quote: Quote, data: bytes | None) -> str:
-    if data is None:
-        return "the quote's file is missing"
-    try:
-        text = read_quote(quote, data)
-    except ValueError:
-        return f"bytes {quote.start} to {quote.end} are not text"
-    return "" if text == quote.text else f"bytes {quote.start} to {quote.end} do not say what is quoted"
+        try:
+            if read_quote(quote, files[quote.artifact_file]) == quote.text:
+                continue
+            message = f"bytes {quote.start} to {quote.end} do not say what is quoted"
+        except KeyError:
+            message = "the quote's file is missing"
+        except ValueError:
+            message = f"bytes {quote.start} to {quote.end} are not text"
+        yield Problem(file=quote.artifact_file, claim=claim.number, message=message)
 
 
 def _all_quotes(claim: Claim) -> list[Quote]:
@@ -155,7 +141,6 @@ def _all_quotes(claim: Claim) -> list[Quote]:
 
 
 def _report(record: Provenance, files: Mapping[str, bytes], texts: Sequence[StoredText]) -> Iterator[Problem]:
-    """Check the report again, and compare."""
     if "report.json" not in files:
         if record.claims:
             yield Problem(file="report.json", message="there are claims, but no report")
@@ -165,7 +150,7 @@ def _report(record: Provenance, files: Mapping[str, bytes], texts: Sequence[Stor
     except ValidationError as error:
         yield Problem(file="report.json", message=f"it is not a report: {error.errors()[0]['msg']}")
         return
-    claims = check_claims(report, texts, record.credibility)
+    claims = check_claims(report, texts, {key: quality.credibility for key, quality in record.qualities.items()})
     if len(claims) != len(record.claims):
         yield Problem(file="report.json", message=f"it makes {len(claims)} claims, {len(record.claims)} are recorded")
     rendered = comparable(files.get("report.md", b"").decode(errors="replace"))
@@ -177,14 +162,8 @@ def _report(record: Provenance, files: Mapping[str, bytes], texts: Sequence[Stor
         if comparable(recorded.sentence) not in rendered:
             yield Problem(file="report.md", claim=recorded.number, message="its sentence is not in the report")
     known = {source.source_id for source in record.sources}
-    for section in report.sections:
-        for source_id in cited_ids(section.markdown):
-            if source_id not in known:
-                yield Problem(file="report.json", message=f"it cites {source_id}, which was never retrieved")
-
-
-def _qualities(record: Provenance) -> dict[str, SourceQuality]:
-    return {source.source_id: source.quality for source in record.sources if source.quality}
+    for source_id in (i for section in report.sections for i in cited_ids(section.markdown) if i not in known):
+        yield Problem(file="report.json", message=f"it cites {source_id}, which was never retrieved")
 
 
 def _brief(value: object) -> str:

@@ -42,7 +42,6 @@ _FORMS = [
     )
 ]
 _YEARS = re.compile(r"\b(?P<century>\d\d)(?P<first>\d\d)\s?[-–/]\s?(?P<second>\d\d)\b(?![-–/]\d)")
-_DIGIT = re.compile(r"\d")
 _ALONE = re.compile(
     r"(?<![A-Za-z\d_.,\u00c0-\u024f$€£¥])(?<![A-Z]-)(?<![A-Za-z\d]/)(?<![$€£¥]\s)"
     r"(?P<year>1(?:0[1-9]|[1-9]\d)\d|2[01]\d\d)(?![\w%°$€£¥]|[.,’']\d|\s?[%°$€£¥])(?P<after>[\s\u00a0\u202f-]{0,2}[^\W\d_]+)?"
@@ -81,9 +80,7 @@ def find_dates(text: str) -> list[DateFound]:
     unless it has a unit or sign. A month in lowercase needs a day and a year: "march" and "may" are also verbs.
     """
     found: list[DateFound] = []
-    if not _DIGIT.search(text):
-        return found
-    rest = text
+    rest = text if re.search(r"\d", text) else ""
 
     def add(date: Date, start: int, end: int, used: int) -> None:
         nonlocal rest
@@ -112,13 +109,12 @@ def _date(parts: Mapping[str, str | None]) -> Date | None:
     month = MONTHS[name.lower()] if name else int(number or 0)
     if month > 12 >= day:
         month, day = day, month
-    possible = day <= 31 and (1 <= month <= 12 or not (name or number))
-    return Date(year, month, day) if possible else None
+    return Date(year, month, day) if day <= 31 and (1 <= month <= 12 or not (name or number)) else None
 
 
 def _second(span: re.Match[str]) -> Date | None:
     """Return the second year of a span, 2010-15, or the month where it can be no year: 2015-03."""
-    first, second = int(span["first"]), int(span["second"])
+    century, first, second = (int(part) for part in span.group("century", "first", "second"))
     if second > first:
-        return Date(int(span["century"] + span["second"]))
-    return Date(int(span["century"] + span["first"]), second) if 1 <= second <= 12 else None
+        return Date(100 * century + second)
+    return Date(100 * century + first, second) if 1 <= second <= 12 else None

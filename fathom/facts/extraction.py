@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from fathom.facts.dates import MONTHS, WEEKDAYS, DateFound, find_dates
@@ -30,21 +30,18 @@ class Facts(NamedTuple):
     """The numbers, dates and names of a text, without Markdown's emphasis; a bare year is a date."""
 
     text: str
+    undated: str  # with its dates blanked, everything else in its place
     numbers: list[Number]
     dates: list[DateFound]
     names: list[Name]
-
-    @property
-    def undated(self) -> str:
-        """The text with its dates blanked, everything else in its place."""
-        return _blanked(self.text, self.dates)
 
 
 def facts_of(text: str) -> Facts:
     """Return what can be checked of a text."""
     text = plain(text)
     dates = find_dates(text)
-    return Facts(text, numbers_of(_blanked(text, dates)), dates, list(_names(text)))
+    undated = blanked(text, ((found.start, found.end) for found in dates))
+    return Facts(text, undated, numbers_of(undated), dates, list(_names(text)))
 
 
 def plain(text: str) -> str:
@@ -52,9 +49,10 @@ def plain(text: str) -> str:
     return _MARKUP.sub("", text)
 
 
-def _blanked(text: str, dates: list[DateFound]) -> str:
-    for found in dates:
-        text = text[: found.start] + " " * (found.end - found.start) + text[found.end :]
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return a text with blanks instead of some spans, everything else in its place."""
+    for start, end in spans:
+        text = text[:start] + " " * (end - start) + text[end:]
     return text
 
 

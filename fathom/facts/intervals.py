@@ -64,13 +64,8 @@ def figures_of(facts: Facts) -> Iterator[Figure]:
         if not kinds or part_of_name(first, text):
             continue
         rate = _RATE.match(text, last.end)
-        yield Figure(
-            kinds,
-            rate[1] if rate else "",
-            *_interval(first, last, _HEDGE.search(before)),
-            first.start,
-            last.end,
-        )
+        low, high = _interval(first, last, _HEDGE.search(before))
+        yield Figure(kinds, rate[1] if rate else "", low, high, first.start, last.end)
 
 
 def agree(a: Figure, b: Figure) -> bool:

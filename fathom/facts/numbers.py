@@ -25,29 +25,18 @@ _NUMBER = re.compile(
 )
 _BEHIND = re.compile(r"[\s\u00a0\u202f-]{0,2}(per\scent\b|[^\W\d_]+(?:/[hs]\b)?|[%°$€£¥]C?F?)")
 _LETTERS = {"k": 3, "m": 6, "b": 9}  # of amounts of money: £4.2m
-_ENDINGS = {"": "", "s": "decade"}
 _INCOMPARABLE = {"ordinal", "decade"}
 
 
 class Number(NamedTuple):
-    """A number as it can be read: `1.000` is one or a thousand.
+    """A number and its place."""
 
-    Attributes:
-        values: what it may mean.
-        unit: in its usual sign; empty if it has none; "ordinal" of 20th, "decade" of 1990s.
-        counted: what is counted, where there is no unit: the terms of at most two words behind the number.
-        power: of ten, of a scale such as million; `values` include it.
-        spelled: as a word.
-        text: how it is written, with its unit.
-        start, end: its place.
-    """
-
-    values: frozenset[Decimal]
-    unit: str
-    counted: tuple[str, ...]
-    power: int
-    spelled: bool
-    text: str
+    values: frozenset[Decimal]  # what it may mean: `1.000` is one or a thousand
+    unit: str  # its usual sign; empty if there is none; "ordinal" of 20th, "decade" of 1990s
+    counted: tuple[str, ...]  # what is counted, without a unit: the terms of at most two words behind the number
+    power: int  # of ten, of a scale such as million; `values` include it
+    spelled: bool  # as a word
+    text: str  # how it is written, with its unit
     start: int
     end: int
 
@@ -69,20 +58,23 @@ class Number(NamedTuple):
 
 
 def numbers_of(text: str) -> list[Number]:
-    """Return the numbers of a text whose dates were blanked, in reading order."""
+    """Return the numbers of a text whose dates were blanked."""
     return [_number(found) for found in _NUMBER.finditer(text)]
 
 
 def _number(found: re.Match[str]) -> Number:
     currency, ending = found["currency"] or "", found["ending"]
     behind = list(islice(_behind(found.string, found.end()), 3))
-    power = _power(behind[0][1], currency) if behind else 0
+    scale = behind[0][1].lower() if behind else ""
+    power = SCALES.get(scale, 0) or (_LETTERS.get(scale, 0) if currency else 0)
     words, end = behind[bool(power) :], behind[0].end() if power else found.end()
     unit, used = _unit([word[1] for word in words[:2]])
     if used:
         end = words[used - 1].end()
-    if currency or ending:
-        unit = _unit([currency])[0] if currency else _ENDINGS.get(ending, "ordinal")
+    if currency:
+        unit = UNITS[currency.lower()].sign
+    elif ending:
+        unit = "decade" if ending == "s" else "ordinal"
     values = _values(found["digits"]) if found["digits"] else {Decimal(NUMBER_WORDS[found["word"].lower()])}
     if found["sign"]:
         values = {value.copy_negate() for value in values}
@@ -100,14 +92,9 @@ def _number(found: re.Match[str]) -> Number:
 
 
 def _behind(text: str, end: int) -> Iterator[re.Match[str]]:
-    """Yield the words and signs right behind a place."""
     while found := _BEHIND.match(text, end):
         yield found
         end = found.end()
-
-
-def _power(word: str, currency: str) -> int:
-    return SCALES.get(word.lower(), 0) or (_LETTERS.get(word.lower(), 0) if currency else 0)
 
 
 def _unit(words: Sequence[str]) -> tuple[str, int]:

@@ -66,19 +66,12 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 class Side(NamedTuple):
-    """The side of a pair of opposites that a word is on.
+    """The side of a pair of opposites that a word is on."""
 
-    Attributes:
-        pair: its number.
-        first: the side.
-        compares: the word compares, so a source must have a word of the same side.
-        excludes: not both sides can be true of one thing.
-    """
-
-    pair: int
+    pair: int  # number
     first: bool
-    compares: bool
-    excludes: bool
+    compares: bool  # so a source must have a word of the same side
+    excludes: bool  # not both sides can be true of one thing
 
     @property
     def opposite(self) -> Side:

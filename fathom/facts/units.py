@@ -36,10 +36,8 @@ yuan: ¥ 1 yuan cny
 yen: ¥ 1 yen jpy
 franc: CHF 1 franc franken
 """
-_WORDS = """
-zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-eighteen nineteen
-"""
+_WORDS = "zero one two three four five six seven eight nine ten \
+eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 
 
@@ -57,10 +55,10 @@ def _read_units(lines: str) -> dict[str, Unit]:
         dimension, _, units = line.partition(": ")
         for unit in units.split(", "):
             sign, factor, *names = unit.split()
-            made = Unit(sign, dimension, Decimal(factor))
             for name in [sign.lower(), *names]:
-                plural = {f"{name}s": made} if len(name) > 1 and name.isalpha() else {}
-                table = {**plural, **table, name: made}
+                table[name] = Unit(sign, dimension, Decimal(factor))
+                if len(name) > 1 and name.isalpha():
+                    table.setdefault(f"{name}s", table[name])
     return table
 
 
@@ -81,8 +79,6 @@ UNITS["per cent"] = UNITS["%"]
 
 CURRENCIES = frozenset(unit.dimension for unit in _MONEY.values())
 """The dimensions that are money."""
-
-DIMENSIONS = frozenset(unit.dimension for unit in UNITS.values())
 
 SCALES = {
     "hundred": 2, "thousand": 3, "tausend": 3, "million": 6, "millions": 6, "millionen": 6, "mio": 6, "mn": 6,

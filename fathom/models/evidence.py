@@ -131,12 +131,7 @@ class Note(Model):
 
     def message(self) -> NoteMessage:
         """Return the note as it is added to the context."""
-        return NoteMessage(
-            summary_title=self.summary_title,
-            summary=self.summary,
-            extraction=self.extraction,
-            artifact_file=self.artifact_file,
-        )
+        return NoteMessage(**self.model_dump(include=set(NoteMessage.model_fields)))
 
 
 class Usage(Model):

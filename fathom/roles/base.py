@@ -41,24 +41,15 @@ AnswerT = TypeVar("AnswerT", bound=Answer)
 
 @dataclass(frozen=True)
 class RoleSpec(Generic[RequestT, AnswerT]):
-    """A role's contract.
+    """A role's contract."""
 
-    Attributes:
-        name: also the name of the prompt file.
-        role: which model answers.
-        request: type of the request.
-        answer: type of the answer. `Text` is sent and received as it is, without JSON.
-        normalize: corrects what needs no model: shortens what is too long, drops ids that were never given.
-        check: returns the rules that the normalized answer breaks.
-        addresses: whether an answer may hold web addresses: only where no reader sees it, as the input of a tool.
-        schema: the answer's JSON schema for a request; narrower than the type where the request knows more.
-    """
-
-    name: str
-    role: Role
+    name: str  # also of the prompt file
+    role: Role  # which model answers
     request: type[RequestT]
-    answer: type[AnswerT]
+    answer: type[AnswerT]  # `Text` is sent and received as it is, without JSON
+    # Corrects what needs no model: shortens what is too long, drops ids that were never given.
     normalize: Callable[[RequestT, AnswerT], AnswerT] = lambda _request, answer: answer
+    # Returns the rules that the normalized answer breaks.
     check: Callable[[RequestT, AnswerT], list[Complaint]] = lambda _request, _answer: []
-    addresses: bool = False
-    schema: Callable[[RequestT], dict[str, Any]] | None = None
+    addresses: bool = False  # may be in an answer: only where no reader sees it, as the input of a tool
+    schema: Callable[[RequestT], dict[str, Any]] | None = None  # narrower than the type where the request knows more

@@ -30,9 +30,7 @@ class CompressAnswer(Answer):
     """A compressed tool result."""
 
     summary_title: str = Field(description="5 to 12 words that say what the result is about.")
-    summary: str = Field(
-        description="3 to 10 sentences, strictly about the current step, no speculation, no filler.",
-    )
+    summary: str = Field(description="3 to 10 sentences, strictly about the current step, no speculation, no filler.")
     extraction: list[str] = Field(
         description="Key facts, one each, useful on their own, in the source's own words, numbers and names kept; "
         "each ends with the ids of its sources in square brackets. May be empty."

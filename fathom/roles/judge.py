@@ -40,7 +40,6 @@ class JudgeAnswer(Answer):
 
 
 def _normalize(request: JudgeRequest, answer: JudgeAnswer) -> JudgeAnswer:
-    """Drop opinions on claims that were not in the request."""
     asked = {claim.number for claim in request.claims}
     return JudgeAnswer(opinions=[opinion for opinion in answer.opinions if opinion.number in asked])
 

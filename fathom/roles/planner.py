@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from pydantic import Field
@@ -58,9 +58,8 @@ def _normalize(request: PlanRequest, answer: PlanAnswer) -> PlanAnswer:
     return answer.model_copy(update={"plan_title": answer.plan_title.strip(), "steps": steps})
 
 
-def plan_complaints(steps: Iterable[PlannedStep | PlanStep]) -> list[Complaint]:
+def plan_complaints(steps: Sequence[PlannedStep | PlanStep]) -> list[Complaint]:
     """Return the rules that a list of steps breaks: duplicate ids, one-word queries, cycles."""
-    steps = list(steps)
     complaints: list[Complaint] = []
     ids = [slug(str(step.step_id)) for step in steps]  # as artifacts are named: `1.1` and `1_1` would share files
     if not steps:
@@ -81,12 +80,8 @@ def plan_complaints(steps: Iterable[PlannedStep | PlanStep]) -> list[Complaint]:
     return complaints
 
 
-PLANNER = RoleSpec(
-    name="planner",
-    role=Role.planner,
-    request=PlanRequest,
-    answer=PlanAnswer,
-    normalize=_normalize,
-    check=lambda _request, answer: plan_complaints(answer.steps),
-    addresses=True,
-)
+def _check(_request: PlanRequest, answer: PlanAnswer) -> list[Complaint]:
+    return plan_complaints(answer.steps)
+
+
+PLANNER = RoleSpec("planner", Role.planner, PlanRequest, PlanAnswer, _normalize, _check, addresses=True)

@@ -44,41 +44,30 @@ def _key(call: ToolCall | ToolCallAnswer) -> tuple[str, str]:
 
 def _normalize(request: ResearchRequest, answer: ResearchAnswer) -> ResearchAnswer:
     """Drop repeated calls and those beyond the breadth."""
-    seen = {_key(call) for call in request.tried}
-    calls: list[ToolCallAnswer] = []
+    tried = {_key(call) for call in request.tried}
+    new: dict[tuple[str, str], ToolCallAnswer] = {}
     for call in answer.calls:
-        if call.input.strip() and _key(call) not in seen:
-            seen.add(_key(call))
-            calls.append(call)
-    calls = [] if answer.done and request.tried else calls[: request.breadth]
+        if call.input.strip() and _key(call) not in tried:
+            new.setdefault(_key(call), call)
+    calls = [] if answer.done and request.tried else list(new.values())[: request.breadth]
     return ResearchAnswer(done=answer.done and not calls, calls=calls)
 
 
 def _check(request: ResearchRequest, answer: ResearchAnswer) -> list[Complaint]:
-    complaints = [
-        Complaint(f"There is no tool {call.tool!r}; the tools are {', '.join(request.tools)}.")
-        for call in answer.calls
-        if call.tool not in request.tools
-    ]
+    unknown = (call.tool for call in answer.calls if call.tool not in request.tools)
+    names = ", ".join(request.tools)
+    complaints = [Complaint(f"There is no tool {tool!r}; the tools are {names}.") for tool in unknown]
     if not answer.calls and not request.tried:
         complaints.append(Complaint("Nothing has been researched yet: make at least one call."))
     return complaints
 
 
 def _schema(request: ResearchRequest) -> dict[str, Any]:
-    """Return the schema with the tools' names as an enum."""
     schema = ResearchAnswer.model_json_schema()
     schema["$defs"]["ToolCallAnswer"]["properties"]["tool"]["enum"] = list(request.tools)
     return schema
 
 
 RESEARCHER = RoleSpec(
-    name="researcher",
-    role=Role.researcher,
-    request=ResearchRequest,
-    answer=ResearchAnswer,
-    normalize=_normalize,
-    check=_check,
-    addresses=True,
-    schema=_schema,
+    "researcher", Role.researcher, ResearchRequest, ResearchAnswer, _normalize, _check, addresses=True, schema=_schema
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from fathom.contradictions.finding import Said
 from fathom.models import Source, SourceText
@@ -22,9 +22,6 @@ LEAST_TERMS = 4  # a fact of fewer words is shared by chance
 COPIED = 0.5  # share of the shorter text's sentences from which two texts are one
 MAX_CHARS = 200_000  # of a text that are read
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-
-Agreement = Mapping[str, Sequence[int]]
-"""For each source, of each of its facts, how many independent sources have it too."""
 
 
 def site(source: Source) -> str:
@@ -75,25 +72,20 @@ def _numbers(text: str) -> frozenset[str]:
     return frozenset(re.sub(r",(?=\d{3})", "", number) for number in found)
 
 
-def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> Agreement:
+def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> dict[str, list[int]]:
     """Count for each source and each of its facts the independent sources that have it too."""
     sentences = _Sentences(texts)
-    by_id = {text.source_id: text for text in texts}
+    sites_of, copies = {text.source_id: site(text) for text in texts}, sentences.copies
     found: dict[str, list[int]] = {}
     for fact, source_ids, _ in facts:
-        having = sentences.having(fact) | ({*source_ids} & by_id.keys())
+        having = sentences.having(fact) | ({*source_ids} & sites_of.keys())
         for source_id in dict.fromkeys(source_ids):
-            if source_id in by_id:
-                own = by_id[source_id]
-                others = (by_id[other] for other in having - {source_id})
-                sites = {site(other) for other in others if _is_independent(own, other, sentences.copies)}
-                found.setdefault(source_id, []).append(len(sites))
+            if source_id in sites_of:
+                sites = {sites_of[other] for other in having if not _repeats(copies[source_id], copies[other])}
+                found.setdefault(source_id, []).append(len(sites - {sites_of[source_id]}))
     return found
 
 
-def _is_independent(one: SourceText, other: SourceText, copies: Mapping[str, set[str]]) -> bool:
-    """Whether two sources are of different sites and neither repeats the other."""
-    if site(one) == site(other):
-        return False
-    mine, yours = copies[one.source_id], copies[other.source_id]
-    return len(mine & yours) < COPIED * (min(len(mine), len(yours)) or 1)
+def _repeats(mine: set[str], yours: set[str]) -> bool:
+    """Whether one of two texts repeats the other, by their sentences."""
+    return len(mine & yours) >= COPIED * (min(len(mine), len(yours)) or 1)

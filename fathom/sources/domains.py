@@ -25,13 +25,6 @@ _GOVERNMENT = re.compile(
     r"(?:\A|\.)(?:gov|mil|(?:gov|mil|gob|gouv|go|govt|gv|gub)\.[a-z]{2}|gc\.ca|bund\.de|admin\.ch|europa\.eu|int)\Z"
 )
 _BLOG = re.compile(r"//[^/]+/blogs?/")
-_LABELS: Mapping[SourceType, str] = {
-    "documentation": "docs doc developer developers",
-    "forum": "forum forums community discuss",
-    "blog": "blog blogs",
-}
-"""What the first label of an unknown host tells."""
-_LABEL_AUTHORITY = {"documentation": 0.6, "forum": 0.4, "blog": UNKNOWN_AUTHORITY}  # a company's own data: 0.6
 
 
 class Rating(NamedTuple):
@@ -40,6 +33,14 @@ class Rating(NamedTuple):
     type: SourceType
     authority: float
     checks_facts: bool = False  # a fact-checking organisation
+
+
+_LABELS = {
+    "docs doc developer developers": Rating("documentation", 0.6),  # as a company's own data
+    "forum forums community discuss": Rating("forum", 0.4),
+    "blog blogs": Rating("blog", UNKNOWN_AUTHORITY),
+}
+"""What the first label of an unknown host tells."""
 
 
 def rate(source: Source, scores: Mapping[str, float] | None = None) -> Rating:
@@ -53,18 +54,15 @@ def rate(source: Source, scores: Mapping[str, float] | None = None) -> Rating:
 
 
 def _rating(host: str, in_blog: bool) -> Rating:
-    listed = _listed()
-    if found := matching(host, listed):
-        return listed[found]
+    if found := matching(host, _listed()):
+        return _listed()[found]
     if _GOVERNMENT.search(host):
         return Rating("government", 1.0)
     if _ACADEMIC.search(host):
         return Rating("academic", 1.0)
     first = host.split(".", maxsplit=1)[0]
-    for type_, labels in _LABELS.items():
-        if first in labels.split():
-            return Rating(type_, _LABEL_AUTHORITY[type_])
-    return Rating("blog" if in_blog else "unknown", UNKNOWN_AUTHORITY)
+    by_label = (rating for labels, rating in _LABELS.items() if first in labels.split())
+    return next(by_label, Rating("blog" if in_blog else "unknown", UNKNOWN_AUTHORITY))
 
 
 @cache

@@ -35,9 +35,7 @@ def parse_date(text: str, today: date) -> date | None:
     """
     text = text[:LONGEST]
     found = _relative(text, today) or _stamp(text) or _rfc(text) or _written(text, today)
-    if found and found > today + timedelta(days=1):  # of a time zone ahead of ours
-        return None
-    return found
+    return found if found and found <= today + timedelta(days=1) else None  # a time zone may be ahead of ours
 
 
 def published_on(source: Source, text: str, today: date) -> date | None:

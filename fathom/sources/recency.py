@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from datetime import date
 from enum import StrEnum
-from functools import cache
 
 from fathom.text.terms import terms
 
@@ -73,7 +72,7 @@ def topic_of(query: str) -> Topic:
     Without any such word it is `reference`.
     """
     asked = set(terms(query))
-    counts = {topic: len(asked & words) for topic, words in _words().items()}
+    counts = {topic: len(asked.intersection(terms(words))) for topic, words in _TOPICAL.items()}
     counts[Topic.history] += 2 * bool(_PAST_YEAR.search(query))
     best = max(counts, key=lambda topic: counts[topic])
     return best if counts[best] else Topic.reference
@@ -87,8 +86,3 @@ def recency(published: date | None, topic: Topic, today: date) -> float:
 def is_outdated(published: date | None, topic: Topic, today: date) -> bool:
     """Whether a source is older than two years and its topic changes quickly."""
     return published is not None and DECAY[topic] >= QUICK and (today - published).days > OUTDATED_DAYS
-
-
-@cache
-def _words() -> Mapping[Topic, frozenset[str]]:
-    return {topic: frozenset(terms(words)) for topic, words in _TOPICAL.items()}

@@ -25,11 +25,7 @@ def admitted(source: Source, rules: SourceRules) -> bool:
 
 
 def reading_bonus(source: Source, rules: SourceRules) -> float:
-    """Return what to add to the relevance of a search result, 0 to 1 beside its best, to choose which pages to read.
-
-    From -0.12 for a site known for hoaxes to 0.15 for a government, and 0.25 more if the user prefers the domain:
-    authority decides between pages that are about equally relevant, and cannot make up for an irrelevant page.
-    """
+    """Return what to add to a result's relevance, 0 to 1: authority decides between about equally relevant pages."""
     preferred = bool(matching(host_of(source.url), rules.prefer))
     return AUTHORITY * (rate(source, rules.scores).authority - 0.5) + PREFERRED * preferred
 

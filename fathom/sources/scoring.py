@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import NamedTuple
 
 from fathom.config.settings import SourceRules
 from fathom.contradictions.finding import Said
@@ -42,13 +41,6 @@ INSTITUTIONS = frozenset({"academic", "government", "standards"})
 _LINK = re.compile(r"https?://[^\s<>\"'`()\[\]\x80-\U0010ffff]+")
 
 
-class _Validation(NamedTuple):
-    """What other sources say of one."""
-
-    cited: bool
-    contradicted: bool
-
-
 def score_sources(
     texts: Iterable[SourceText],
     facts: Sequence[Said],
@@ -59,19 +51,13 @@ def score_sources(
     today: date,
     rules: SourceRules | None = None,
 ) -> list[SourceQuality]:
-    """Score every source once, in the order of first appearance.
+    """Score every source once, in the order of first appearance; parts of one document are read as one.
 
-    Args:
-        texts: what was read; parts of one document are read as one.
-        facts: what the notes quote, with its sources.
-        query, steps: what relevance is measured against.
-        contradictions: those found between sources.
-        today: the day of the run.
-        rules: the user's own authorities.
+    `facts` are what the notes quote; relevance is measured against `query` and `steps`.
     """
     merged = _merged(texts)
     ratings = {text.source_id: rate(text, rules.scores if rules else None) for text in merged}
-    validations = _validations(merged, ratings, contradictions)
+    cited, contradicted = _validations(merged, ratings, contradictions)
     agreement = corroborate(merged, facts)
     topic = topic_of(query)
     qualities: list[SourceQuality] = []
@@ -79,7 +65,7 @@ def score_sources(
         rating, signals, shared = ratings[text.source_id], read_signals(text), agreement.get(text.source_id, [])
         published = published_on(text, text.text, today)
         scores = {
-            "credibility": _credibility(rating, signals, validations[text.source_id]),
+            "credibility": _credibility(rating, signals, text.source_id in cited, text.source_id in contradicted),
             "relevance": relevance,
             "recency": recency(published, topic, today),
             "corroboration": sum(1 - 0.5**others for others in shared) / (len(shared) or 1),
@@ -111,16 +97,16 @@ def _merged(texts: Iterable[SourceText]) -> list[SourceText]:
         parts.setdefault(text.source_id, []).append(text)
     merged: list[SourceText] = []
     for own in parts.values():
-        read = list(dict.fromkeys(text.text for text in own if text.full)) or [own[0].text]
+        whole = [text for text in own if text.full] or own[:1]
+        read = "\n\n".join(dict.fromkeys(text.text for text in whole))
         published = next((text.published for text in own if text.published), "")
-        first = next((text for text in own if text.full), own[0])
-        merged.append(first.model_copy(update={"text": "\n\n".join(read), "published": published}))
+        merged.append(whole[0].model_copy(update={"text": read, "published": published}))
     return merged
 
 
-def _credibility(rating: Rating, signals: Signals, validation: _Validation) -> float:
+def _credibility(rating: Rating, signals: Signals, cited: bool, contradicted: bool) -> float:
     """Return the weighted sum of domain, author, content and external validation (001, section 9.2)."""
-    steps = 0.3 * validation.cited + 0.2 * rating.checks_facts - 0.3 * validation.contradicted
+    steps = 0.3 * cited + 0.2 * rating.checks_facts - 0.3 * contradicted
     external = VALIDATION_START + steps
     if rating.type == "document":  # the user chose it: neither its content nor its author counts
         return DOCUMENT_AUTHORITY + VALIDATION * (external - VALIDATION_START)
@@ -130,22 +116,21 @@ def _credibility(rating: Rating, signals: Signals, validation: _Validation) -> f
 
 def _validations(
     texts: Sequence[SourceText], ratings: Mapping[str, Rating], contradictions: Sequence[Contradiction]
-) -> dict[str, _Validation]:
-    """Return what credible sources of other sites say of each source, by links and by contradicting it."""
+) -> tuple[set[str], set[str]]:
+    """Return the sources that credible ones of other sites link to, and those that they contradict."""
     credible = [text for text in texts if ratings[text.source_id].authority >= AUTHORITATIVE]
     linked = [(site(text), {canonical_url(link) for link in _LINK.findall(text.text)}) for text in credible]
-    sides = {
-        source_id: {other for found in contradictions if source_id in found.source_ids for other in found.source_ids}
-        for source_id in ratings
-    }
     trusted = {text.source_id: site(text) for text in credible}
-    return {
-        text.source_id: _Validation(
-            cited=any(canonical_url(text.url) in links for citing, links in linked if citing != site(text)),
-            contradicted=any(trusted.get(other, site(text)) != site(text) for other in sides[text.source_id]),
-        )
-        for text in texts
-    }
+    cited: set[str] = set()
+    contradicted: set[str] = set()
+    for text in texts:
+        own, url = site(text), canonical_url(text.url)
+        if any(url in links for citing, links in linked if citing != own):
+            cited.add(text.source_id)
+        sides = (found.source_ids for found in contradictions if text.source_id in found.source_ids)
+        if any(trusted.get(other, own) != own for others in sides for other in others):
+            contradicted.add(text.source_id)
+    return cited, contradicted
 
 
 def _relevance(query: str, steps: Sequence[PlanStep], texts: Sequence[SourceText]) -> list[float]:

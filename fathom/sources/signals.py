@@ -45,6 +45,7 @@ _ATTRIBUTION = re.compile(
     r"report (?:by|from)|laut|nach Angaben)\b",
     re.IGNORECASE,
 )
+_FIGURE = re.compile(r"(?<![\[\w/.-])\d+(?:[.,]\d+)*(?![\]\w/-])")
 _BALANCE = re.compile(
     r"\b(?:however|on the other hand|in contrast|by contrast|critics|limitations?|although|nevertheless|conversely|"
     r"trade-?offs?|drawbacks?|caveats?|disagree|jedoch|allerdings|hingegen)\b",
@@ -92,12 +93,14 @@ def read_signals(source: SourceText) -> Signals:
     text, head = source.text[:MAX_CHARS], source.text[:HEAD]
     references, bibliography = len(_REFERENCE.findall(text)), bool(_BIBLIOGRAPHY.search(text))
     expert = bool(_EXPERT.search(head))
+    signs = [*_ATTRIBUTION.finditer(text), *_REFERENCE.finditer(text)]
+    around = (text[max(0, sign.start() - 150) : sign.start()] + text[sign.end() : sign.end() + 100] for sign in signs)
     return Signals(
         expert=expert,
         affiliation=bool(_AFFILIATION.search(head)),
         byline=expert or bool(_BYLINE.search(head)),
         references=references >= REFERENCES or bibliography,
-        sourced_data=_sourced(text) >= SOURCED,
+        sourced_data=sum(bool(_FIGURE.search(near)) for near in around) >= SOURCED,
         balanced=len({found.lower() for found in _BALANCE.findall(text)}) >= VOICES,
         sensational=_is_sensational(source.title, text),
         unsourced=source.full and not (references or bibliography or _ATTRIBUTION.search(text)),
@@ -108,21 +111,13 @@ def read_signals(source: SourceText) -> Signals:
 
 def author_authority(signals: Signals, institutional: bool) -> float:
     """Return the author's part of credibility; `institutional`: the site itself is the institution behind its pages."""
-    affiliated = signals.affiliation or institutional
-    return AUTHOR_START + 0.3 * signals.expert + 0.2 * affiliated + 0.1 * signals.byline
+    return AUTHOR_START + 0.3 * signals.expert + 0.2 * (signals.affiliation or institutional) + 0.1 * signals.byline
 
 
 def content_score(signals: Signals) -> float:
     """Return the content's part of credibility."""
     up = 0.2 * signals.references + 0.2 * signals.sourced_data + 0.1 * signals.balanced
     return CONTENT_START + up - 0.2 * signals.sensational - 0.1 * signals.unsourced
-
-
-def _sourced(text: str) -> int:
-    """Count the sentences that give a figure and its source."""
-    signs = [*_ATTRIBUTION.finditer(text), *_REFERENCE.finditer(text)]
-    around = (text[max(0, sign.start() - 150) : sign.start()] + text[sign.end() : sign.end() + 100] for sign in signs)
-    return sum(bool(re.search(r"(?<![\[\w/.-])\d+(?:[.,]\d+)*(?![\]\w/-])", near)) for near in around)
 
 
 def _is_sensational(title: str, text: str) -> bool:

@@ -26,25 +26,18 @@ _REASONS: dict[SourceFlag, str] = {
 def report_warnings(
     claims: Sequence[Claim], qualities: Sequence[SourceQuality], sources: Sequence[Source], today: date
 ) -> list[str]:
-    """Return at most eight sentences in plain text about what the claims of a report rest on.
-
-    Args:
-        claims: the report's, with verdict and corroboration.
-        qualities: of the sources, as far as they were scored.
-        sources: those that the report cites.
-        today: the day of the run.
-    """
+    """Return at most eight sentences in plain text about what the claims of a report rest on."""
     scored = {quality.source_id: quality for quality in qualities}
     uses = Counter(source_id for claim in claims for source_id in dict.fromkeys(claim.source_ids))
     used = {source.source_id: source for source in sources if uses[source.source_id]}
     ranked = sorted(used.values(), key=lambda source: -uses[source.source_id])
     found = [
         *_on_claims(claims, used),
-        *_on_credibility(ranked, scored, uses),
-        *_on_age(ranked, scored, uses, today),
-        *_flagged(ranked, scored, uses),
-        *_on_breadth(claims, used),
+        *_on_sources(ranked, scored, uses, today),
     ]
+    sites = {site(source) for source in used.values()}
+    if len(claims) >= FEW and len(sites) == 1 and all(source.kind == "web" for source in used.values()):
+        found.append(f"All claims come from one site, {sites.pop()}.")
     return found[:MAX_WARNINGS]
 
 
@@ -52,9 +45,10 @@ def _on_claims(claims: Sequence[Claim], used: Mapping[str, Source]) -> Iterator[
     contradicted = [claim for claim in claims if claim.corroboration is Corroboration.contradicted]
     unsupported = [claim for claim in claims if claim.verdict is Verdict.unsupported]
     weak = [claim for claim in claims if claim.verdict is Verdict.weak]
-    alone = [c for c in claims if c.corroboration is Corroboration.single_source and c not in unsupported]
-    if all(source.kind == "document" for source in used.values()):
-        alone = []  # other sources are not expected to repeat the user's own documents
+    # Other sources are not expected to repeat the user's own documents.
+    repeatable = any(source.kind != "document" for source in used.values())
+    single = [c for c in claims if repeatable and c.corroboration is Corroboration.single_source]
+    alone = [claim for claim in single if claim not in unsupported]
     for those, one, many, what in (
         (contradicted, "is", "are", "contradicted by another source"),
         (unsupported, "is", "are", "not supported by the sources cited"),
@@ -65,45 +59,30 @@ def _on_claims(claims: Sequence[Claim], used: Mapping[str, Source]) -> Iterator[
             yield f"{_count(len(those), 'claim')} {one if len(those) == 1 else many} {what} ({_numbers(those)})."
 
 
-def _on_credibility(
-    ranked: Iterable[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int]
+def _on_sources(
+    used: Iterable[Source], qualities: Mapping[str, SourceQuality], uses: Mapping[str, int], today: date
 ) -> Iterator[str]:
-    low = [s for s in ranked if s.source_id in scored and scored[s.source_id].credibility < CREDIBLE]
-    for source in low[:EACH]:
-        credibility, used = scored[source.source_id].credibility, _count(uses[source.source_id], "claim")
-        yield f"{_named(source)}, used for {used}, has a credibility of {credibility:.2f}."
+    scored = [
+        (source, qualities[source.source_id], _count(uses[source.source_id], "claim"))
+        for source in used
+        if source.source_id in qualities
+    ]
+    low = [found for found in scored if found[1].credibility < CREDIBLE]
+    for source, quality, claims in low[:EACH]:
+        yield f"{_named(source)}, used for {claims}, has a credibility of {quality.credibility:.2f}."
     if more := len(low[EACH:]):
         yield f"{_count(more, 'more source')} {'has' if more == 1 else 'have'} a credibility below {CREDIBLE}."
-
-
-def _on_age(
-    ranked: Iterable[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int], today: date
-) -> Iterator[str]:
-    old = [s for s in ranked if _has(scored, s, "outdated")]
-    for source in old[:EACH]:
-        published = parse_date(scored[source.source_id].published or source.published, today)
+    old = [found for found in scored if "outdated" in found[1].flags]
+    for source, quality, claims in old[:EACH]:
+        published = parse_date(quality.published or source.published, today)
         when = f"from {published.year}" if published else "over two years old"
-        yield f"What {_named(source)} says ({_count(uses[source.source_id], 'claim')}) is {when} and may be outdated."
+        yield f"What {_named(source)} says ({claims}) is {when} and may be outdated."
     if more := len(old[EACH:]):
         yield f"{_count(more, 'more source')} may be outdated."
-
-
-def _flagged(ranked: Sequence[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int]) -> Iterator[str]:
     for flag, reason in _REASONS.items():
-        if those := [source for source in ranked if _has(scored, source, flag)]:
+        if those := [(source, claims) for source, quality, claims in scored if flag in quality.flags]:
             others = f" (and {_count(len(those) - 1, 'more source')})" if len(those) > 1 else ""
-            used = _count(uses[those[0].source_id], "claim")
-            yield f"{_named(those[0])}, used for {used}, {reason}{others}."
-
-
-def _on_breadth(claims: Sequence[Claim], used: Mapping[str, Source]) -> Iterator[str]:
-    sites = {site(source) for source in used.values()}
-    if len(claims) >= FEW and len(sites) == 1 and all(source.kind == "web" for source in used.values()):
-        yield f"All claims come from one site, {sites.pop()}."
-
-
-def _has(scored: Mapping[str, SourceQuality], source: Source, flag: SourceFlag) -> bool:
-    return source.source_id in scored and flag in scored[source.source_id].flags
+            yield f"{_named(those[0][0])}, used for {those[0][1]}, {reason}{others}."
 
 
 def _named(source: Source) -> str:
