@@ -79,7 +79,9 @@ class Supervision:
         # ends in its own way.
         if self._flow_run.deployment_id is None and current_thread() is main_thread():
             self._sigterm = signal.getsignal(signal.SIGTERM)
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._terminate)
+            asyncio.get_running_loop().add_signal_handler(
+                signal.SIGTERM, self._stop, RunTerminated("The run's process was terminated.")
+            )
         return self
 
     async def __aexit__(
@@ -107,9 +109,6 @@ class Supervision:
         if self._reason is None:
             self._reason = reason
             self._body.cancel()
-
-    def _terminate(self) -> None:
-        self._stop(RunTerminated("The run's process was terminated."))
 
     async def _end(self, reason: FathomError) -> None:
         """Leave the flow, in the state that the reason asks for."""

@@ -58,7 +58,6 @@ def _read(call: ModelCall, text: str, *, truncated: bool) -> Answer:
 
 
 def _strip(text: str) -> str:
-    """Remove reasoning and code fences around the answer."""
     # Only up to the last end tag: after it, each block that was never closed would be searched to the end of the text.
     end = max((tag.end() for tag in _THOUGHT.finditer(text)), default=0)
     text = _THINK.sub("", text[:end]) + text[end:]
