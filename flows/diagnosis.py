@@ -81,7 +81,6 @@ def _model(environment: Environment) -> Finding:
 
 
 def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Finding:
-    """Say by which variables a tool is configured, or how to configure it."""
     name, ways = tool.name.replace("_", " "), registry.configured_by(tool)
     if found := [" and ".join(way.variables) for way in ways if way.is_configured(environment)]:
         return Finding(name, "ok", f"configured by {', '.join(found)}")

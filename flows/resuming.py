@@ -165,7 +165,6 @@ async def _reported(client: PrefectClient, flow_run: FlowRun) -> None:
 
 
 async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
-    """Wait until a worker has finished a run; its states are told to `say` as they change."""
     told = ""
     async with get_client() as client:
         while True:

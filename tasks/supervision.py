@@ -12,7 +12,6 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from threading import current_thread, main_thread
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
@@ -84,9 +83,7 @@ class Supervision:
             )
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if self._sigterm is not None:
             asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
             signal.signal(signal.SIGTERM, self._sigterm)

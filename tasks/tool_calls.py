@@ -64,7 +64,6 @@ def _now() -> str:
 
 
 async def _record(result: ToolResult, seconds: float, engine: Engine) -> None:
-    """Write the call and its sources to the audit log."""
     call = {"tool": result.call.tool, "input": result.call.input, "seconds": round(seconds, 3)}
     details = result.model_dump(mode="json", exclude={"call", "sources", "raw_tokens"})
     action = f"{result.call.tool}: {result.call.input}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
@@ -40,9 +39,7 @@ class Display:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if self._last is None:
             return
         if error is not None:
@@ -111,7 +108,6 @@ class Display:
 
 
 def _sources(report: Report) -> list[dict[str, Any]]:
-    """Return one row per cited source, in the order of their numbers."""
     qualities = {quality.source_id: quality for quality in report.qualities}
     return [
         {

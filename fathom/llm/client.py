@@ -155,7 +155,6 @@ class LiteLLMBackend:
             return _completion(response, call, usage)
 
     def _service(self, litellm: ModuleType, model: str) -> str:
-        """Return the name of what fails as a whole: a model at an address."""
         _name, provider, *_rest = litellm.get_llm_provider(model)
         variables = self._environment.variables
         address = variables.get(f"{provider.upper()}_BASE_URL") or variables.get(f"{provider.upper()}_API_BASE")

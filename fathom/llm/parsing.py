@@ -46,7 +46,6 @@ def accept(call: ModelCall, completion: Completion) -> Answer | InvalidAnswer:
 
 
 def _read(call: ModelCall, text: str, *, truncated: bool) -> Answer:
-    """Return the answer that a text holds; ValueError when it holds none."""
     if not text:
         raise ValueError("The answer is empty.")
     if truncated:

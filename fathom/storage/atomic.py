@@ -123,7 +123,6 @@ class AtomicFiles:
         return True
 
     def _put(self, path: str, data: bytes, **options: str) -> None:
-        """Upload a file, which becomes visible once it is complete."""
         self._call(self._fs.pipe_file, path, data, more_seconds=len(data) / _BYTES_A_SECOND, **options)
 
     def _call(

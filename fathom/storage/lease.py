@@ -162,10 +162,8 @@ def is_gone(host: str, pid: int) -> bool:
         return False
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # another user's
-        return False
+    except (ProcessLookupError, PermissionError) as error:
+        return isinstance(error, ProcessLookupError)  # else it is another user's
     return False
 
 
