@@ -91,9 +91,7 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
     """Research and report, in a flow run or a replay of it. Without any note there is no report."""
     began = monotonic()
     run = await _research(engine, display)
-    report: Report | None = None
-    if run.notes:
-        report = await write_report(engine, run)
+    report = await write_report(engine, run) if run.notes else None
     if report:
         display.report(report, await save_report(engine, run, report))
     return run, report, _result(engine, run, report, monotonic() - began)
@@ -182,10 +180,8 @@ async def _keep(engine: Engine, run: RunState) -> None:
 
 def _result(engine: Engine, run: RunState, report: Report | None, seconds: float) -> RunResult:
     status, reason = run.ending()
-    total = engine.ledger.total
-    account = Account(
-        usd=float(total.usd), tokens=total.tokens, calls=total.calls, seconds=round(engine.ledger.seconds, 3)
-    )
+    total, worked = engine.ledger.total, round(engine.ledger.seconds, 3)
+    account = Account(usd=float(total.usd), tokens=total.tokens, calls=total.calls, seconds=worked)
     return RunResult(
         run_id=engine.start.run_id,
         status=status,

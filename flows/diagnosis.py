@@ -67,12 +67,8 @@ def _package(name: str) -> Finding:
 def _api() -> Finding:
     if server := find_api():
         return Finding("Prefect API", "ok", f"{server.api_url}, its pages: {server.ui_url}")
-    return Finding(
-        "Prefect API",
-        "off",
-        "none is running; `fathom research` starts one on this machine",
-        "set PREFECT_API_URL to use another",
-    )
+    detail = "none is running; `fathom research` starts one on this machine"
+    return Finding("Prefect API", "off", detail, "set PREFECT_API_URL to use another")
 
 
 def _model(environment: Environment) -> Finding:
@@ -85,7 +81,6 @@ def _model(environment: Environment) -> Finding:
 
 
 def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Finding:
-    """Say by which variables a tool is configured, or how to configure it."""
     name, ways = tool.name.replace("_", " "), registry.configured_by(tool)
     if found := [" and ".join(way.variables) for way in ways if way.is_configured(environment)]:
         return Finding(name, "ok", f"configured by {', '.join(found)}")
@@ -106,9 +101,8 @@ def _artifacts() -> Finding:
         return Finding("artifacts", "ok", root)
     if _may_create(Path(root)):
         return Finding("artifacts", "ok", f"{root} (the first run creates it)")
-    return Finding(
-        "artifacts", "broken", f"{root} cannot be created", "set FATHOM_ARTIFACTS to a folder or s3:// address"
-    )
+    how = "set FATHOM_ARTIFACTS to a folder or s3:// address"
+    return Finding("artifacts", "broken", f"{root} cannot be created", how)
 
 
 def _cache(environment: Environment) -> Finding:

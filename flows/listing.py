@@ -52,7 +52,6 @@ async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
 
 
 async def _row(store: ArtifactStore, manifest: dict[str, Any]) -> RunRow:
-    """Return what the store alone knows of a run."""
     run_id, started, query = (str(manifest.get(name, "")) for name in ("run_id", "started", "query"))
     folder = RunFolder(store, manifest["folder"])
     try:

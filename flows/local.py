@@ -48,9 +48,7 @@ async def create(query: str, settings: ResearchSettings, run_key: str | None = N
 
 
 async def execute(flow_run: FlowRun) -> RunResult:
-    """Run a flow run in this process.
-
-    The process id is recorded, so that no other process resumes the run before it has a lease.
+    """Run a flow run in this process; its id is recorded, so that no other resumes the run before it has a lease.
 
     Raises:
         FathomError: the run failed or was stopped; it can be resumed.

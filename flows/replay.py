@@ -86,10 +86,14 @@ async def replay(store: ArtifactStore, manifest: dict[str, Any]) -> list[Replaye
             error.next_step = f"these files are not as the run left them: {', '.join(changed)}"
         raise
     assert isinstance(engine.folder, _Copy)
-    return [
-        ReplayedFile(name, len(data), await _state(store, engine.folder, name, data))
-        for name, data in sorted(engine.folder.written.items())
-    ]
+    files: list[ReplayedFile] = []
+    for name, data in sorted(engine.folder.written.items()):
+        try:
+            same = await engine.folder.load(name) == data
+            files.append(ReplayedFile(name, len(data), "same" if same else "different"))
+        except FileNotFoundError:
+            files.append(ReplayedFile(name, len(data), "missing"))
+    return files
 
 
 async def _changed(folder: RunFolder) -> list[str]:
@@ -99,12 +103,3 @@ async def _changed(folder: RunFolder) -> list[str]:
     except (FileNotFoundError, StoreError, KeyError, TypeError):
         return []
     return [name for name in await folder.list() if digest_of(await folder.load(name)) != recorded.get(name)]
-
-
-async def _state(
-    store: ArtifactStore, folder: RunFolder, name: str, data: bytes
-) -> Literal["same", "different", "missing"]:
-    try:
-        return "same" if await store.read(f"{folder.folder}/{name}") == data else "different"
-    except FileNotFoundError:
-        return "missing"

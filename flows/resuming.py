@@ -63,10 +63,6 @@ async def find(name: str, root: str | None = None) -> FlowRun:
     A run that only the artifact store knows, because the machine or the server it was started on is gone, becomes a
     run of this server and of this process, with the same parameters and under the run key that it had.
 
-    Args:
-        name: of the run.
-        root: of the artifact store; by default the environment's.
-
     Raises:
         RunNotFound: there is none.
         InvalidInput: there are several.
@@ -169,7 +165,6 @@ async def _reported(client: PrefectClient, flow_run: FlowRun) -> None:
 
 
 async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
-    """Wait until a worker has finished a run; its states are told to `say` as they change."""
     told = ""
     async with get_client() as client:
         while True:
@@ -196,6 +191,6 @@ def _begun(flow_run: FlowRun, lease: Lease) -> bool:
 def _starting(recorded: str) -> int:
     """Return the number of the process that was to run a run, when it is on this machine and alive, else 0."""
     host, _, pid = recorded.rpartition(":")
-    if host != socket.gethostname() or not pid.isdecimal() or int(pid) == os.getpid():
+    if host != socket.gethostname() or not pid.isdecimal() or int(pid) == os.getpid() or is_gone(host, int(pid)):
         return 0
-    return 0 if is_gone(host, int(pid)) else int(pid)
+    return int(pid)

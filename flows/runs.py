@@ -123,9 +123,7 @@ async def load(store: ArtifactStore, manifest: dict[str, Any]) -> StoredRun:
     plan, result = await read_json(folder, "plan.json"), await read_json(folder, "result.json")
     try:
         return StoredRun(
-            run_id=manifest.get("run_id", ""),
-            query=manifest.get("query", ""),
-            started=manifest.get("started", ""),
+            **{name: manifest.get(name, "") for name in ("run_id", "query", "started")},
             artifacts=folder.url,
             plan=plan and Plan.model_validate(plan),
             result=result and RunResult.model_validate(result),
@@ -191,14 +189,8 @@ async def read_audit(store: ArtifactStore, manifest: Mapping[str, Any]) -> Audit
         broken: Break | None = Break(line=1, problem=f"there is no {AUDIT_FILE}")
     else:
         broken, events = check(data, head), events_in(data, ChainedEvent)
-    return Audit(
-        run_id=str(manifest.get("run_id", "")),
-        file=folder.path_of(AUDIT_FILE),
-        whole=broken is None,
-        broken=broken,
-        head=head,
-        events=events,
-    )
+    run_id, file = str(manifest.get("run_id", "")), folder.path_of(AUDIT_FILE)
+    return Audit(run_id=run_id, file=file, whole=broken is None, broken=broken, head=head, events=events)
 
 
 def folder_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> RunFolder:

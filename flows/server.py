@@ -43,10 +43,8 @@ class ServerInfo:
 def ensure_api(say: Callable[[str], object] | None = None) -> ServerInfo:
     """Return a Prefect API that answers, and make Prefect use it in this process.
 
-    If none is configured, a local server is started in the background; it keeps running for the next command.
-
-    Args:
-        say: gets one line when a server is being started; by default it is written to stderr.
+    If none is configured, a local server is started in the background; it keeps running for the next command. `say`
+    gets one line then; by default it is written to stderr.
 
     Raises:
         ServerUnreachable: the configured API does not answer, or no server could be started.
@@ -69,8 +67,7 @@ def find_api() -> ServerInfo | None:
                 next_step="start it, or unset PREFECT_API_URL in the environment or Prefect profile for a local one",
             )
         return _use(ServerInfo(url))
-    running = _running()
-    return _use(ServerInfo(running)) if running else None
+    return _use(ServerInfo(running)) if (running := _running()) else None
 
 
 def _use(server: ServerInfo) -> ServerInfo:
@@ -123,9 +120,8 @@ def _ports() -> list[int]:
     except (OSError, ValueError):
         chosen = []
     if not port.isdecimal():
-        raise ServerUnreachable(
-            f"PREFECT_SERVER_API_PORT is {port!r}.", next_step="set it to a port number, such as 4200"
-        )
+        how = "set it to a port number, such as 4200"
+        raise ServerUnreachable(f"PREFECT_SERVER_API_PORT is {port!r}.", next_step=how)
     return [int(port), *(int(text) for text in chosen if text.isdecimal() and text != port)]
 
 

@@ -52,10 +52,8 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
         left_out=left_out,
     )
     today = date.fromisoformat(engine.start.today)
-    checked: dict[str, object] = {
-        "claims": verified.claims,
-        "warnings": report_warnings(verified.claims, report.qualities, report.sources, today),
-    }
+    warnings = report_warnings(verified.claims, report.qualities, report.sources, today)
+    checked: dict[str, object] = {"claims": verified.claims, "warnings": warnings}
     if engine.settings.mode is not Mode.answer:
         checked["limitations"] = limitations(run, verified.claims, left_out)
         checked["next_steps"] = next_steps(run.reflection)
@@ -101,8 +99,7 @@ async def _draft(
         run.spend(ANSWER.name, written.usage)
         title, sections, left_out = run.plan.plan_title, [written.section], written.unsupported
     else:
-        questions = open_questions(run)
-        steps = coverage(run)
+        questions, steps = open_questions(run), coverage(run)
         outlined = await make_outline(run.plan, run.notes, questions, scored.contradictions, authority, _engine=engine)
         run.spend(OUTLINE.name, outlined.usage)
         title = outlined.outline.title

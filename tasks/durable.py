@@ -63,11 +63,7 @@ class StoredResults(WritableFileSystem):
         return
 
     async def read_path(self, path: str) -> bytes:
-        """Read a result.
-
-        Raises:
-            FileNotFoundError: the call has not finished yet.
-        """
+        """Read a result; FileNotFoundError means that the call has not finished yet."""
         return await self._store.read(path)
 
     async def write_path(self, path: str, content: bytes) -> None:
@@ -92,10 +88,8 @@ class RunKeyPolicy(CachePolicy):
 
 def _result_path(run_key: str, task_name: str, inputs: Mapping[str, Any]) -> str:
     engine = inputs.get("_engine")
-    material = {
-        "inputs": {name: value for name, value in inputs.items() if not name.startswith("_")},
-        "engine": engine.fingerprint if engine else "",
-    }
+    counting = {name: value for name, value in inputs.items() if not name.startswith("_")}
+    material = {"inputs": counting, "engine": engine.fingerprint if engine else ""}
     text = json.dumps(to_jsonable_python(material), sort_keys=True, ensure_ascii=False)
     digest = hashlib.sha256(text.encode()).hexdigest()[:24]
     return f"{RESULTS}/{run_key}/{slug(task_name)}-{digest}"
@@ -139,11 +133,7 @@ async def recorded_start(store: ArtifactStore, run_key: str, run_id: str) -> Run
 
 
 async def _recorded(task: Task[Any, Any], inputs: Mapping[str, Any], store: ArtifactStore, run_key: str) -> Any:
-    """Return what a call returned in the run that is replayed.
-
-    Raises:
-        RecordMissing: it was not made, or not with these inputs.
-    """
+    """Return what a call returned in the run that is replayed."""
     path = _result_path(run_key, task.name, inputs)
     try:
         return (await _results_on(store).aread(path)).result
@@ -191,12 +181,9 @@ class DurableTask(Generic[P, R]):
 def durable_task(
     *, name: str, run_name: str | Callable[[], str], recorded: bool = False
 ) -> Callable[[Callable[P, Awaitable[R]]], DurableTask[P, R]]:
-    """Make a coroutine function a task whose finished calls are never repeated.
+    """Make a coroutine function a task whose finished calls are never repeated; its name is part of the result's key.
 
-    Args:
-        name: name of the task; part of the result's key.
-        run_name: the task run's name in the run graph, a template filled from the task's parameters or a function.
-        recorded: whether a replay reads its result, because it depends on more than the inputs.
+    A replay reads the result of a `recorded` task, which depends on more than the inputs.
 
     Task runs have no tags: for each one, Prefect asks the server for a concurrency limit of every tag, and a local
     server on SQLite answers some of these with 503, which the client repeats only after two seconds (Prefect 3.8.8).

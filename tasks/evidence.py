@@ -68,12 +68,10 @@ async def verify_claims(report: Report, _texts: Sequence[StoredText], _engine: E
         answer, used = await ask(JUDGE, JudgeRequest(claims=cases[first : first + JUDGED_AT_ONCE]), _engine)
         usage += used
         opinions |= {opinion.number: opinion for opinion in answer.opinions}
-    return Verified(claims=[_with(claim, opinions.get(claim.number), _engine) for claim in claims], usage=usage)
+    model = _engine.model_for(JUDGE).model
+    return Verified(claims=[_with(claim, opinions.get(claim.number), model) for claim in claims], usage=usage)
 
 
-def _with(claim: Claim, opinion: Opinion | None, engine: Engine) -> Claim:
-    if opinion is None:
-        return claim
-    model = engine.model_for(JUDGE).model
-    judgement = Judgement(verdict=opinion.verdict, model=model, reason=opinion.reason)
-    return claim.model_copy(update={"judgement": judgement})
+def _with(claim: Claim, opinion: Opinion | None, model: str) -> Claim:
+    judgement = opinion and Judgement(verdict=opinion.verdict, model=model, reason=opinion.reason)
+    return claim.model_copy(update={"judgement": judgement}) if judgement else claim

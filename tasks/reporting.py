@@ -95,11 +95,7 @@ async def write_section(
     if not _engine.settings.extractive and not usage.fallbacks:  # else it consists of quotations
         markdown, failing, more = await _revise(request, markdown, known, _texts, _engine)
         usage += more
-    return Written(
-        section=ReportSection(heading=section.heading, markdown=markdown),
-        unsupported=[claim.sentence for claim in failing],
-        usage=usage,
-    )
+    return _written(section.heading, markdown, failing, usage)
 
 
 async def _revise(
@@ -171,8 +167,9 @@ async def write_answer(
         failure = Failure(code=AnswerInvalid.code, message=f"The sources do not support the answer: {why}.")
         answer, more = await answer_without_model(ANSWER, request, failure, _engine)
         usage += more
-    return Written(
-        section=ReportSection(heading="Answer", markdown=answer.text),
-        unsupported=[claim.sentence for claim in failing],
-        usage=usage,
-    )
+    return _written("Answer", answer.text, failing, usage)
+
+
+def _written(heading: str, markdown: str, failing: list[Claim], usage: Usage) -> Written:
+    section = ReportSection(heading=heading, markdown=markdown)
+    return Written(section=section, unsupported=[claim.sentence for claim in failing], usage=usage)

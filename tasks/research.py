@@ -28,15 +28,8 @@ async def research_step(plan_title: str, step: PlanStep, notes: list[Note], _eng
     )
     with _engine.audit.under(started):
         outcome = await _research(plan_title, step, notes, _engine)
-        await _engine.audit.record(
-            AuditType.step_completed,
-            "system",
-            step.title,
-            step_id=step.step_id,
-            calls=len(outcome.calls),
-            notes=len(outcome.notes),
-            cut=outcome.cut,
-        )
+        counts = {"calls": len(outcome.calls), "notes": len(outcome.notes), "cut": outcome.cut}
+        await _engine.audit.record(AuditType.step_completed, "system", step.title, step_id=step.step_id, **counts)
     return outcome
 
 
@@ -47,9 +40,8 @@ async def _research(plan_title: str, step: PlanStep, notes: list[Note], engine: 
     cut = False
     for turn in range(engine.settings.turns):
         allowance = (await check_budget(step, turn, bool(notes or found), _engine=engine)).allowance
-        narrow = allowance is Allowance.narrow and (turn > 0 or step.priority is Priority.low)
-        cut = allowance is Allowance.none or narrow
-        if cut:
+        least = turn > 0 or step.priority is Priority.low
+        if cut := allowance is Allowance.none or (allowance is Allowance.narrow and least):
             break
         tried = [call.result.call for call in calls]
         breadth = engine.settings.breadth if allowance is Allowance.full else 1
@@ -62,9 +54,9 @@ async def _research(plan_title: str, step: PlanStep, notes: list[Note], engine: 
         outcomes = await _compress_all(plan_title, step, results, read, engine)
         for result, compressed in zip(results, outcomes, strict=True):
             compressing += compressed.usage
-            note = compressed.note
-            calls.append(Call(result=result, useful=note is not None, narrowed_tokens=compressed.narrowed_tokens))
-            found += [note] if note else []
+            useful = compressed.note is not None
+            calls.append(Call(result=result, useful=useful, narrowed_tokens=compressed.narrowed_tokens))
+            found += [compressed.note] if compressed.note else []
     usage = {RESEARCHER.name: deciding, COMPRESSOR.name: compressing}
     return StepOutcome(step_id=step.step_id, notes=found, calls=calls, usage=usage, cut=cut)
 

@@ -12,7 +12,6 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from threading import current_thread, main_thread
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
@@ -79,12 +78,12 @@ class Supervision:
         # ends in its own way.
         if self._flow_run.deployment_id is None and current_thread() is main_thread():
             self._sigterm = signal.getsignal(signal.SIGTERM)
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._terminate)
+            asyncio.get_running_loop().add_signal_handler(
+                signal.SIGTERM, self._stop, RunTerminated("The run's process was terminated.")
+            )
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if self._sigterm is not None:
             asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
             signal.signal(signal.SIGTERM, self._sigterm)
@@ -107,9 +106,6 @@ class Supervision:
         if self._reason is None:
             self._reason = reason
             self._body.cancel()
-
-    def _terminate(self) -> None:
-        self._stop(RunTerminated("The run's process was terminated."))
 
     async def _end(self, reason: FathomError) -> None:
         """Leave the flow, in the state that the reason asks for."""

@@ -64,17 +64,10 @@ def _now() -> str:
 
 
 async def _record(result: ToolResult, seconds: float, engine: Engine) -> None:
-    """Write the call and its sources to the audit log."""
+    call = {"tool": result.call.tool, "input": result.call.input, "seconds": round(seconds, 3)}
     details = result.model_dump(mode="json", exclude={"call", "sources", "raw_tokens"})
-    called = await engine.audit.record(
-        AuditType.tool_called,
-        Role.researcher,
-        f"{result.call.tool}: {result.call.input}",
-        tool=result.call.tool,
-        input=result.call.input,
-        seconds=round(seconds, 3),
-        **details,
-    )
+    action = f"{result.call.tool}: {result.call.input}"
+    called = await engine.audit.record(AuditType.tool_called, Role.researcher, action, **call, **details)
     with engine.audit.under(called):
         added = [
             engine.audit.record(AuditType.source_added, Role.researcher, s.title, source_id=s.source_id, url=s.url)

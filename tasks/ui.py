@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
@@ -29,10 +28,7 @@ class Display:
     """The artifacts of a run's page, created in order while the research continues.
 
     An async context manager, which waits for the last of them. One that the server refuses is left out, and the run's
-    log says so.
-
-    Args:
-        shown: False for a replay, which has no page.
+    log says so. A replay, which has no page, shows nothing.
     """
 
     def __init__(self, *, shown: bool = True) -> None:
@@ -43,9 +39,7 @@ class Display:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if self._last is None:
             return
         if error is not None:
@@ -114,24 +108,21 @@ class Display:
 
 
 def _sources(report: Report) -> list[dict[str, Any]]:
-    """Return one row per cited source, in the order of their numbers."""
     qualities = {quality.source_id: quality for quality in report.qualities}
-    rows: list[dict[str, Any]] = []
-    for number, source in enumerate(report.sources, 1):
-        quality = qualities.get(source.source_id)
-        rows.append(
-            {
-                "number": number,
-                "title": source.title,
-                "claims": sum(source.source_id in claim.source_ids for claim in report.claims),
-                "type": quality.type if quality else "",
-                "score": quality.overall if quality else "",
-                "date": quality.published if quality else source.published,
-                "flags": ", ".join(quality.flags).replace("_", " ") if quality else "",
-                "address": source.url,
-            }
-        )
-    return rows
+    return [
+        {
+            "number": number,
+            "title": source.title,
+            "claims": sum(source.source_id in claim.source_ids for claim in report.claims),
+            "type": quality.type if quality else "",
+            "score": quality.overall if quality else "",
+            "date": quality.published if quality else source.published,
+            "flags": ", ".join(quality.flags).replace("_", " ") if quality else "",
+            "address": source.url,
+        }
+        for number, source in enumerate(report.sources, 1)
+        for quality in [qualities.get(source.source_id)]
+    ]
 
 
 async def _label(flow_run_id: UUID, tags: set[str]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 from uuid import uuid4
 
 from fathom.config.caps import Budget
@@ -65,14 +65,9 @@ class Attempt:
 
 
 class Ledger:
-    """The account of one run, shared by all of its steps.
+    """The account of one run, shared by all of its steps; every process has its own file in the folder.
 
-    Args:
-        budget: the caps.
-        store: where the account is stored.
-        folder: its folder there; every process that works on the run has its own file in it.
-        earlier: what earlier processes spent, and for how many seconds they worked.
-        clock: monotonic seconds.
+    `earlier` is what earlier processes spent, and for how many seconds they worked.
     """
 
     def __init__(
@@ -129,18 +124,14 @@ class Ledger:
     @property
     def level(self) -> float:
         """The largest share that is spent or reserved of what research may spend, over all caps; 1 is everything."""
-        used = self.total
-        shares = [
-            float(amount) / (float(cap) * self.budget.research_share) if cap else 1.0
-            for amount, cap in (
-                (used.usd, self.budget.max_usd),
-                (used.tokens, self.budget.max_tokens),
-                (used.calls, self.budget.max_calls),
-                (self.seconds, self.budget.max_seconds),
-            )
+        budget, total = self.budget, self.total
+        spent = (float(total.usd), total.tokens, total.calls, self.seconds)
+        caps = (budget.max_usd, budget.max_tokens, budget.max_calls, budget.max_seconds)
+        return max(
+            float(used) / (float(cap) * budget.research_share) if cap else 1.0
+            for used, cap in zip(spent, caps, strict=True)
             if cap is not None
-        ]
-        return max(shares, default=0.0)
+        )
 
     def allowance(self, *, notes: bool) -> Allowance:
         """Return what research may still do; until there is a note it continues, if necessary without a model."""
@@ -231,7 +222,6 @@ class Ledger:
                 return
             saving = self._version
             mine = self._spent.plus(self._held)
-            account: dict[str, Any] = {"usd": str(mine.usd), "tokens": mine.tokens, "calls": mine.calls}
-            account["seconds"] = round(self._clock() - self._began, 3)
+            account = {**mine._asdict(), "usd": str(mine.usd), "seconds": round(self._clock() - self._began, 3)}
             await self._store.write(self._path, json.dumps(account).encode())
             self._saved = saving

@@ -30,12 +30,7 @@ class Rates(NamedTuple):
 
 
 class Pricing:
-    """The prices of a run.
-
-    Args:
-        litellm: the module, whose `model_cost` is the table.
-        prices: the user's, by model name; they replace those of the table.
-    """
+    """The prices of a run: the user's by model name, which replace those of litellm's table."""
 
     def __init__(self, litellm: ModuleType, prices: Mapping[str, Price]) -> None:
         self._table: Mapping[str, Mapping[str, object]] = litellm.model_cost
@@ -47,12 +42,8 @@ class Pricing:
 
     def cost(self, model: str, sent: int, received: int) -> Decimal | None:
         """Return the cost of a call; None when the price is unknown. Cached tokens count in full: an upper bound."""
-        rates = self._rates(
-            model,
-            lambda entry: Rates(
-                _rate(entry, "input_cost_per_token", sent), _rate(entry, "output_cost_per_token", sent)
-            ),
-        )
+        names = ("input_cost_per_token", "output_cost_per_token")
+        rates = self._rates(model, lambda entry: Rates(*(_rate(entry, name, sent) for name in names)))
         return None if rates is None else rates.of(sent, received)
 
     def _rates(self, model: str, of_entry: Callable[[Mapping[str, object]], Rates]) -> Rates | None:

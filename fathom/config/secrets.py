@@ -35,11 +35,7 @@ def without_credentials(text: str) -> str:
 
 
 class Scrubber:
-    """Replaces secrets by `***`, also as they are written in URLs, JSON, HTML and the `Authorization` header.
-
-    Args:
-        values: the secrets; see `Environment.secrets`.
-    """
+    """Replaces secrets by `***`, also as they are written in URLs, JSON, HTML and the `Authorization` header."""
 
     def __init__(self, values: Iterable[str]) -> None:
         self.values = frozenset(values)

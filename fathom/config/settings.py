@@ -201,8 +201,7 @@ class ResolvedSettings(ResearchSettings):
         change no call: a run continued with more depth keeps its finished calls.
         """
         unrelated = {"profile", "mode", "depth", "execution", "concurrency", "artifacts"}
-        unrelated |= {"model_calls", "budget", "prices"}
-        unrelated |= {"model", "fallback_models"}  # which `role_models` repeats
+        unrelated |= {"model_calls", "budget", "prices", "model", "fallback_models"}  # `role_models` has the last two
         return self.model_dump(mode="json", exclude=unrelated)
 
     @property
@@ -212,13 +211,7 @@ class ResolvedSettings(ResearchSettings):
 
 
 def resolve(settings: ResearchSettings, environment: Environment, tools: list[str]) -> ResolvedSettings:
-    """Fill what the settings leave open from the profile and the environment.
-
-    Args:
-        settings: what the user chose.
-        environment: what the process was started with.
-        tools: names of the tools that are configured and wanted.
-    """
+    """Fill what the settings leave open from the profile and the environment; `tools` are the configured ones."""
     chosen = {name: value for name, value in settings if value is not None}
     model = RoleModel(model=settings.model or environment.model or EXTRACTIVE, fallbacks=settings.fallback_models)
     return ResolvedSettings.model_validate(

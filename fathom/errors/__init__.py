@@ -22,28 +22,19 @@ from typing import ClassVar
 
 
 class FathomError(Exception):
-    """A failure with a code, one line on what happened and one on what to do next.
-
-    Attributes:
-        code: stable identifier, `E` and four digits.
-        retryable: whether the same request may succeed when sent again.
-        reaction: what Fathom does about it.
-        remedy: what a person can do about it; empty when nothing is needed.
-        next_step: the remedy for this one failure; empty when nothing is needed.
-        retry_after: seconds the provider asked to wait, if it did.
-    """
+    """A failure with a code, one line on what happened and one on what to do next, the remedy for this one failure."""
 
     code: ClassVar[str] = "E0000"
-    retryable: ClassVar[bool] = False
-    reaction: ClassVar[str] = "the run fails; it can be resumed"
-    remedy: ClassVar[str] = ""
+    retryable: ClassVar[bool] = False  # whether the same request may succeed when sent again
+    reaction: ClassVar[str] = "the run fails; it can be resumed"  # what Fathom does about it
+    remedy: ClassVar[str] = ""  # what a person can do about it, if anything
     exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str, *, next_step: str = "", retry_after: float | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.next_step = next_step
-        self.retry_after = retry_after
+        self.retry_after = retry_after  # seconds the provider asked to wait, if it did
 
     def __str__(self) -> str:
         return f"{self.code} {self.message}" + (f" ({self.next_step})" if self.next_step else "")

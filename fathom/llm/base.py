@@ -19,14 +19,7 @@ class InvalidAnswer(Model):
 
 @dataclass(frozen=True)
 class ModelCall:
-    """One request to a backend.
-
-    Attributes:
-        spec: the role's contract.
-        request: what it is asked.
-        model: which model answers, and how.
-        invalid: the first answer, when this call asks again.
-    """
+    """One request to a backend. `invalid`: the first answer, when this call asks again."""
 
     spec: RoleSpec[Any, Any]
     request: Request
@@ -59,4 +52,3 @@ class Backend(Protocol):
         Raises:
             ModelError: the call failed for good; retries are the backend's own.
         """
-        ...

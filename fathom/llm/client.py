@@ -58,14 +58,7 @@ LEAST_ANSWER_TOKENS = 1_024  # with less room an answer would be cut off, and pa
 
 
 class LiteLLMBackend:
-    """Asks models over HTTP.
-
-    Args:
-        environment: what the process was started with.
-        ledger: the run's account, in which every request is reserved.
-        calls: limits and waits.
-        prices: the user's own, by model name; they replace those of litellm's table.
-    """
+    """Asks models over HTTP, each request reserved in the run's ledger."""
 
     def __init__(
         self,
@@ -102,10 +95,7 @@ class LiteLLMBackend:
         raise AssertionError("the last model answers or raises")
 
     async def _fitted(self, call: ModelCall) -> Completion:
-        """Answer a request, halving it while it does not fit the model's window or the budget.
-
-        The same prompt is never sent again.
-        """
+        """Answer a request, halving it while it does not fit the model's window or the budget."""
         for _ in range(HALVINGS):
             try:
                 return await self._patient(call)
@@ -165,7 +155,6 @@ class LiteLLMBackend:
             return _completion(response, call, usage)
 
     def _service(self, litellm: ModuleType, model: str) -> str:
-        """Return the name of what fails as a whole: a model at an address."""
         _name, provider, *_rest = litellm.get_llm_provider(model)
         variables = self._environment.variables
         address = variables.get(f"{provider.upper()}_BASE_URL") or variables.get(f"{provider.upper()}_API_BASE")
@@ -179,12 +168,7 @@ class LiteLLMBackend:
         try:
             async with asyncio.timeout(seconds):
                 return await litellm.acompletion(
-                    model=call.model.model,
-                    timeout=seconds,
-                    max_retries=0,
-                    num_retries=0,
-                    drop_params=True,
-                    **options,
+                    model=call.model.model, timeout=seconds, max_retries=0, num_retries=0, drop_params=True, **options
                 )
         except TimeoutError:
             raise ModelTimeout(f"{call.model.model} did not answer within {seconds:g} s.") from None
@@ -234,9 +218,5 @@ def _completion(response: Any, call: ModelCall, usage: Usage) -> Completion:
     refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
     if choice.finish_reason == "content_filter" or refusal:
         raise Refused(f"{call.model.model} declined to answer the {call.spec.name}.")
-    return Completion(
-        text=choice.message.content or "",
-        model=call.model.model,
-        truncated=choice.finish_reason == "length",
-        usage=usage,
-    )
+    truncated = choice.finish_reason == "length"
+    return Completion(text=choice.message.content or "", model=call.model.model, truncated=truncated, usage=usage)

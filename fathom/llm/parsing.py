@@ -46,7 +46,6 @@ def accept(call: ModelCall, completion: Completion) -> Answer | InvalidAnswer:
 
 
 def _read(call: ModelCall, text: str, *, truncated: bool) -> Answer:
-    """Return the answer that a text holds; ValueError when it holds none."""
     if not text:
         raise ValueError("The answer is empty.")
     if truncated:
@@ -58,7 +57,6 @@ def _read(call: ModelCall, text: str, *, truncated: bool) -> Answer:
 
 
 def _strip(text: str) -> str:
-    """Remove reasoning and code fences around the answer."""
     # Only up to the last end tag: after it, each block that was never closed would be searched to the end of the text.
     end = max((tag.end() for tag in _THOUGHT.finditer(text)), default=0)
     text = _THINK.sub("", text[:end]) + text[end:]

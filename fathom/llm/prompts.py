@@ -64,18 +64,15 @@ def messages(call: ModelCall) -> list[Message]:
     def block(name: str) -> str:
         return "".join(template.blocks[name](template.new_context(fields))).strip()
 
-    rendered: list[Message] = [
-        {"role": "system", "content": block("system")},
-        {"role": "user", "content": block("user")},
-        *(Message(role="assistant", content=note.message().model_dump_json()) for note in notes),
-    ]
+    said = [("system", block("system")), ("user", block("user"))]
+    said += [("assistant", note.message().model_dump_json()) for note in notes]
     if "after" in template.blocks:
-        rendered.append({"role": "user", "content": block("after")})
+        said.append(("user", block("after")))
     if call.invalid:
         problems = "\n".join(f"- {complaint}" for complaint in call.invalid.complaints)
-        rendered.append({"role": "assistant", "content": call.invalid.text or "(nothing)"})
-        rendered.append({"role": "user", "content": f"That answer cannot be used:\n{problems}\nAnswer again, whole."})
-    return rendered
+        said.append(("assistant", call.invalid.text or "(nothing)"))
+        said.append(("user", f"That answer cannot be used:\n{problems}\nAnswer again, whole."))
+    return [Message(role=role, content=content) for role, content in said]
 
 
 def request_options(call: ModelCall, prompt: list[Message]) -> dict[str, Any]:
@@ -87,12 +84,9 @@ def request_options(call: ModelCall, prompt: list[Message]) -> dict[str, Any]:
         wrapped = {"name": f"{call.spec.name}_answer", "schema": schema, "strict": True}
         return {"messages": prompt, "response_format": {"type": "json_schema", "json_schema": wrapped}}
     system, *rest = prompt
-    asked: Message = {
-        "role": "system",
-        "content": f"{system['content']}\n\nAnswer with one JSON object of this schema and nothing else:\n"
-        + json.dumps(schema, ensure_ascii=False),
-    }
-    options: dict[str, Any] = {"messages": [asked, *rest]}
+    wanted = "Answer with one JSON object of this schema and nothing else:"
+    content = f"{system['content']}\n\n{wanted}\n{json.dumps(schema, ensure_ascii=False)}"
+    options: dict[str, Any] = {"messages": [Message(role="system", content=content), *rest]}
     if call.model.structured_output is StructuredOutput.json_object:
         options["response_format"] = {"type": "json_object"}
     return options

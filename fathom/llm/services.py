@@ -27,10 +27,6 @@ class Circuit:
 
     A rate limit is not a failure, since the service answered. Requests wait for as long as it asks, or are refused
     during that time if it is more than `MAX_RETRY_AFTER`.
-
-    Args:
-        service: its name, for messages.
-        clock: seconds that never go back.
     """
 
     def __init__(self, service: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -92,11 +88,7 @@ class Circuit:
 
 
 class Pace:
-    """Spaces out the starts of requests to one service.
-
-    Args:
-        clock: seconds that never go back.
-    """
+    """Spaces out the starts of requests to one service."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -24,12 +24,7 @@ _BYTES_A_SECOND = 200_000  # by which the limit grows for an upload
 
 
 class AtomicFiles:
-    """Files below a root; paths are relative to it and have been checked.
-
-    Attributes:
-        root: the root as the file system names it; absolute when it is local.
-        local: whether it is a folder of this machine.
-        failures: what the file system raises when it fails.
+    """Files below a root; paths are relative to it and have been checked. `failures`: what the file system raises.
 
     Raises:
         ImportError, ValueError: the address belongs to no file system that is known and installed.
@@ -69,7 +64,8 @@ class AtomicFiles:
         """Return the names of the files and folders in a folder, sorted."""
         entries = self._call(self._fs.ls, path, detail=False)
         names = {str(entry).rstrip("/").rpartition("/")[2] for entry in entries}
-        return sorted(name for name in names if not _is_hidden(name))
+        # Hidden files are still being written, or were left by a killed process.
+        return sorted(name for name in names if not (name.startswith(".") and name.endswith(".tmp")))
 
     def write(self, path: str, data: bytes) -> None:
         """Write or replace a file."""
@@ -91,11 +87,9 @@ class AtomicFiles:
         if self.local:
             self._append_local(path, data)
             return
-        try:
-            before = self.read(path)
-        except FileNotFoundError:
-            before = b""
-        self.write(path, before + data)
+        with suppress(FileNotFoundError):
+            data = self.read(path) + data
+        self.write(path, data)
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a new file; return False, and write nothing, when it exists."""
@@ -129,7 +123,6 @@ class AtomicFiles:
         return True
 
     def _put(self, path: str, data: bytes, **options: str) -> None:
-        """Upload a file, which becomes visible once it is complete."""
         self._call(self._fs.pipe_file, path, data, more_seconds=len(data) / _BYTES_A_SECOND, **options)
 
     def _call(
@@ -188,8 +181,3 @@ def _is_taken(error: OSError) -> bool:
     """
     response = getattr(error.__cause__, "response", None) or {}
     return response.get("Error", {}).get("Code") in ("PreconditionFailed", "ConditionalRequestConflict")
-
-
-def _is_hidden(name: str) -> bool:
-    """Whether a file is still being written, or was left by a killed process."""
-    return name.startswith(".") and name.endswith(".tmp")

@@ -21,13 +21,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class TimedCache:
-    """Texts by key, for a number of seconds.
-
-    Args:
-        folder: of the files, one for each entry, named by the hash of its key. None: nothing is cached.
-        seconds: how long an entry is valid.
-        clean: removes from a text what must not be stored.
-    """
+    """Texts by key, for a number of seconds; without a folder none. `clean` removes what must not be stored."""
 
     def __init__(self, folder: Path | None, seconds: float, clean: Callable[[str], str] = str) -> None:
         self._folder = folder
@@ -70,17 +64,14 @@ class TimedCache:
             AtomicFiles(str(self._folder)).write(_name(key), self._clean(text).encode("utf-8", "replace"))
             if not self._swept:
                 self._swept = True
-                self._sweep(self._folder)
+                for old in self._folder.iterdir():
+                    if not self._is_fresh(old):
+                        old.unlink(missing_ok=True)
         except OSError:
             return
 
     def _is_fresh(self, path: Path) -> bool:
         return 0 <= time.time() - path.stat().st_mtime < self._seconds
-
-    def _sweep(self, folder: Path) -> None:
-        for path in folder.iterdir():
-            if not self._is_fresh(path):
-                path.unlink(missing_ok=True)
 
 
 def _name(key: str) -> str:

@@ -35,27 +35,18 @@ def _in_utc(text: str) -> str:
 
 
 class Lease(Model):
-    """One attempt at a run: its process, and when that last reported. Times are ISO 8601 in UTC.
-
-    Attributes:
-        run_id: of the flow run.
-        run_key: names the folder of the stored results.
-        layout: of those results; not written before layout 2.
-        parameters: of the flow, as they were given.
-        token: different for every attempt.
-        released: whether the attempt has ended, with or without success.
-    """
+    """One attempt at a run: its process, and when that last reported. Times are ISO 8601 in UTC."""
 
     run_id: str
-    run_key: str
-    layout: int = 1
-    parameters: dict[str, Any]
+    run_key: str  # names the folder of the stored results
+    layout: int = 1  # of those results; not written before layout 2
+    parameters: dict[str, Any]  # of the flow, as they were given
     host: str
     pid: int
-    token: str
+    token: str  # different for every attempt
     started: str
     renewed: Annotated[str, AfterValidator(_in_utc)]
-    released: bool = False
+    released: bool = False  # the attempt has ended, with or without success
 
     @property
     def age(self) -> float:
@@ -104,8 +95,7 @@ class LeaseFile:
             OtherLayout: what is stored under the run key has another layout.
         """
         number = await _last(store, run_key)
-        last = await _read(store, run_key, number)
-        if last:
+        if last := await _read(store, run_key, number):
             last.check_free()
         now = _now()
         lease = Lease(
@@ -172,10 +162,8 @@ def is_gone(host: str, pid: int) -> bool:
         return False
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # another user's
-        return False
+    except (ProcessLookupError, PermissionError) as error:
+        return isinstance(error, ProcessLookupError)  # else it is another user's
     return False
 
 

@@ -40,17 +40,11 @@ def artifact_name(  # noqa: PLR0917 - in the order in which they appear in the n
 ) -> str:
     """Return the file name of a raw tool output, `{plan_title}__step{step_id}_{step_title}__{tool_name}.{ext}`.
 
-    Args:
-        plan_title, step_id, step_title: as the plan has them.
-        tool_name: of the tool called.
-        n: which call of that tool in that step this is, from 1; from 2 on the name ends in `__{n}`.
-        ext: `json` for structured output, `txt` for text.
+    `n` counts the calls of the tool in the step, from 1; from 2 on the name ends in `__{n}`.
     """
     step = f"step{_part(str(step_id), STEP_ID_BYTES)}_{_part(step_title, STEP_TITLE_BYTES)}"
-    parts = [folder_name(plan_title), step, _part(tool_name, TOOL_BYTES)]
-    if n >= 2:
-        parts.append(str(n))
-    return f"{'__'.join(parts)}.{ext}"
+    number = f"__{n}" if n >= 2 else ""
+    return f"{folder_name(plan_title)}__{step}__{_part(tool_name, TOOL_BYTES)}{number}.{ext}"
 
 
 def _part(text: str, limit: int) -> str:

@@ -178,25 +178,20 @@ class RunFolder:
 
     async def save_raw(self, name: str, output: ToolOutput) -> tuple[str, int]:
         """Store a whole tool output, as JSON when it is structured, else as text. Returns SHA-256 and bytes."""
+        data = "\n\n".join(result.text for result in output.results).encode()
         if output.structured:
             data = json_bytes({"results": output.results, "failures": output.failures}, indent=1)
-        else:
-            data = "\n\n".join(result.text for result in output.results).encode()
         await self.store.write(self._path(name), data)
         return hashlib.sha256(data).hexdigest(), len(data)
 
     async def read(self, name: str, sources: Sequence[Source] = ()) -> ToolOutput:
-        """Return a stored tool output.
-
-        Args:
-            name: file name in the run's folder.
-            sources: of a text file, which does not name them; by default the file itself counts as the source.
+        """Return a stored tool output; a text file names no sources, and without any counts as the source itself.
 
         Raises:
             FileNotFoundError: there is no such file.
             StoreError: it cannot be read, or is not a tool output.
         """
-        data = await self.store.read(self._path(name))
+        data = await self.load(name)
         try:
             if name.endswith(".json"):
                 return ToolOutput.model_validate_json(data)
@@ -235,7 +230,7 @@ class RunFolder:
             FileNotFoundError: there is no such file.
             StoreError: it cannot be read, or is not JSON.
         """
-        data = await self.store.read(self._path(name))
+        data = await self.load(name)
         try:
             return from_json(data)  # which, unlike the standard library, rejects lone surrogates
         except ValueError as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any, Literal, TypeVar
 
@@ -104,19 +105,15 @@ def events_in(data: bytes, kind: type[EventT]) -> list[EventT]:
     """Return the events of a log without checking their hashes; other lines are left out."""
     found: list[EventT] = []
     for line in data.split(b"\n")[:-1]:
-        try:
+        with suppress(ValidationError):
             found.append(kind.model_validate_json(line))
-        except ValidationError:
-            continue
     return found
 
 
 def check(data: bytes, head: AuditHead | None = None) -> Break | None:
     """Return where a log is not as it was written, or None when it is complete and unchanged.
 
-    Args:
-        data: the bytes of `audit.jsonl`.
-        head: from the run's result; without it, missing last lines cannot be noticed.
+    Without the head from the run's result, missing last lines cannot be noticed.
     """
     *lines, rest = data.split(b"\n")
     end = BEGINNING

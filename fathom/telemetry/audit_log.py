@@ -33,10 +33,8 @@ _parent: ContextVar[str | None] = ContextVar("fathom_audit_parent", default=None
 class AuditLog:
     """Writes the log of one run. Events may be recorded by many tasks at once, in one event loop.
 
-    Args:
-        store: of the run.
-        pending: a file in the store for the events of a run that has no folder yet; not chained.
-        log: called with each event once it is written, by the task that recorded it.
+    Until the run has a folder, its events are in the `pending` file, not chained. `log` is called with each event once
+    it is written, by the task that recorded it.
     """
 
     def __init__(self, store: ArtifactStore, pending: str, log: Callable[[AuditEvent], None] | None = None) -> None:

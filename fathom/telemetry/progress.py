@@ -13,23 +13,15 @@ Kind = Literal["run", "plan", "round", "step", "tool", "note", "model", "reflect
 
 @dataclass(frozen=True)
 class Event:
-    """Something that just happened.
-
-    Attributes:
-        kind: what it is about: `tool` a tool call finished, `note` a compression finished, `model` a model call
-            finished, and so on; `step`, `round` and `section` are sent when they begin.
-        message: one line for a person.
-        done, total: steps of the plan finished and planned; 0 until the plan exists.
-        calls, tokens, cost_usd: of a `model` event; cost None: price unknown.
-    """
+    """Something that just finished; `step`, `round` and `section` are sent when they begin."""
 
     kind: Kind
-    message: str
-    done: int = 0
-    total: int = 0
-    calls: int = 0
+    message: str  # one line for a person
+    done: int = 0  # steps of the plan that are finished
+    total: int = 0  # steps of the plan; 0 until it exists
+    calls: int = 0  # of a `model` event, as are the next two
     tokens: int = 0
-    cost_usd: float | None = 0.0
+    cost_usd: float | None = 0.0  # None: price unknown
 
 
 _listener: ContextVar[Callable[[Event], None] | None] = ContextVar("fathom_listener", default=None)

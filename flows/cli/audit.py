@@ -29,7 +29,6 @@ def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
 
 
 def _show_audit(found: Audit) -> None:
-    """Show the events in their order, each indented under its parent, and the verdict."""
     depths: dict[str, int] = {}
     for event in found.events:
         depth = depths[event.id] = depths.get(event.parent or "", -1) + 1  # a parent comes before its children

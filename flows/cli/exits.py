@@ -52,11 +52,7 @@ def _exit(error: Exception) -> None:
 
 
 def check_text(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of a command line.
-
-    Raises:
-        InvalidInput: one contains bytes that are not text.
-    """
+    """Return the arguments of a command line; InvalidInput if one contains bytes that are not text."""
     for argument in arguments:
         if argument.encode(errors="replace").decode() != argument:
             from fathom.errors import InvalidInput

@@ -66,22 +66,15 @@ def export(
 
 
 async def _files(folder: RunFolder, names: Sequence[str]) -> dict[str, bytes]:
-    """Return files of a run.
-
-    Raises:
-        InvalidInput: one is missing, so the run has no report.
-    """
-    from contextlib import suppress
-
     from fathom.errors import InvalidInput
 
     files: dict[str, bytes] = {}
     for name in names:
-        with suppress(FileNotFoundError):
+        try:
             files[name] = await folder.load(name)
-    if missing := [name for name in names if name not in files]:
-        raise InvalidInput(
-            f"The run has no {missing[0]}: it has not finished, or found nothing to report.",
-            next_step="fathom runs says how it ended; fathom resume RUN finishes it",
-        )
+        except FileNotFoundError:
+            raise InvalidInput(
+                f"The run has no {name}: it has not finished, or found nothing to report.",
+                next_step="fathom runs says how it ended; fathom resume RUN finishes it",
+            ) from None
     return files

@@ -51,13 +51,7 @@ def dollars(cost_usd: float | None) -> str:
 
 
 def summary(result: RunResult, address: str = "", reference: str = "") -> str:
-    """Return the outcome of a run, one line each.
-
-    Args:
-        result: of the run.
-        address: of the run's page in the Prefect UI.
-        reference: what `fathom show` accepts for the run.
-    """
+    """Return the outcome of a run, with its page in the Prefect UI and what `fathom show` accepts for it."""
     status = result.status.value.replace("_", " ")
     rows = {
         "answer": result.answer or "",

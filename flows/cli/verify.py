@@ -40,7 +40,6 @@ def verify(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
 
 
 def _show_verification(found: Verification) -> None:
-    """Show the verdict on each claim, then what is wrong with the stored files."""
     console = Console(highlight=False)
     for claim in found.claims:
         line(f"{claim.number:>3}  ", *_verdict(claim))
@@ -91,7 +90,6 @@ def trace(
 
 
 def _show_trace(found: Trace) -> None:
-    """Show a claim and, for each of its quotes, the way to the stored bytes."""
     claim = found.claim
     line((f"Claim {claim.number}, in “{one_line(found.heading)}”", "bold"))
     line(one_line(claim.sentence))

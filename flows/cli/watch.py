@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from textwrap import shorten
 from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console, Group, RenderableType
@@ -32,10 +31,7 @@ _KEPT = {"plan": "bold", "warning": "yellow"}
 
 
 class Watch:
-    """Follows a run on stderr: a live line on a terminal, one line an event elsewhere, nothing when quiet.
-
-    It is the callback for `fathom.progress.listen`.
-    """
+    """Follows a run on stderr: a live line on a terminal, one line an event elsewhere, nothing when quiet."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.console = Console(stderr=True, highlight=False)
@@ -52,9 +48,7 @@ class Watch:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._live.stop()
 
     def say(self, line: str, style: str = "") -> None:
