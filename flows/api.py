@@ -22,7 +22,12 @@ Message = dict[str, str]
 def research(
     messages: Sequence[Message], settings: ResearchSettings | None = None, run_key: str | None = None
 ) -> list[Message]:
-    """Research what the last user message asks; turns before it are its context, and runs with one key share calls.
+    """Research what the last user message asks.
+
+    Args:
+        messages: `{"role": "user" | "assistant", "content": text}`; earlier turns are the context of the question.
+        settings: how to research it.
+        run_key: runs with the same key share finished calls.
 
     Returns:
         The messages and one more of the assistant: the report in Markdown, or why there is none.
