@@ -18,12 +18,10 @@ from fathom.models import PlanStep, ToolCall, ToolOutput
 from fathom.roles import ResearchRequest
 from fathom.storage.names import artifact_name
 from fathom.tools import http
-from fathom.tools.base import Tool
-from fathom.tools.context import RunContext
+from fathom.tools.base import RunContext, SearchVendor, Tool
 from fathom.tools.http import get
 from fathom.tools.pages import WebPage, output
 from fathom.tools.registry import TOOLS, VENDORS, Registry, Toolbox, configured_tools, open_toolbox
-from fathom.tools.search.vendor import SearchVendor
 from flows.diagnosis import examine
 
 KEY = "shelf-key-0123456789"

@@ -31,7 +31,7 @@ from fathom.models import Source, ToolCall, ToolOutput, ToolResult
 from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_text
 from fathom.text.urls import source_ids
-from fathom.tools import context, http
+from fathom.tools import base, http
 from fathom.tools.pages import WebPage
 from fathom.tools.registry import Toolbox, configured_tools, open_toolbox
 from fathom.tools.search.searxng import SearXNG
@@ -447,7 +447,7 @@ async def test_answers_are_kept_for_other_runs_and_failures_never(
         assert len(vendor.requests) == 3
     await run(search, max_results=7)
     assert len(vendor.requests) == 4
-    monkeypatch.setattr(context, "SEARCHES_SECONDS", 0)
+    monkeypatch.setattr(base, "SEARCHES_SECONDS", 0)
     assert not (await run(search)).cached
     assert (await run(extract)).cached
 

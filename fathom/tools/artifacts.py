@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from fathom.errors import ToolRejected
 from fathom.models import SourceText, ToolOutput
 from fathom.retrieval.narrowing import OMISSION
-from fathom.tools.base import Tool
-from fathom.tools.context import ArtifactReader, RunContext
+from fathom.tools.base import ArtifactReader, RunContext, Tool
 
 if TYPE_CHECKING:
     import regex

@@ -1,17 +1,29 @@
-"""What a tool is. The class of a tool, or of a search vendor, declares all that the rest of Fathom must know of it."""
+"""What a tool and a search vendor are, and what a run offers them.
+
+The class of a tool or vendor declares all that the rest of Fathom must know of it.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from fathom.config.environment import Environment
-from fathom.config.settings import ResearchSettings
+from fathom.config.secrets import Scrubber
+from fathom.config.settings import ResearchSettings, ResolvedSettings
+from fathom.errors import ToolError
 from fathom.models import Document, ToolCall, ToolOutput, ToolResult
+from fathom.storage.cache import TimedCache
+from fathom.tools.fetch.allow import AllowList
+from fathom.tools.pages import WebPage
 
 if TYPE_CHECKING:
-    from fathom.tools.context import RunContext
+    from fathom.tools.fetch.web import WebReader
+
+SEARCHES_SECONDS, PAGES_SECONDS = 15 * 60, 60 * 60
 
 
 class Configurable(ABC):
@@ -68,3 +80,85 @@ class Tool(Configurable):
     async def survey(self, query: str, limit: int) -> list[Document]:
         """Return names and headings of local documents that come close to a query, for the planner."""
         return []
+
+
+class SearchVendor(Configurable):
+    """Finds pages through the service at an address."""
+
+    address: str
+
+    @abstractmethod
+    async def search(self, query: str, limit: int) -> list[WebPage]:
+        """Make one request and return at most `limit` pages; `web_search` tries again and keeps the answers.
+
+        Raises:
+            ToolError: the request failed; the class says whether trying again can help.
+        """
+
+
+@runtime_checkable
+class PageReader(Protocol):
+    """Reads pages in full; a search vendor that has this method is asked by `web_extract`."""
+
+    name: str
+
+    async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
+        """Return the pages that could be read and, by URL, why others could not; trying again is up to it.
+
+        Raises:
+            ToolError: it failed for good, for all of them.
+        """
+
+
+class ArtifactReader(Protocol):
+    """The raw outputs of one run."""
+
+    async def list(self) -> list[str]:
+        """Return the file names of the run's raw outputs, sorted."""
+
+    async def read(self, name: str) -> ToolOutput:
+        """Return a stored output."""
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """A run as its tools see it."""
+
+    settings: ResolvedSettings
+    environment: Environment
+    artifacts: ArtifactReader  # what the run has read so far
+    query: str  # the run's question
+    configured_vendors: Sequence[type[SearchVendor]]  # in the order in which they are asked
+    fetchable: Sequence[str]  # names of the tools whose results may be fetched
+
+    def variable(self, name: str) -> str:
+        """Return an environment variable; empty if it is not set."""
+        return self.environment.variables.get(name, "")
+
+    @cached_property
+    def vendors(self) -> list[SearchVendor]:
+        """The search vendors, opened."""
+        return [vendor.open(self) for vendor in self.configured_vendors]
+
+    @cached_property
+    def searches(self) -> TimedCache:
+        """Searches of the last 15 minutes, of all runs."""
+        return self._cache("searches", SEARCHES_SECONDS)
+
+    @cached_property
+    def pages(self) -> TimedCache:
+        """Pages of the last hour, of all runs."""
+        return self._cache("pages", PAGES_SECONDS)
+
+    @cached_property
+    def reader(self) -> WebReader:
+        """Reads pages without a vendor."""
+        from fathom.tools.fetch.web import WebReader
+
+        return WebReader(AllowList.parse(self.settings.fetch_allow_hosts), self.pages)
+
+    def _cache(self, name: str, seconds: float) -> TimedCache:
+        """Return a cache that keeps nothing if personal data must not be stored or the web is to be asked again."""
+        off = self.settings.redact or self.settings.fresh
+        clean = Scrubber(self.environment.secrets).text
+        return TimedCache(None if off else self.environment.cache / name, seconds, clean)

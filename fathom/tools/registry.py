@@ -12,12 +12,10 @@ from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRejected
 from fathom.models import Document, ToolCall, ToolOutput, ToolResult
-from fathom.tools.base import Configurable, Tool
-from fathom.tools.context import ArtifactReader, RunContext
+from fathom.tools.base import ArtifactReader, Configurable, RunContext, SearchVendor, Tool
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import is_page
 from fathom.tools.redact import redact, redacted
-from fathom.tools.search.vendor import SearchVendor
 
 # A new tool or vendor is one line here. Tools are offered and vendors are asked in this order.
 TOOLS = (

@@ -11,8 +11,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.models import Document, SourceText, ToolOutput
 from fathom.retrieval.narrowing import OMISSION
 from fathom.text.urls import source_ids
-from fathom.tools.base import Tool
-from fathom.tools.context import RunContext
+from fathom.tools.base import RunContext, Tool
 from fathom.tools.documents.corpus import open_corpus
 from fathom.tools.documents.embedding import hybrid_search
 from fathom.tools.documents.index import Index, Match, Passage, StoredDocument

@@ -10,8 +10,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import ToolRejected
 from fathom.models import ToolOutput
 from fathom.text.urls import canonical_url, source_ids, urls_in
-from fathom.tools.base import Tool
-from fathom.tools.context import ArtifactReader, RunContext
+from fathom.tools.base import ArtifactReader, RunContext, Tool
 from fathom.tools.pages import is_page, output
 
 if TYPE_CHECKING:

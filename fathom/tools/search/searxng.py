@@ -12,10 +12,9 @@ from pydantic import BaseModel
 
 from fathom.errors import ToolUnavailable
 from fathom.text.cleaning import clean_line
-from fathom.tools.context import RunContext
+from fathom.tools.base import RunContext, SearchVendor
 from fathom.tools.http import get
 from fathom.tools.pages import Score, WebPage
-from fathom.tools.search.vendor import SearchVendor
 
 _REMEDIES = {403: "add json to search.formats in the settings.yml of the instance that SEARXNG_URL names"}
 

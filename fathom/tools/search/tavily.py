@@ -13,10 +13,9 @@ from fathom.errors import ToolError, ToolTimeout, ToolUnavailable
 from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import canonical_url
-from fathom.tools.context import RunContext
+from fathom.tools.base import RunContext, SearchVendor
 from fathom.tools.http import raise_status, retrying, service_errors, tls
 from fathom.tools.pages import Score, WebPage, is_page
-from fathom.tools.search.vendor import SearchVendor
 
 if TYPE_CHECKING:
     import httpx

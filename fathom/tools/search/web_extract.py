@@ -8,10 +8,8 @@ from typing import Self
 from fathom.errors import ToolError, ToolRejected
 from fathom.models import ToolFailure, ToolOutput
 from fathom.text.urls import canonical_url
-from fathom.tools.base import Tool
-from fathom.tools.context import RunContext
+from fathom.tools.base import PageReader, RunContext, Tool
 from fathom.tools.pages import WebPage, is_page, output
-from fathom.tools.search.vendor import PageReader
 
 MAX_PAGES = 20  # Tavily takes no more in one request
 

@@ -12,11 +12,9 @@ from fathom.sources.rules import admitted, reading_bonus
 from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import canonical_url
-from fathom.tools.base import Tool
-from fathom.tools.context import RunContext
+from fathom.tools.base import RunContext, SearchVendor, Tool
 from fathom.tools.http import retrying
 from fathom.tools.pages import WebPage, output, remembered
-from fathom.tools.search.vendor import SearchVendor
 
 
 class WebSearchTool(Tool):
