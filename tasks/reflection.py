@@ -9,6 +9,7 @@ from fathom.roles import CRITIC, ReflectRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
+from fathom.text.counting import counted
 from tasks.durable import durable_task, run_logger
 from tasks.model_calls import ask
 from tasks.results import Reflected
@@ -27,7 +28,7 @@ async def reflect(plan: Plan, notes: list[Note], round_number: int, max_follow_u
     )
     answer, usage = await ask(CRITIC, request, _engine)
     reflection = answer.reflection(round_number)
-    message = f"sufficiency {reflection.sufficiency_score}/10, {len(reflection.gaps)} gaps"
+    message = f"sufficiency {reflection.sufficiency_score}/10, {counted(len(reflection.gaps), 'gap')}"
     run_logger().info("%s. %s", message, reflection.reasoning)
     publish(Event("reflection", message))
     await _engine.audit.record(

@@ -19,6 +19,7 @@ from fathom.run.engine import Engine
 from fathom.storage.names import artifact_name
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
+from fathom.text.counting import counted
 from fathom.text.tokens import count_tokens
 from tasks.durable import durable_task, run_logger
 from tasks.model_calls import answer_without_model, ask
@@ -36,14 +37,15 @@ async def call_tool(plan_title: str, step: PlanStep, call: ToolCall, number: int
         output = await _engine.tools.run(call)
     except ToolError as error:
         run_logger().warning("%s failed: %s", call.tool, error)
-        publish(Event("warning", f"{call.tool} failed: {error.message}"))
-        failure = ToolFailure(code=error.code, message=error.message)
+        message = f"{error.message} ({error.next_step})" if error.next_step else error.message
+        publish(Event("warning", f"{call.tool} failed: {message}"))
+        failure = ToolFailure(code=error.code, message=message)
         result = ToolResult(call=call, failures=[failure], retrieved=_now())
     else:
         extension: Literal["json", "txt"] = "json" if output.structured else "txt"
         name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
         sha256, size = await _engine.run_folder.save_raw(name, output)
-        publish(Event("tool", f"{call.tool}: {call.input} ({len(output.results)} sources)"))
+        publish(Event("tool", f"{call.tool}: {call.input} ({counted(len(output.results), 'source')})"))
         result = ToolResult(
             call=call,
             artifact_file=name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fathom.errors import FathomError
 from fathom.tools import http
@@ -138,11 +138,13 @@ def tools_page() -> str:
             _yes(tool.fetchable),
         ]
         tools.append(f"| {' | '.join(cells)} |")
-    vendors = ["| vendor | variables | how to set them |", "|---|---|---|"]
-    vendors += [
-        f"| {v.name} | {', '.join(f'`{name}`' for name in v.variables)} | {v.setup} |" for v in REGISTRY.vendors
-    ]
+    vendors = ["| vendor | variables | optional | how to set them |", "|---|---|---|---|"]
+    vendors += [f"| {v.name} | {_code(v.variables)} | {_code(v.optional)} | {v.setup} |" for v in REGISTRY.vendors]
     return TOOLS.format(tools="\n".join(tools), vendors="\n".join(vendors))
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _yes(value: bool) -> str:

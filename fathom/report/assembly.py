@@ -76,7 +76,7 @@ def assemble(
 def limitations(run: RunState, claims: Sequence[Claim], left_out: Sequence[str]) -> list[str]:
     """Return how far the research and the check of all claims went; `left_out` are sentences removed or marked."""
     ending, reason = run.ending()
-    found = [f"The run is {ending.value}: {reason}."] if reason else []
+    found = [f"The run is {ending.value}: {reason.rstrip('.')}."] if reason else []
     if left_out:
         found.append(f"Sentences left out or marked because the cited sources do not support them: {len(left_out):,}.")
     if claims:

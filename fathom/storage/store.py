@@ -44,7 +44,7 @@ class ArtifactStore:
             )
         try:
             self._files = AtomicFiles(root)
-        except (ImportError, ValueError) as error:
+        except (ImportError, ValueError, OSError) as error:
             raise InvalidInput(
                 f"The artifact store {root!r} cannot be opened: {error}.",
                 next_step="choose a folder or an address such as s3://bucket/prefix",

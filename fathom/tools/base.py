@@ -33,6 +33,7 @@ class Configurable(ABC):
     # All of them must be set. One that ends in `_URL` holds a web address; one that holds a secret ends in `_KEY`,
     # `_TOKEN`, `_SECRET` or `_PASSWORD`, by which it is kept out of all output.
     variables: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()  # further variables that it reads, such as another address of the service
     setup: str = ""  # how a user gets the values, for `fathom doctor`
 
     @classmethod

@@ -88,7 +88,8 @@ def configured_tools(
         chosen = [tool for tool in configured if tool.name in settings.tools or tool.follows in settings.tools]
     else:
         chosen = [tool for tool in configured if tool.is_useful(settings, query, configured)]
-    for name in (name for tool in chosen for way in registry.configured_by(tool) for name in way.variables):
+    ways = [way for tool in chosen for way in registry.configured_by(tool)]
+    for name in (name for way in ways for name in (*way.variables, *way.optional)):
         if name.endswith("_URL") and (address := environment.variables.get(name)) and not is_page(address):
             raise InvalidInput(f"{name} is not a web address.", next_step="set it to one such as http://localhost:8080")
     return [tool.name for tool in chosen]

@@ -54,6 +54,7 @@ class Tavily(SearchVendor):
 
     name = "Tavily"
     variables = ("TAVILY_API_KEY",)
+    optional = ("TAVILY_BASE_URL",)
     setup = "TAVILY_API_KEY (keys: https://tavily.com)"
 
     def __init__(self, key: str, address: str, pages: TimedCache) -> None:
