@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Protocol
 
 import httpx
+import hypothesis
 import pytest
 
 from fathom.budget.ledger import Ledger
@@ -49,7 +50,9 @@ _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "PYTHONDONTWRITEBYTECODE")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Replace the developer's settings by those of this session."""
+    """Replace the developer's settings by those of this session; no test depends on how busy the machine is."""
+    hypothesis.settings.register_profile("busy machine", parent=hypothesis.settings(), deadline=None)
+    hypothesis.settings.load_profile("busy machine")
     for name in [name for name in os.environ if _FOREIGN.fullmatch(name)]:
         del os.environ[name]
     session = tempfile.mkdtemp(prefix="fathom-tests-")
