@@ -58,7 +58,7 @@ def _check_all(pairs: Iterable[tuple[SourceText, str]]) -> list[Check]:
     found: list[Check] = []
     for _, group in groupby(pairs, key=lambda pair: id(pair[0])):
         own = list(group)
-        search = Search(texts_of([own[0][0]]), [claim for _, claim in own])
+        search = Search(texts_of([own[0][0]]))
         found += [check(claim, search) for _, claim in own]
     return found
 

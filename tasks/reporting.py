@@ -86,7 +86,7 @@ async def write_section(
         position=position,
         notes=shown,
         written=[other.markdown for other in written],
-        passages=_passages(shown, focus, _texts, _engine),
+        passages=await asyncio.to_thread(_passages, shown, focus, _texts, _engine),
         words=_engine.words and max(40, _engine.words // len(outline.sections)),
     )
     known = {source_id for note in notes for source_id in note.source_ids}

@@ -20,6 +20,7 @@ from fathom.storage.names import artifact_name
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.text.counting import counted
+from fathom.text.parsed import parse
 from fathom.text.tokens import count_tokens
 from tasks.durable import durable_task, run_logger
 from tasks.model_calls import answer_without_model, ask
@@ -51,7 +52,7 @@ async def call_tool(plan_title: str, step: PlanStep, call: ToolCall, number: int
             artifact_file=name,
             sha256=sha256,
             raw_bytes=size,
-            raw_tokens=sum(count_tokens(text.text) for text in output.results),
+            raw_tokens=await asyncio.to_thread(lambda: sum(count_tokens(text.text) for text in output.results)),
             sources=[text.source() for text in output.results],
             failures=output.failures,
             retrieved=output.retrieved or _now(),
@@ -87,7 +88,7 @@ async def compress(
         return Compressed(note=None, usage=Usage())
     stored = await _engine.run_folder.read(result.artifact_file, result.sources)
     texts = [text for text in stored.results if text.source().key in fresh]
-    narrowed = _narrowed(texts, f"{step.title} {step.description}", _engine)
+    narrowed = await asyncio.to_thread(_narrowed, texts, f"{step.title} {step.description}", _engine)
     request = CompressRequest(
         plan_title=plan_title,
         step_title=step.title,
@@ -96,12 +97,13 @@ async def compress(
         texts=narrowed.texts,
         max_note_tokens=_engine.settings.compression.max_note_tokens,
     )
-    answer, usage = await ask(COMPRESSOR, request, _engine)
-    grounded = _grounded(step, result, answer, texts)
+    # While the model is waited for, the texts are parsed: the check of the note, the scores and the report need it.
+    (answer, usage), _ = await asyncio.gather(ask(COMPRESSOR, request, _engine), asyncio.to_thread(_parse, texts))
+    grounded = await asyncio.to_thread(_grounded, step, result, answer, texts)
     if grounded.dropped and not grounded.note.extraction:
         failure = Failure(code=AnswerInvalid.code, message="Nothing that the note quotes is in its sources.")
         answer, more = await answer_without_model(COMPRESSOR, request, failure, _engine)
-        usage, grounded = usage + more, _grounded(step, result, answer, texts)
+        usage, grounded = usage + more, await asyncio.to_thread(_grounded, step, result, answer, texts)
     if not answer.is_useful:
         return Compressed(note=None, usage=usage, narrowed_tokens=narrowed.left_out_tokens)
     if grounded.dropped:
@@ -118,6 +120,11 @@ async def compress(
         dropped_bullets=grounded.dropped,
     )
     return Compressed(note=note, usage=usage, narrowed_tokens=narrowed.left_out_tokens)
+
+
+def _parse(texts: list[SourceText]) -> None:
+    for text in texts:
+        parse(text.text)
 
 
 def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts: list[SourceText]) -> Grounded:

@@ -253,14 +253,14 @@ def test_two_independent_credible_sources_verify(
     own = in_memory(BRIDGE, url="https://a.example.org/bridge")
     read = [own, *(in_memory(text, url=url) for url, text in others.items())]
     ids = {text.source.url: text.source.source_id for text in read}
-    found = corroborate(CLAIM, Search(read, [CLAIM]), {ids[url]: value for url, value in credibility.items()})
+    found = corroborate(CLAIM, Search(read), {ids[url]: value for url, value in credibility.items()})
     assert found.corroboration is corroboration
     assert own.source in [passage.text.source for passage in found.corroborating]
 
 
 def test_a_claim_that_no_source_supports_is_unverified() -> None:
     claim = "The harbour of Lyndhaven freezes in most winters."
-    assert corroborate(claim, Search([in_memory(BRIDGE)], [claim]), {}).corroboration is Corroboration.unverified
+    assert corroborate(claim, Search([in_memory(BRIDGE)]), {}).corroboration is Corroboration.unverified
 
 
 def test_a_note_keeps_to_the_words_of_its_sources() -> None:

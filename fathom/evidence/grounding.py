@@ -34,8 +34,8 @@ def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
     whose words are in another text than the one it cites gets that one's id. One that its sources support in other
     words is kept and marked as a paraphrase; any other is dropped.
     """
+    search = Search(texts_of(texts))
     read = [(text.source_id, spaced_words(text.text)) for text in texts]
-    search: Search | None = None
     kept: list[str] = []
     dropped: list[str] = []
     for bullet in note.extraction:
@@ -43,7 +43,6 @@ def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
         if holders:
             kept.append(_cited(bullet, holders))
             continue
-        search = search or Search(texts_of(texts), map(without_citations, note.extraction))
         marked = _as_paraphrase(bullet, search)
         (kept if marked else dropped).append(marked or bullet)
     return Grounded(note.model_copy(update={"extraction": kept}), dropped)

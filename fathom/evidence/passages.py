@@ -1,28 +1,28 @@
 """The passages of many texts that come nearest to a claim, quickly.
 
-The words of all claims are known beforehand, so a text is read once and only the sentences with those words are kept.
+A text is parsed once; a claim looks up the sentences that have its words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from array import array
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from heapq import nlargest
 from math import fsum
 from typing import NamedTuple
 
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import claim_weights
-from fathom.text.sentences import Sentence, split_sentences
-from fathom.text.terms import is_cjk, terms
+from fathom.text.parsed import ParsedText, parse
+from fathom.text.sentences import Sentence
 
 LEAST = 0.25  # share of a claim's weight that a passage must have to be about the same thing
 NEIGHBOURS = 2  # sentences that a passage may take in beside its best one
 WORTH = 0.08  # share of the claim that a neighbour must add
 MAX_CHARS = 1_200  # of a passage
-BEGINNING = 2  # letters that a word and its stem have in common
 BEFORE = 600  # characters before a passage that may have the names that its pronouns mean
-_BLANKS = str.maketrans(dict.fromkeys('\n\t\r!"#&()*/:;<=>?@[\\]^_`{|}~“”„«»…–—', " "))
 
 
 class Passage(NamedTuple):
@@ -45,24 +45,15 @@ class Passage(NamedTuple):
 
 
 class Search:
-    """Texts, read for the terms of some claims."""
+    """Texts in which the passages on a claim are searched."""
 
-    def __init__(self, texts: Iterable[StoredText], claims: Iterable[str]) -> None:
-        wanted = frozenset(term for claim in claims for term in claim_weights(claim))
-        beginnings = {term[:BEGINNING] for term in wanted}
-
-        @cache  # a word is looked up once for all texts
-        def wanted_in(word: str) -> frozenset[str]:
-            # A stem begins as its word does, unless accents are folded.
-            possible = word[:BEGINNING] in beginnings or not (word.isascii() and word.isalpha())
-            return wanted.intersection(terms(word)) if possible else frozenset()
-
-        self._read = [_ReadText(text, wanted_in) for text in texts]
+    def __init__(self, texts: Iterable[StoredText]) -> None:
+        self._read = list(map(_ReadText, texts))
 
     def passages(
         self, claim: str, source_ids: Collection[str] | None = None, *, least: float = LEAST, most: int = 3
     ) -> list[Passage]:
-        """Return the passages that have most of a claim, of those the search was made for; the best first.
+        """Return the passages that have most of a claim, the best first.
 
         `least` is the share of the claim's weight that the best sentence must have, `most` a number for each text.
         """
@@ -85,79 +76,53 @@ class Search:
 
 
 class _ReadText:
-    """A text with its sentences and the wanted terms that they hold; read when it is first needed."""
+    """A text with its sentences, parsed when it is first needed. Headings and rules say nothing and do not count."""
 
-    def __init__(self, text: StoredText, wanted_in: Callable[[str], frozenset[str]]) -> None:
+    def __init__(self, text: StoredText) -> None:
         self.text = text
-        self._wanted_in = wanted_in
 
     @cached_property
-    def _sentences(self) -> list[Sentence]:
-        return [s for s in split_sentences(self.text.text) if s.kind not in ("heading", "rule")]
+    def _parsed(self) -> ParsedText:
+        return parse(self.text.text)
 
     @cached_property
-    def _spaced(self) -> str:
-        """The text in lowercase with blanks between words; every character keeps its place."""
-        text = self.text.text.translate(_BLANKS).replace(". ", "  ").replace(", ", "  ")
-        lowered = text.lower()
-        return lowered if len(lowered) == len(text) else text
-
-    @cached_property
-    def _known(self) -> Mapping[str, frozenset[str]]:
-        return {word: found for word in set(self._spaced.split()) if (found := self._wanted_in(word))}
-
-    @cached_property
-    def _terms(self) -> frozenset[str]:
-        return frozenset().union(*self._known.values())
-
-    @cached_property
-    def _held(self) -> Sequence[frozenset[str]]:
-        """Of each sentence, the wanted terms."""
-        known, spaced = self._known, self._spaced
-        if any(is_cjk(term) for term in self._terms):  # a run of such writing is cut elsewhere in a sentence
-            return [self._terms.intersection(terms(sentence.text)) for sentence in self._sentences]
-        found = (known.keys() & spaced[s.start : s.end].split() for s in self._sentences)
-        return [frozenset().union(*(known[word] for word in words)) for words in found]
-
-    @cached_property
-    def _holders(self) -> Mapping[str, Sequence[int]]:
-        holders: dict[str, list[int]] = {}
-        for number, held in enumerate(self._held):
-            for term in held:
-                holders.setdefault(term, []).append(number)
-        return holders
+    def _said(self) -> Sequence[int]:
+        """The numbers of the sentences that count."""
+        return array("I", (i for i, kind in enumerate(self._parsed.kinds) if kind not in ("heading", "rule")))
 
     def best(self, weights: Mapping[str, float], least: float, most: int) -> list[tuple[float, int]]:
         """Return the best sentences with their weight; the earlier of equals."""
-        present = [term for term in weights if term in self._terms]
+        occurrences = self._parsed.occurrences
+        present = [term for term in weights if term in occurrences]
         rest = sum(weights[term] for term in present)
         candidates: set[int] = set()
-        for term in sorted(present, key=lambda term: (len(self._holders.get(term, ())), term)):
+        for term in sorted(present, key=lambda term: (len(occurrences[term]), term)):
             if rest < least:
                 break  # a sentence of that weight has one of the rarer terms: the others together have less
-            candidates.update(self._holders.get(term, ()))
+            candidates.update(occurrences[term])
             rest -= weights[term]
-        scored = ((_weight(self._held[i] & weights.keys(), weights), i) for i in candidates)
+        said = (self._place(i) for i in candidates)
+        scored = ((_weight(self._held(place, weights), weights), place) for place in said if place is not None)
         return nlargest(most, (pair for pair in scored if pair[0] >= least), key=lambda pair: (pair[0], -pair[1]))
 
-    def passage(self, number: int, weights: Mapping[str, float], total: float) -> Passage:
+    def passage(self, place: int, weights: Mapping[str, float], total: float) -> Passage:
         """Return a sentence with the neighbours that add enough of the claim."""
-        first = last = number
-        held = self._held[number] & weights.keys()
+        first = last = place
+        held = self._held(place, weights)
         for _ in range(NEIGHBOURS):
-            options = [i for i in (first - 1, last + 1) if 0 <= i < len(self._sentences)]
-            gains = {i: _weight((self._held[i] & weights.keys()) - held, weights) for i in options}
-            best = max(gains, key=lambda i: gains[i], default=number)
+            options = [i for i in (first - 1, last + 1) if 0 <= i < len(self._said)]
+            gains = {i: _weight(self._held(i, weights) - held, weights) for i in options}
+            best = max(gains, key=lambda i: gains[i], default=place)
             if gains.get(best, 0.0) < WORTH * total or self._chars(min(first, best), max(last, best)) > MAX_CHARS:
                 break
-            first, last, held = min(first, best), max(last, best), held | (self._held[best] & weights.keys())
-        return Passage(self.text, self._sentences[first].start, self._sentences[last].end, self._sentences[number])
+            first, last, held = min(first, best), max(last, best), held | self._held(best, weights)
+        return self._passage(first, last, place)
 
     def stretch(self, weights: Mapping[str, float]) -> tuple[float, Passage] | None:
         """Return the sentences in a row, at most as long as a passage, that have most of a claim."""
-        held = [terms & weights.keys() for terms in self._held]
+        held = [self._held(place, weights) for place in range(len(self._said))]
         best, run = 0.0, range(0)
-        for first in (number for number, own in enumerate(held) if own):
+        for first in (place for place, own in enumerate(held) if own):
             together: set[str] = set()
             for last in range(first, len(held)):
                 if last > first and self._chars(first, last) > MAX_CHARS:
@@ -168,12 +133,24 @@ class _ReadText:
                     best, run = max((best, run), (weight, range(first, last + 1)), key=lambda pair: pair[0])
         if not run:
             return None
-        number = max(run, key=lambda i: _weight(held[i], weights))
-        sentences = self._sentences
-        return best, Passage(self.text, sentences[run[0]].start, sentences[run[-1]].end, sentences[number])
+        return best, self._passage(run[0], run[-1], max(run, key=lambda place: _weight(held[place], weights)))
+
+    def _place(self, number: int) -> int | None:
+        """Return the place of a sentence among those that count; None if it does not."""
+        place = bisect_left(self._said, number)
+        return place if place < len(self._said) and self._said[place] == number else None
+
+    def _held(self, place: int, weights: Mapping[str, float]) -> set[str]:
+        return weights.keys() & self._parsed.terms(self._said[place])
 
     def _chars(self, first: int, last: int) -> int:
-        return self._sentences[last].end - self._sentences[first].start
+        return self._sentence(last).end - self._sentence(first).start
+
+    def _sentence(self, place: int) -> Sentence:
+        return self._parsed.sentence(self._said[place])
+
+    def _passage(self, first: int, last: int, best: int) -> Passage:
+        return Passage(self.text, self._sentence(first).start, self._sentence(last).end, self._sentence(best))
 
 
 def _weight(held: Iterable[str], weights: Mapping[str, float]) -> float:

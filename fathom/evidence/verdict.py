@@ -71,7 +71,7 @@ def check(claim: str, search: Search, source_ids: Collection[str] | None = None)
 
 def check_texts(claim: str, texts: Sequence[StoredText]) -> Check:
     """Check one claim against some texts."""
-    return check(claim, Search(texts, [claim]))
+    return check(claim, Search(texts))
 
 
 def supporting(claim: str, passages: Iterable[Passage]) -> list[Passage]:

@@ -55,7 +55,7 @@ def check_claims(report: Report, texts: Sequence[StoredText], credibility: Mappi
     The claims are numbered from 1 in reading order; `credibility` is as of `corroborate`.
     """
     statements = claims_of(report.sections)
-    search = Search(texts, [statement.sentence for statement in statements])
+    search = Search(texts)
     return [_claim(number, statement, search, credibility) for number, statement in enumerate(statements, 1)]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.retrieval.ranking import Passage, rank_passages
-from fathom.text.sentences import Sentence, split_sentences
+from fathom.retrieval.ranking import TITLE_WEIGHT, bm25
+from fathom.text.parsed import ParsedText, parse
+from fathom.text.sentences import Sentence
+from fathom.text.terms import query_terms, terms
 from fathom.text.tokens import count_tokens
 
 OMISSION = "[...]"
@@ -30,6 +33,7 @@ class _Piece(NamedTuple):
     text: int
     start: int
     end: int
+    sentences: range  # their numbers in the parsed text
     tokens: int
 
 
@@ -42,10 +46,9 @@ def narrow(texts: Sequence[SourceText], query: str, max_tokens: int) -> Narrowed
     total = sum(count_tokens(text.text) for text in texts)
     if total <= max_tokens:
         return Narrowed(list(texts), 0)
-    pieces = [piece for i, text in enumerate(texts) for piece in _pieces(i, text.text)]
-    titles = [f"{text.title} {text.location}" for text in texts]
-    scores = rank_passages(query, [Passage(texts[p.text].text[p.start : p.end], titles[p.text]) for p in pieces])
-    kept = _choose(pieces, scores, max_tokens)
+    parsed = [parse(text.text) for text in texts]
+    pieces = [piece for i, text in enumerate(texts) for piece in _pieces(i, text.text, parsed[i])]
+    kept = _choose(pieces, _scores(query, texts, parsed, pieces), max_tokens)
     narrowed = [
         text.model_copy(update={"text": body, "full": False})
         for i, text in enumerate(texts)
@@ -54,20 +57,47 @@ def narrow(texts: Sequence[SourceText], query: str, max_tokens: int) -> Narrowed
     return Narrowed(narrowed, max(0, total - sum(count_tokens(text.text) for text in narrowed)))
 
 
-def _pieces(number: int, text: str) -> list[_Piece]:
+def _pieces(number: int, text: str, parsed: ParsedText) -> Iterator[_Piece]:
     """Cut a text into passages of whole sentences; a heading begins one."""
-    groups: list[list[Sentence]] = [[]]
-    size = 0
-    for sentence in split_sentences(text):
+    sentences = parsed.sentences
+    first = size = 0
+    for i, sentence in enumerate(sentences):
         cost = len(sentence.text.encode("utf-8", "replace"))
-        heading = sentence.kind == "heading" and any(s.kind != "heading" for s in groups[-1])
-        if groups[-1] and (size + cost > PASSAGE_BYTES or heading):
-            groups.append([])
-            size = 0
-        groups[-1].append(sentence)
+        heading = sentence.kind == "heading" and any(kind != "heading" for kind in parsed.kinds[first:i])
+        if i > first and (size + cost > PASSAGE_BYTES or heading):
+            yield _piece(number, text, sentences, range(first, i))
+            first, size = i, 0
         size += cost
-    places = [(_line_start(text, group[0].start), group[-1].end) for group in groups if group]
-    return [_Piece(number, start, end, count_tokens(text[start:end]) + 1) for start, end in places]
+    if sentences:
+        yield _piece(number, text, sentences, range(first, len(sentences)))
+
+
+def _piece(number: int, text: str, sentences: Sequence[Sentence], own: range) -> _Piece:
+    start, end = _line_start(text, sentences[own[0]].start), sentences[own[-1]].end
+    return _Piece(number, start, end, own, count_tokens(text[start:end]) + 1)
+
+
+def _scores(
+    query: str, texts: Sequence[SourceText], parsed: Sequence[ParsedText], pieces: Sequence[_Piece]
+) -> list[float]:
+    """Return the BM25 score of each passage, 0 where it shares no term with the query."""
+    wanted = dict.fromkeys(query_terms(query), 1.0)
+    titles = [terms(f"{text.title} {text.location}") for text in texts]
+    counts: list[dict[str, int]] = []
+    for piece in pieces:
+        title, found = titles[piece.text], parsed[piece.text].occurrences
+        counts.append({})
+        for term in wanted:
+            n = _between(found.get(term, ()), piece.sentences) + TITLE_WEIGHT * title.count(term)
+            if n:
+                counts[-1][term] = n
+    lengths = [parsed[p.text].length(p.sentences) + TITLE_WEIGHT * len(titles[p.text]) for p in pieces]
+    return bm25(wanted, counts, lengths)
+
+
+def _between(numbers: Sequence[int], sentences: range) -> int:
+    """Return how many of some numbers, in order, are of a run of sentences."""
+    return bisect_left(numbers, sentences.stop) - bisect_left(numbers, sentences.start)
 
 
 def _line_start(text: str, start: int) -> int:

@@ -6,7 +6,9 @@ is found by its title or a rare name, which occurs in a passage that answers a p
 
 from __future__ import annotations
 
+import itertools
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -14,6 +16,7 @@ from typing import NamedTuple
 from fathom.retrieval.question import Question
 from fathom.retrieval.ranking import TITLE_WEIGHT, Passage, bm25_parts, inverse_document_frequency
 from fathom.retrieval.weights import Weights
+from fathom.text.parsed import ParsedText
 from fathom.text.sentences import Sentence
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import Language, terms
@@ -49,11 +52,32 @@ class Span(NamedTuple):
     field: tuple[str, ...]  # terms of its title and heading
 
 
+class AllRead:
+    """The sentences of all texts, in one row."""
+
+    def __init__(self, texts: Sequence[ParsedText]) -> None:
+        self._texts = texts
+        self.starts = list(itertools.accumulate(map(len, texts), initial=0))  # of each text, its first sentence
+
+    def __len__(self) -> int:
+        return self.starts[-1]
+
+    def __getitem__(self, number: int) -> Read:
+        text = bisect_right(self.starts, number) - 1
+        own = number - self.starts[text]
+        return Read(self._texts[text].sentence(own), self._texts[text].terms(own))
+
+    @property
+    def lengths(self) -> list[int]:
+        """How many terms each sentence has."""
+        return [text.length(range(i, i + 1)) for text in self._texts for i in range(len(text))]
+
+
 class Spans(NamedTuple):
     """Passages with what is known of their sentences."""
 
     spans: list[Span]
-    read: Sequence[Read]  # all sentences of all texts
+    read: AllRead
     hits: Sequence[Mapping[str, int]]  # each sentence's counts of question terms
     titles: Sequence[str]  # of the texts
     language: Language
@@ -63,25 +87,25 @@ Links = dict[int, set[Phrase]]  # by passage: the titles of other relevant passa
 
 
 def spans_of(
-    texts: Sequence[Passage], sentences: Sequence[Sequence[Read]], weights: Weights, language: Language
+    texts: Sequence[Passage], parsed: Sequence[ParsedText], weights: Weights, language: Language
 ) -> list[Span]:
     """Cut texts into passages at paragraphs and headings; with `weights.whole` every text is one."""
     spans: list[Span] = []
     first = 0
-    for number, (text, read) in enumerate(zip(texts, sentences, strict=True)):
+    for number, (text, read) in enumerate(zip(texts, parsed, strict=True)):
         title = tuple(terms(text.title, language))
         heading: tuple[str, ...] = ()
-        start = length = 0
-        for i, (sentence, found) in enumerate(read):
-            is_heading = sentence.kind == "heading"
-            full = length >= SPAN_TERMS and (sentence.paragraph != read[i - 1].sentence.paragraph or is_heading)
-            if not weights.whole and i > start and (full or is_heading or length >= 2 * SPAN_TERMS):
+        start = 0
+        for i, kind in enumerate(read.kinds) if not weights.whole else ():
+            length = read.length(range(start, i))
+            full = length >= SPAN_TERMS and (read.paragraphs[i] != read.paragraphs[i - 1] or kind == "heading")
+            if i > start and (full or kind == "heading" or length >= 2 * SPAN_TERMS):
                 spans.append(Span(number, first + start, first + i, length, title + heading))
-                start, length = i, 0
-            if is_heading and not weights.whole:
-                heading = tuple(found)
-            length += len(found)
-        if read:
+                start = i
+            if kind == "heading":
+                heading = tuple(read.terms(i))
+        if len(read):
+            length = read.length(range(start, len(read)))
             spans.append(Span(number, first + start, first + len(read), length, title + heading))
         first += len(read)
     return spans
@@ -107,7 +131,7 @@ def _relevance(question: Question, spans: Sequence[Span], hits: Sequence[Mapping
     weights = question.wanted
     counts = [Counter(term for term in span.field * TITLE_WEIGHT if term in weights) for span in spans]
     for span, count in zip(spans, counts, strict=True):
-        for hit in hits[span.first : span.last]:
+        for hit in filter(None, hits[span.first : span.last]):
             count.update(hit)
     idf = inverse_document_frequency(weights, counts)
     parts = bm25_parts(idf, counts, [span.length for span in spans])
@@ -161,7 +185,7 @@ def _mentions(passages: Spans, phrases: set[Phrase]) -> tuple[list[set[Phrase]],
     holding: list[set[Phrase]] = []
     holders: dict[Phrase, list[int]] = {}
     for i, span in enumerate(passages.spans):
-        held = set[Phrase]().union(*(find(read.terms) for read in passages.read[span.first : span.last]))
+        held = set[Phrase]().union(*(find(passages.read[k].terms) for k in range(span.first, span.last)))
         holding.append(held)
         for phrase in held:
             holders.setdefault(phrase, []).append(i)
@@ -183,8 +207,8 @@ def _entities(question: Question, passages: Spans, number: int) -> list[Phrase]:
     """Return the names in a passage that the question does not hold already, each once."""
     span = passages.spans[number]
     found: dict[Phrase, None] = {}
-    for read in passages.read[span.first : span.last]:
-        for match in _ENTITY.finditer(read.sentence.text):
+    for k in range(span.first, span.last):
+        for match in _ENTITY.finditer(passages.read[k].sentence.text):
             phrase = tuple(terms(match[0], passages.language))
             if phrase and match[0].lower() not in STOP_WORDS and not all(t in question.weights for t in phrase):
                 found[phrase] = None

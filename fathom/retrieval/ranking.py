@@ -57,5 +57,10 @@ def rank_passages(query: Query, passages: Sequence[Passage]) -> list[float]:
         found, title = terms(passage.text), terms(passage.title)
         counts.append(Counter(term for term in (*found, *title * TITLE_WEIGHT) if term in weights))
         lengths.append(len(found) + TITLE_WEIGHT * len(title))
+    return bm25(weights, counts, lengths)
+
+
+def bm25(weights: Mapping[str, float], counts: Sequence[Mapping[str, int]], lengths: Sequence[int]) -> list[float]:
+    """Return the score of each text for weighted terms, from its counts of them and its number of terms."""
     parts = bm25_parts(inverse_document_frequency(weights, counts), counts, lengths)
     return [sum(part.values()) for part in parts]

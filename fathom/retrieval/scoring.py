@@ -66,7 +66,7 @@ def _place(analysis: Analysis, i: int, number: int, near: float) -> float:
     lead = weights.lead / (1 + place) + (weights.first if place == 0 else 0.0)
     worth = near + passage * (weights.passage + lead + _signs(analysis, i, number, near))
     if weights.early:
-        worth += weights.early / (1 + (i - analysis.starts[span.text]) / EARLY)
+        worth += weights.early / (1 + (i - analysis.spans.read.starts[span.text]) / EARLY)
     if weights.density:
         words = {term for term in analysis.spans.read[i].terms if len(term) > 2 and term not in EMPTY}
         worth += weights.density * (passage + LITTLE) * min(DENSE, len(words)) / DENSE

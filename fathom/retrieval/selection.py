@@ -17,6 +17,7 @@ from fathom.retrieval.question import Question
 from fathom.retrieval.ranking import Passage, Query
 from fathom.retrieval.scoring import SHORT, Candidate, candidates
 from fathom.retrieval.weights import Weights
+from fathom.text.parsed import Split
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.tokens import count_tokens
 
@@ -52,7 +53,7 @@ class Reader:
         query: Query | Question,
         texts: Sequence[Passage],
         *,
-        split: Callable[[str], list[Sentence]] = split_sentences,
+        split: Split = split_sentences,
         weights: Weights | None = None,
     ) -> None:
         self._analysis = analyse(query, texts, split, weights)

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 from fathom.contradictions.finding import Said
 from fathom.models import Source, SourceText
 from fathom.sources.hosts import site_of
-from fathom.text.sentences import split_sentences
-from fathom.text.terms import query_terms, terms
+from fathom.text.parsed import ParsedText, parse
+from fathom.text.terms import query_terms
 from fathom.text.urls import host_of
 
 HELD = 0.75  # of a fact's words
 LEAST_TERMS = 4  # a fact of fewer words is shared by chance
 COPIED = 0.5  # share of the shorter text's sentences from which two texts are one
-MAX_CHARS = 200_000  # of a text that are read
+_SILENT = ("heading", "rule", "code")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -31,23 +32,16 @@ def site(source: Source) -> str:
     return "python" if source.url.startswith("python:") else source.url
 
 
-class _Sentences:
-    """The sentences of all texts, found by their words."""
+class _Texts:
+    """The texts of some sources, one of each, and which of them have a word of some facts."""
 
-    def __init__(self, texts: Iterable[SourceText]) -> None:
-        self.said: list[tuple[str, frozenset[str], frozenset[str]]] = []  # source, terms, numbers
-        self.holding: dict[str, list[int]] = {}
-        self.copies: dict[str, set[str]] = {}  # of each source, its sentences
-        for text in texts:
-            own = self.copies.setdefault(text.source_id, set())
-            for sentence in split_sentences(text.text[:MAX_CHARS]):
-                found = frozenset(terms(sentence.text))
-                if sentence.kind in ("heading", "rule", "code") or len(found) < LEAST_TERMS:
-                    continue
-                own.add(sentence.clean.casefold())
-                for term in found:
-                    self.holding.setdefault(term, []).append(len(self.said))
-                self.said.append((text.source_id, found, _numbers(sentence.text)))
+    def __init__(self, texts: Iterable[SourceText], facts: Iterable[str]) -> None:
+        self._parsed = {text.source_id: parse(text.text) for text in texts}
+        wanted = {term for fact in facts for term in query_terms(fact)}
+        self._having: dict[str, list[str]] = {}  # the sources with each term
+        for source_id, text in self._parsed.items():
+            for term in wanted & text.occurrences.keys():
+                self._having.setdefault(term, []).append(source_id)
 
     def having(self, fact: str) -> set[str]:
         """Return the sources in which one sentence has the fact."""
@@ -55,15 +49,36 @@ class _Sentences:
         if len(wanted) < LEAST_TERMS:
             return set()
         # A sentence with three quarters of the words has one of the rarest quarter and one.
-        rare = sorted(wanted, key=lambda term: len(self.holding.get(term, ())))
+        rare = sorted(wanted, key=lambda term: len(self._having.get(term, ())))
         rare = rare[: len(wanted) - math.ceil(HELD * len(wanted)) + 1]
-        near = {i for term in rare for i in self.holding.get(term, ())}
-        figures, least = _numbers(fact), HELD * len(wanted)
+        numbers = _numbers(fact)
+        near = {source_id: self._parsed[source_id] for term in rare for source_id in self._having.get(term, ())}
         return {
             source_id
-            for source_id, found, given in (self.said[i] for i in near)
-            if figures <= given and sum(term in found for term in wanted) >= least
+            for source_id, text in near.items()
+            if any(_has(text, i, wanted, numbers) for term in rare for i in text.occurrences.get(term, ()))
         }
+
+    @cache  # noqa: B019 - lives as long as the comparison
+    def said(self, source_id: str) -> frozenset[int]:
+        """Return the hashes of a source's sentences."""
+        return frozenset(map(hash, _long_sentences(self._parsed[source_id])))
+
+
+def _has(text: ParsedText, number: int, wanted: Sequence[str], numbers: frozenset[str]) -> bool:
+    """Whether a sentence has enough of a fact's words, and all of its numbers."""
+    held = text.terms(number)
+    return (
+        text.kinds[number] not in _SILENT
+        and sum(term in held for term in wanted) >= HELD * len(wanted)
+        and numbers <= _numbers(text.sentence(number).text)
+    )
+
+
+def _long_sentences(text: ParsedText) -> Iterator[str]:
+    for number, kind in enumerate(text.kinds):
+        if kind not in _SILENT and len({*text.terms(number)}) >= LEAST_TERMS:
+            yield text.sentence(number).clean.casefold()
 
 
 def _numbers(text: str) -> frozenset[str]:
@@ -74,18 +89,20 @@ def _numbers(text: str) -> frozenset[str]:
 
 def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> dict[str, list[int]]:
     """Count for each source and each of its facts the independent sources that have it too."""
-    sentences = _Sentences(texts)
-    sites_of, copies = {text.source_id: site(text) for text in texts}, sentences.copies
+    facts = list(facts)
+    read = _Texts(texts, (fact.text for fact in facts))
+    sites_of = {text.source_id: site(text) for text in texts}
     found: dict[str, list[int]] = {}
     for fact, source_ids, _ in facts:
-        having = sentences.having(fact) | ({*source_ids} & sites_of.keys())
+        having = read.having(fact) | ({*source_ids} & sites_of.keys())
         for source_id in dict.fromkeys(source_ids):
             if source_id in sites_of:
-                sites = {sites_of[other] for other in having if not _repeats(copies[source_id], copies[other])}
+                others = having - {source_id}
+                sites = {sites_of[other] for other in others if not _repeats(read.said(source_id), read.said(other))}
                 found.setdefault(source_id, []).append(len(sites - {sites_of[source_id]}))
     return found
 
 
-def _repeats(mine: set[str], yours: set[str]) -> bool:
+def _repeats(mine: frozenset[int], yours: frozenset[int]) -> bool:
     """Whether one of two texts repeats the other, by their sentences."""
     return len(mine & yours) >= COPIED * (min(len(mine), len(yours)) or 1)

@@ -35,7 +35,6 @@ hoax site stays below with all three. `docs/sources.md` has the measured scale.
 """
 AUTHORITATIVE = 0.7  # authority from which another source's link or contradiction counts
 STEP = 0.5  # weight of the words of a step's title beside the question's
-MAX_CHARS = 60_000  # characters of a text that are compared with the question
 INSTITUTIONS = frozenset({"academic", "government", "standards"})
 # Neither brackets nor other than ASCII: a page could else write an address that `urlsplit` refuses to read.
 _LINK = re.compile(r"https?://[^\s<>\"'`()\[\]\x80-\U0010ffff]+")
@@ -137,6 +136,6 @@ def _relevance(query: str, steps: Sequence[PlanStep], texts: Sequence[SourceText
     """Return how well the best passage of each text fits the question and the steps, beside the best of all: 0 to 1."""
     weights = {term: STEP for step in steps for term in query_terms(step.title)}
     weights |= dict.fromkeys(query_terms(query), 1.0)
-    scores = Reader(weights, [Passage(text.text[:MAX_CHARS], text.title) for text in texts]).scores
+    scores = Reader(weights, [Passage(text.text, text.title) for text in texts]).scores
     best = max(scores, default=0.0) or 1.0
     return [min(1.0, max(0.0, score / best)) for score in scores]

@@ -6,14 +6,15 @@ Each sign is a pattern a person can check. They know English best; a text in ano
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.text.sentences import split_sentences
-from fathom.text.terms import count_words
+from fathom.text.parsed import ParsedText, parse
+from fathom.text.terms import terms
 
 HEAD = 2_000  # characters in which a text says who wrote it
-MAX_CHARS = 60_000  # of a text that are read
+REACH = 60  # characters into the next sentence, since one seems to end at "et al."
 AUTHOR_START = 0.4  # 001 gives steps without a start: from here all steps up together make 1
 CONTENT_START = 0.5
 REFERENCES = 3  # least number that counts as citing
@@ -22,6 +23,18 @@ VOICES = 2  # least number of different words of balance
 SHORT_WORDS = 500  # a longer text is not what a paywall leaves
 REPEATED = 0.3  # share of sentences said before from which a text looks assembled
 LEAST_SENTENCES = 20
+
+
+class _Sign(NamedTuple):
+    """A pattern, and the terms of which a sentence has one where it matches: most sentences need not be tried."""
+
+    terms: frozenset[str]
+    pattern: re.Pattern[str]
+
+
+def _sign(words: str, pattern: str) -> _Sign:
+    return _Sign(frozenset(terms(words)), re.compile(pattern, re.IGNORECASE))
+
 
 _NAME = r"[A-Z][\w'’.-]+(?: [A-Z][\w'’.-]*){1,3}"
 _BYLINE = re.compile(
@@ -40,36 +53,38 @@ _REFERENCE = re.compile(
 _BIBLIOGRAPHY = re.compile(
     r"(?mi)^\W{0,4}(?:references|bibliography|works cited|sources|literatur|einzelnachweise)\W{0,4}$"
 )
-_ATTRIBUTION = re.compile(
+_ATTRIBUTION = _sign(
+    "according source reported data figures survey study report laut Angaben",
     r"\b(?:according to|source:|reported by|data from|figures from|survey (?:by|of)|study (?:by|in|from)|"
     r"report (?:by|from)|laut|nach Angaben)\b",
-    re.IGNORECASE,
 )
 _FIGURE = re.compile(r"(?<![\[\w/.-])\d+(?:[.,]\d+)*(?![\]\w/-])")
-_BALANCE = re.compile(
+_BALANCE = _sign(
+    "however hand contrast critics limitation although nevertheless conversely trade tradeoff drawback caveat "
+    "disagree jedoch allerdings hingegen",
     r"\b(?:however|on the other hand|in contrast|by contrast|critics|limitations?|although|nevertheless|conversely|"
     r"trade-?offs?|drawbacks?|caveats?|disagree|jedoch|allerdings|hingegen)\b",
-    re.IGNORECASE,
 )
-_SENSATION = re.compile(
+_SENSATION = _sign(
+    "shocking believe miracle blowing mindblowing dropping jawdropping bombshell hate happens truth want exposed "
+    "secret see mustsee unbelievable insane",
     r"\b(?:shocking|you won'?t believe|miracle|mind-?blowing|jaw-?dropping|bombshell|doctors hate|what happens next|"
     r"the truth about|they don'?t want you to|exposed|secret (?:trick|they)|must-?see|unbelievable|insane)\b",
-    re.IGNORECASE,
 )
-_PAYWALL = re.compile(
+_PAYWALL = _sign(
+    "subscribe subscriber reading read login unlock buy purchase access account abonnieren abo lesen weiterlesen",
     r"\b(?:subscribe (?:now )?(?:to|for) (?:continue|read|unlimited|full|keep)|subscribers? only|subscriber-only|"
     r"for subscribers|already a subscriber|to (?:continue|keep) reading|read the full (?:article|story)|"
     r"(?:sign|log) in to (?:read|continue)|create (?:a free|an) account to|unlock (?:this|the full) (?:article|story)|"
     r"buy (?:this )?article|purchase access|access through your institution|"
     r"jetzt abonnieren|mit .{0,12}abo (?:weiter)?lesen)\b",
-    re.IGNORECASE,
 )
-_MACHINE = re.compile(
+_MACHINE = _sign(
+    "AI language knowledge training update fulfill regenerate ChatGPT artificial GPT certainly insert",
     r"(?<![\"'“‘„«])\b(?:as an AI (?:language )?model|as a large language model|(?:as of|since) my last (?:knowledge )?"
     r"(?:update|training)|my knowledge cut-?off|I cannot fulfill (?:this|that|your) request|regenerate response|"
     r"(?:written|generated|created) (?:by|with|using) (?:ChatGPT|an? AI|artificial intelligence|GPT-\d)|"
     r"certainly! here (?:is|are)|\[insert [a-z ]{3,30}\])",
-    re.IGNORECASE,
 )
 
 
@@ -90,23 +105,45 @@ class Signals(NamedTuple):
 
 def read_signals(source: SourceText) -> Signals:
     """Look for the signs; nothing is concluded from what an excerpt lacks."""
-    text, head = source.text[:MAX_CHARS], source.text[:HEAD]
-    references, bibliography = len(_REFERENCE.findall(text)), bool(_BIBLIOGRAPHY.search(text))
+    text, head, parsed = source.text, source.text[:HEAD], parse(source.text)
+    references = _matches(text, parsed, _REFERENCE, filter(_of_reference, parsed.occurrences))
+    cites = len(references) >= REFERENCES or bool(_BIBLIOGRAPHY.search(text))
+    attributions = _found(text, parsed, _ATTRIBUTION)
     expert = bool(_EXPERT.search(head))
-    signs = [*_ATTRIBUTION.finditer(text), *_REFERENCE.finditer(text)]
+    signs = [*attributions, *references]
     around = (text[max(0, sign.start() - 150) : sign.start()] + text[sign.end() : sign.end() + 100] for sign in signs)
+    words = parsed.length(range(len(parsed)))
     return Signals(
         expert=expert,
         affiliation=bool(_AFFILIATION.search(head)),
         byline=expert or bool(_BYLINE.search(head)),
-        references=references >= REFERENCES or bibliography,
+        references=cites,
         sourced_data=sum(bool(_FIGURE.search(near)) for near in around) >= SOURCED,
-        balanced=len({found.lower() for found in _BALANCE.findall(text)}) >= VOICES,
-        sensational=_is_sensational(source.title, text),
-        unsourced=source.full and not (references or bibliography or _ATTRIBUTION.search(text)),
-        paywalled=bool(_PAYWALL.search(text)) and count_words(text) < SHORT_WORDS,
-        machine_made=bool(_MACHINE.search(text)) or _repeats(text),
+        balanced=len({found[0].lower() for found in _found(text, parsed, _BALANCE)}) >= VOICES,
+        sensational=_is_sensational(source.title, text, len(_found(text, parsed, _SENSATION)), words),
+        unsourced=source.full and not (cites or attributions),
+        paywalled=words < SHORT_WORDS and bool(_found(text, parsed, _PAYWALL)),
+        machine_made=bool(_found(text, parsed, _MACHINE)) or _repeats(parsed),
     )
+
+
+def _found(text: str, parsed: ParsedText, sign: _Sign) -> list[re.Match[str]]:
+    return _matches(text, parsed, sign.pattern, sign.terms)
+
+
+def _matches(text: str, parsed: ParsedText, pattern: re.Pattern[str], held: Iterable[str]) -> list[re.Match[str]]:
+    """Return the matches of a pattern that begin in a sentence with one of some terms, in reading order."""
+    found: dict[int, re.Match[str]] = {}
+    for number in sorted({number for term in held for number in parsed.occurrences.get(term, ())}):
+        sentence = parsed.sentence(number)
+        for match in pattern.finditer(text, sentence.start, min(len(text), sentence.end + REACH)):
+            if match.start() < sentence.end:
+                found[match.start()] = match
+    return list(found.values())
+
+
+def _of_reference(term: str) -> bool:
+    return term[0].isdigit() or term in ("doi", "http", "https")
 
 
 def author_authority(signals: Signals, institutional: bool) -> float:
@@ -120,15 +157,15 @@ def content_score(signals: Signals) -> float:
     return CONTENT_START + up - 0.2 * signals.sensational - 0.1 * signals.unsourced
 
 
-def _is_sensational(title: str, text: str) -> bool:
+def _is_sensational(title: str, text: str, found: int, words: int) -> bool:
     """Whether a title is sensational, or a text is for its length."""
-    if _SENSATION.search(title) or title.count("!") > 1 or (title.isupper() and len(title.split()) > 3):
+    if _SENSATION.pattern.search(title) or title.count("!") > 1 or (title.isupper() and len(title.split()) > 3):
         return True
-    cries = len(_SENSATION.findall(text)) + len(re.findall(r"\w!(?=\s|\Z)", text)) / 2
-    return cries > 2 and cries * 300 > count_words(text)
+    cries = found + (len(re.findall(r"\w!(?=\s|\Z)", text)) / 2 if "!" in text else 0)
+    return cries > 2 and cries * 300 > words
 
 
-def _repeats(text: str) -> bool:
+def _repeats(parsed: ParsedText) -> bool:
     """Whether a text says many of its sentences more than once."""
-    said = [s.clean.casefold() for s in split_sentences(text) if s.kind == "prose" and len(s.text) > 40]
+    said = [s.clean.casefold() for s in parsed.sentences if s.kind == "prose" and len(s.text) > 40]
     return len(said) >= LEAST_SENTENCES and 1 - len(set(said)) / len(said) > REPEATED

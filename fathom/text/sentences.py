@@ -16,11 +16,15 @@ from fathom.text.blocks import Block, Kind, split_blocks
 MAX_CHARS = 2_000  # a run without any sentence end (transcripts, dumps) is broken at a space before this
 
 _CITATIONS = r"(?:\s{0,2}\[(?:S[0-9a-f]{6,64}|\d{1,3})(?:[,;]\s?(?:S[0-9a-f]{6,64}|\d{1,3}))*\])*"
+# It begins with a set of characters, which the engine skips to: a tenth of the time of an alternative at each place.
 _END = re.compile(
-    rf"(?<![.!?…])(?P<stop>[.!?…]+)[\"'”’»«“)\]*_]*{_CITATIONS}(?=\s|\Z|[\u2e80-\u9fff])|[。！？｡]+(?P<close>[」』”’）】\"]*){_CITATIONS}"
+    rf"[.!?…。！？｡](?:(?<=[.!?…])(?<![.!?…]{{2}})(?P<more>[.!?…]*)[\"'”’»«“)\]*_]*{_CITATIONS}(?=\s|\Z|[\u2e80-\u9fff])"
+    rf"|(?<=[。！？｡])[。！？｡]*(?P<close>[」』”’）】\"]*){_CITATIONS})"
 )
 _OPENING = "\"'([{“„‚‘«»*_"
 _MARKER = re.compile(r"(?:#{1,6}|[-*+•‣▪◦–>]|\(?\d{1,3}[.)]|\(?[a-z]\)|\[\d{1,3}\])\s+")
+_SPACE = re.compile(r"\s*")
+_WORD = re.compile(r"\w*")
 _UNDERLINE = re.compile(r"\s*\n[^\w\n]+\Z")
 
 
@@ -72,17 +76,16 @@ def _is_end(text: str, found: re.Match[str], block: Block) -> bool:
     following = text[found.end() : min(found.end() + 40, block.end)].lstrip()
     if not following or "[S" in found[0]:  # a citation of ours closes its sentence, whatever the next one opens with
         return True
-    stop = found["stop"]
-    if stop is None:  # CJK; a quotation may go on: 「…。」と
+    if found["more"] is None:  # CJK; a quotation may go on: 「…。」と
         return not (found["close"] and following[0] in "とっなのと、，")
     head = following.lstrip(_OPENING)
     if following.lstrip("([")[:1].islower():
         return False
-    if stop != ".":
+    if found["more"] or found[0][0] != ".":
         return True
     before = text[max(block.start, found.start() - 24) : found.start()].split()
     word = before[-1].lstrip(_OPENING) if before else ""
-    next_word = re.match(r"\w*", head)
+    next_word = _WORD.match(head)
     return not _goes_on(word, next_word[0] if next_word else "", following[0])
 
 
@@ -111,4 +114,5 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _skip_space(text: str, start: int, end: int) -> int:
-    return next((at for at in range(start, end) if not text[at].isspace()), end)
+    found = _SPACE.match(text, start, end)
+    return found.end() if found else start

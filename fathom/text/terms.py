@@ -6,10 +6,11 @@ import re
 import threading
 import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Literal
 
 from fathom.text.stopwords import ENGLISH, GERMAN, STOP_WORDS
+
+KNOWN_WORDS = 50_000  # whose terms are remembered, in each language
 
 Language = Literal["english", "german"]
 """Whose endings are taken off. Writing without endings, such as Chinese, is the same in both."""
@@ -22,9 +23,8 @@ _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 _THOUSANDS = re.compile(r",(?=\d{3}(?:\D|$))")
 _COUNTED = re.compile(rf"[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+(?:[-'’.,_](?:(?![{_CJK}])[^\W_])+)*")
 # "looks up" is what another text calls "lookup".
-_PHRASAL = re.compile(
-    r"\b(look|set|start|clean|back|build|roll|shut|break|log)(?:s|ed|ing|ting)? (up|down|back|in|out)\b"
-)
+_VERBS = ("look", "set", "start", "clean", "back", "build", "roll", "shut", "break", "log")
+_PHRASAL = re.compile(rf"\b({'|'.join(_VERBS)})(?:s|ed|ing|ting)? (up|down|back|in|out)\b")
 # The `with` of "with statements" is a name; as a word of its own it would be a stop word.
 _CONSTRUCTS = ("statement", "clause", "loop", "keyword", "operator", "expression", "block")
 _CONSTRUCT = re.compile(rf"\b(and|as|for|from|if|in|is|not|or|while|with)[\"'”’`]?\s+({'|'.join(_CONSTRUCTS)})")
@@ -41,12 +41,14 @@ _local = threading.local()  # a Stemmer keeps state and must not be shared betwe
 
 def terms(text: str, language: Language = "english") -> list[str]:
     """Return the terms of a text in reading order."""
-    return [term for word in _words(text) for term in word_terms(word, language)]
+    known = _TERMS[language]
+    return [term for word in _words(text) for term in known[word]]
 
 
 def query_terms(query: str, language: Language = "english") -> list[str]:
     """Return the terms of a query that name its topic, each once, in order; of nothing but stop words, these."""
-    topical = [term for word in _words(query) if word not in _STOP_FOLDED for term in word_terms(word, language)]
+    known = _TERMS[language]
+    topical = [term for word in _words(query) if word not in _STOP_FOLDED for term in known[word]]
     return list(dict.fromkeys([term for term in topical if not is_particle(term)] or terms(query, language)))
 
 
@@ -73,21 +75,37 @@ def count_words(text: str) -> int:
     return sum((len(w) + 1) // 2 if _IS_CJK.match(w) else 1 for w in _COUNTED.findall(text))
 
 
-@lru_cache(maxsize=100_000)
-def word_terms(word: str, language: Language = "english") -> tuple[str, ...]:
-    """Return the terms of one folded word: its stem, its number, or the character pairs of a CJK run."""
-    if word[0].isdigit() and not word.isalnum():
-        return (_THOUSANDS.sub("", word),)
-    if _IS_CJK.match(word):
-        return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
-    return (_stem(word.split("'", maxsplit=1)[0] or word, language),)
+class _Terms(dict[str, tuple[str, ...]]):
+    """The terms of folded words: a word's stem, its number, or the character pairs of a CJK run."""
+
+    def __init__(self, language: Language) -> None:
+        super().__init__()
+        self._language = language
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) >= KNOWN_WORDS:
+            self.clear()
+        found = self[word] = self._of(word)
+        return found
+
+    def _of(self, word: str) -> tuple[str, ...]:
+        if word[0].isdigit() and not word.isalnum():
+            return (_THOUSANDS.sub("", word),)
+        if _IS_CJK.match(word):
+            return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
+        return (_stem(word.split("'", maxsplit=1)[0] or word, self._language),)
+
+
+_TERMS: dict[Language, _Terms] = {"english": _Terms("english"), "german": _Terms("german")}
 
 
 def _words(text: str) -> list[str]:
     folded = text.lower() if text.isascii() else _fold(text)
     folded = folded.replace("with the exception of", "except")  # says nothing about exceptions
-    folded = _PHRASAL.sub(r"\1\2", folded)
-    if any(noun in folded for noun in _CONSTRUCTS):  # far quicker than the pattern, which begins with common words
+    # Looking for a part is far quicker than the patterns, which try every word.
+    if any(verb in folded for verb in _VERBS):
+        folded = _PHRASAL.sub(r"\1\2", folded)
+    if any(noun in folded for noun in _CONSTRUCTS):
         folded = _CONSTRUCT.sub(r"\1\2 \2", folded)
     return (_ASCII_WORD if text.isascii() else _WORD).findall(folded)
 
