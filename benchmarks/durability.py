@@ -71,10 +71,10 @@ def _nothing_stored() -> Iterator[None]:
     from prefect.cache_policies import NO_CACHE
 
     from tasks import model_calls, planning, reflection, reporting, research, start, tool_calls
-    from tasks.durable import DurableTask
+    from tasks.durable import RunTask
 
     modules = (model_calls, planning, tool_calls, reflection, reporting, research, start)
-    durable = [value for module in modules for value in vars(module).values() if isinstance(value, DurableTask)]
+    durable = [value for module in modules for value in vars(module).values() if isinstance(value, RunTask)]
     before = {id(task): task.task for task in durable}
     for task in durable:
         task.task = task.task.with_options(persist_result=False, cache_policy=NO_CACHE)
@@ -114,7 +114,8 @@ async def _ms_a_call(root: Path, count: int) -> float:
     environment = Environment.read({"HOME": str(root)})
     store = ArtifactStore(str(root / f"calls-{count}"))
     settings = resolve(ResearchSettings(), environment, [])
-    start = RunStart(run_id="0", run_key="0", query=QUERY, started="2026-01-01T00:00:00+00:00", settings=settings)
+    began = "2026-01-01T00:00:00+00:00"
+    start = RunStart(run_id="0", run_key="0", query=QUERY, started=began, today=began[:10], settings=settings)
     engine = Engine(start, store, environment, Ledger(Budget(), store, "ledger"), AuditLog(store, "audit"))
     engine.tools = Toolbox([Echo()], scrubber=Scrubber(environment.secrets))
     await engine.enter("research_artifacts/calls")
@@ -126,7 +127,7 @@ async def _ms_a_call(root: Path, count: int) -> float:
             began = time.perf_counter()
             for number in range(count):
                 result: ToolResult = await call_tool(
-                    "Calls", step, ToolCall(tool="echo", input=str(number)), number + 1, _engine=engine
+                    "Calls", step, ToolCall(tool="echo", input=str(number)), number + 1, {}, _engine=engine
                 )
                 assert result.sources
             return 1000 * (time.perf_counter() - began) / count

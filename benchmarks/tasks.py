@@ -13,12 +13,12 @@ import time
 from prefect import flow
 
 from fathom.storage.store import ArtifactStore
-from tasks.durable import durable_run, durable_task
+from tasks.durable import durable_run, recorded_task
 
 TASKS = 200
 
 
-@durable_task(name="nothing", run_name="nothing {number}")
+@recorded_task(name="nothing", run_name="nothing {number}")
 async def nothing(number: int) -> int:
     """Return at once."""
     return number

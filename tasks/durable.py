@@ -1,12 +1,17 @@
-"""What makes a call durable: its key, its result beside the artifacts, and a commit as soon as it has finished.
+"""What makes a run durable: the results of its calls, stored beside the artifacts as soon as each call has finished.
+
+A run consists of two kinds of tasks. Recorded ones ask the world - models, tools, the clock, the ledger - and their
+results are stored. Computed ones follow from these and from the run's settings; they are computed again when a run is
+resumed, which repeats no call. So what a call depends on is all that it is given, and no setting that it does not read
+can make a finished call be made again.
 
 By default, a nested task's result is committed with its parent's transaction, so a killed step would repeat all of its
 finished calls. `durable_run` therefore runs the whole flow body in one eager transaction: every task inside, however
 deep, commits when it finishes. Results are stored under the artifact root, so that a process on any machine can resume
 the run.
 
-A replay uses the same results: inside `replaying`, tasks run without Prefect. `recorded` tasks, which depend on more
-than their inputs, do not run at all: their results are read.
+A replay uses the same results: inside `replaying`, computed tasks run without Prefect, and of recorded ones the results
+are read.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from prefect import task
-from prefect.cache_policies import CachePolicy
+from prefect.cache_policies import NO_CACHE, CachePolicy
 from prefect.context import FlowRunContext, TaskRunContext
 from prefect.filesystems import WritableFileSystem
 from prefect.logging import get_run_logger
@@ -73,7 +78,7 @@ class StoredResults(WritableFileSystem):
 
 @dataclass
 class RunKeyPolicy(CachePolicy):
-    """A call is the same if its run key, task, inputs, settings and prompts are.
+    """A call is the same if its run key, task and inputs are.
 
     Inputs whose names start with an underscore are live objects and do not count. A run key given by the user spans
     flow runs; without one, it is the flow run's id, which a retry keeps.
@@ -87,10 +92,8 @@ class RunKeyPolicy(CachePolicy):
 
 
 def _result_path(run_key: str, task_name: str, inputs: Mapping[str, Any]) -> str:
-    engine = inputs.get("_engine")
     counting = {name: value for name, value in inputs.items() if not name.startswith("_")}
-    material = {"inputs": counting, "engine": engine.fingerprint if engine else ""}
-    text = json.dumps(to_jsonable_python(material), sort_keys=True, ensure_ascii=False)
+    text = json.dumps(to_jsonable_python(counting), sort_keys=True, ensure_ascii=False)
     digest = hashlib.sha256(text.encode()).hexdigest()[:24]
     return f"{RESULTS}/{run_key}/{slug(task_name)}-{digest}"
 
@@ -161,8 +164,12 @@ def run_logger() -> logging.Logger | logging.LoggerAdapter[logging.Logger]:
     return get_run_logger() if _replayed.get() is None else logging.getLogger("fathom.replay")
 
 
-class DurableTask(Generic[P, R]):
-    """A Prefect task whose finished calls are never repeated, and which a replay runs, or reads, without Prefect."""
+class RunTask(Generic[P, R]):
+    """A Prefect task of a run, which a replay runs, or reads if it is recorded, without Prefect.
+
+    Task runs have no tags: for each one, Prefect asks the server for a concurrency limit of every tag, and a local
+    server on SQLite answers some of these with 503, which the client repeats only after two seconds (Prefect 3.8.8).
+    """
 
     def __init__(self, task: Task[P, Any], *, recorded: bool) -> None:
         self.task = task
@@ -178,19 +185,13 @@ class DurableTask(Generic[P, R]):
         return result
 
 
-def durable_task(
-    *, name: str, run_name: str | Callable[[], str], recorded: bool = False
-) -> Callable[[Callable[P, Awaitable[R]]], DurableTask[P, R]]:
-    """Make a coroutine function a task whose finished calls are never repeated; its name is part of the result's key.
+def recorded_task(
+    *, name: str, run_name: str | Callable[[], str]
+) -> Callable[[Callable[P, Awaitable[R]]], RunTask[P, R]]:
+    """Make a coroutine function a task whose result is stored; its name and its inputs are the key of the result."""
 
-    A replay reads the result of a `recorded` task, which depends on more than the inputs.
-
-    Task runs have no tags: for each one, Prefect asks the server for a concurrency limit of every tag, and a local
-    server on SQLite answers some of these with 503, which the client repeats only after two seconds (Prefect 3.8.8).
-    """
-
-    def decorate(function: Callable[P, Awaitable[R]]) -> DurableTask[P, R]:
-        durable = task(
+    def decorate(function: Callable[P, Awaitable[R]]) -> RunTask[P, R]:
+        made = task(
             name=name,
             task_run_name=run_name,
             cache_policy=RunKeyPolicy(),
@@ -198,6 +199,18 @@ def durable_task(
             result_serializer="json",
             cache_result_in_memory=False,
         )(function)
-        return DurableTask(durable, recorded=recorded)
+        return RunTask(made, recorded=True)
+
+    return decorate
+
+
+def computed_task(
+    *, name: str, run_name: str | Callable[[], str]
+) -> Callable[[Callable[P, Awaitable[R]]], RunTask[P, R]]:
+    """Make a coroutine function a task that is computed again when its run is resumed."""
+
+    def decorate(function: Callable[P, Awaitable[R]]) -> RunTask[P, R]:
+        made = task(name=name, task_run_name=run_name, cache_policy=NO_CACHE, persist_result=False)(function)
+        return RunTask(made, recorded=False)
 
     return decorate

@@ -15,7 +15,7 @@ from fathom.roles import JUDGE, JudgeRequest
 from fathom.roles.judge import Judged, Opinion
 from fathom.run.engine import Engine
 from fathom.sources.scoring import score_sources
-from tasks.durable import durable_task
+from tasks.durable import computed_task
 from tasks.model_calls import ask
 from tasks.results import Scored, Verified
 
@@ -30,7 +30,7 @@ async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[Stor
     return await asyncio.to_thread(stored_texts, dict(zip(names, files, strict=True)), found)
 
 
-@durable_task(name="score sources", run_name="score the sources")
+@computed_task(name="score sources", run_name="score the sources")
 async def score_retrieved(
     plan: Plan, notes: list[Note], found: list[Contradiction], _texts: Sequence[StoredText], _engine: Engine
 ) -> Scored:
@@ -55,7 +55,7 @@ async def score_retrieved(
     return Scored(qualities=qualities, contradictions=contradictions)
 
 
-@durable_task(name="verify", run_name="check the claims")
+@computed_task(name="verify", run_name="check the claims")
 async def verify_claims(report: Report, _texts: Sequence[StoredText], _engine: Engine) -> Verified:
     """Check every sentence of the report against the stored bytes, and, if the settings say so, ask a model too."""
     credibility = {quality.source_id: quality.credibility for quality in report.qualities}

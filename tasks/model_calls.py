@@ -6,20 +6,21 @@ from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.errors import AnswerInvalid, ModelError, ModelRejected
 from fathom.llm.base import Completion, Failure, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept
+from fathom.llm.prompts import prompt_hashes
 from fathom.models import Usage
 from fathom.roles import SPECS, Request, RoleSpec
 from fathom.roles.base import AnswerT, RequestT
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
-from tasks.durable import durable_task, run_logger
+from tasks.durable import recorded_task, run_logger
 
 
-@durable_task(name="model call", run_name="{role} · {model.model}", recorded=True)
+@recorded_task(name="model call", run_name="{role} · {model.model}")
 async def complete(
-    role: str, request: Request, model: RoleModel, invalid: InvalidAnswer | None, _engine: Engine
+    role: str, request: Request, model: RoleModel, prompt: str, invalid: InvalidAnswer | None, _engine: Engine
 ) -> Completion | Failure:
-    """Send one request to the backend of a model.
+    """Send one request to the backend of a model. `prompt` is the hash of the role's prompt, if the model is shown it.
 
     A failure that the run survives is a result like any other: a resumed run does not wait for it again.
 
@@ -83,10 +84,11 @@ async def _answer(
     spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, engine: Engine
 ) -> tuple[AnswerT | Failure, Usage]:
     """Return the model's first or second answer, or why there is none, and what it used."""
+    prompt = "" if model.model == EXTRACTIVE else prompt_hashes()[spec.name]
     invalid: InvalidAnswer | None = None
     usage = Usage()
     while True:
-        completion = await complete(spec.name, request, model, invalid, _engine=engine)
+        completion = await complete(spec.name, request, model, prompt, invalid, _engine=engine)
         if isinstance(completion, Failure):
             return completion, usage
         usage += completion.usage

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from pydantic import JsonValue
+
 from fathom.config.models import Role
 from fathom.models import Document
 from fathom.roles import PLANNER, PlanRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
-from tasks.durable import durable_task
+from tasks.durable import computed_task, recorded_task
 from tasks.model_calls import ask
 from tasks.results import Planned
 
 
-@durable_task(name="survey", run_name="search the documents", recorded=True)
-async def survey(query: str, _engine: Engine) -> list[Document]:
+@recorded_task(name="survey", run_name="search the documents")
+async def survey(query: str, settings: dict[str, JsonValue], _engine: Engine) -> list[Document]:
     """Return the local documents closest to the query, by name."""
     return await _engine.tools.survey(query)
 
 
-@durable_task(name="plan", run_name="plan the research")
+@computed_task(name="plan", run_name="plan the research")
 async def make_plan(query: str, _engine: Engine) -> Planned:
     """Break the query into steps."""
-    documents = await survey(query, _engine=_engine)
+    documents = await survey(query, _engine.tools.settings, _engine=_engine)
     request = PlanRequest(
         query=query,
         today=_engine.start.today,

@@ -21,12 +21,12 @@ from fathom.roles.reporter import UnsupportedSentence
 from fathom.run.engine import Engine
 from fathom.telemetry.progress import Event, publish
 from fathom.text.citations import cited_ids, with_known_ids
-from tasks.durable import durable_task, run_logger
+from tasks.durable import computed_task, run_logger
 from tasks.model_calls import answer_without_model, ask
 from tasks.results import Outlined, Written
 
 
-@durable_task(name="outline", run_name="outline the report")
+@computed_task(name="outline", run_name="outline the report")
 async def make_outline(
     plan: Plan,
     notes: list[Note],
@@ -56,7 +56,7 @@ def _section_name() -> str:
     return f"write: {parameters['outline'].sections[parameters['position']].heading}"
 
 
-@durable_task(name="section", run_name=_section_name)
+@computed_task(name="section", run_name=_section_name)
 async def write_section(
     outline: OutlineAnswer,
     position: int,
@@ -146,7 +146,7 @@ async def _unsupported(markdown: str, texts: Sequence[StoredText]) -> list[Claim
     return [claim for claim in claims if claim.verdict is Verdict.unsupported]
 
 
-@durable_task(name="answer", run_name="answer the question")
+@computed_task(name="answer", run_name="answer the question")
 async def write_answer(
     notes: list[Note], authority: dict[str, float], _texts: Sequence[StoredText], _engine: Engine
 ) -> Written:

@@ -13,13 +13,13 @@ from fathom.roles import COMPRESSOR, RESEARCHER, ResearchRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
-from tasks.durable import durable_task
+from tasks.durable import computed_task, recorded_task
 from tasks.model_calls import ask
 from tasks.results import Checked, Compressed, Decided
 from tasks.tool_calls import call_tool, compress
 
 
-@durable_task(name="step", run_name="step {step.step_id}: {step.title}")
+@computed_task(name="step", run_name="step {step.step_id}: {step.title}")
 async def research_step(plan_title: str, step: PlanStep, notes: list[Note], _engine: Engine) -> StepOutcome:
     """Research one step, given the useful notes so far."""
     publish(Event("step", f"{step.step_id}: {step.title}"))
@@ -61,7 +61,7 @@ async def _research(plan_title: str, step: PlanStep, notes: list[Note], engine: 
     return StepOutcome(step_id=step.step_id, notes=found, calls=calls, usage=usage, cut=cut)
 
 
-@durable_task(name="budget", run_name="check the budget", recorded=True)
+@recorded_task(name="budget", run_name="check the budget")
 async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) -> Checked:
     """Ask the ledger how much research may still do; the answer is stored, so that a resumed run decides alike."""
     level, total = _engine.ledger.level, _engine.ledger.total
@@ -84,7 +84,9 @@ async def _run_calls(
 
     async def make(call: ToolCall) -> ToolResult:
         numbers[call.tool] += 1
-        result: ToolResult = await call_tool(plan_title, step, call, numbers[call.tool], _engine=engine)
+        result: ToolResult = await call_tool(
+            plan_title, step, call, numbers[call.tool], engine.tools.settings, _engine=engine
+        )
         return result
 
     results = list(await asyncio.gather(*map(make, chosen)))
@@ -106,7 +108,7 @@ async def _compress_all(
     return list(await asyncio.gather(*waiting))
 
 
-@durable_task(name="decide", run_name="choose the next calls")
+@computed_task(name="decide", run_name="choose the next calls")
 async def decide_calls(
     step: PlanStep, notes: list[Note], tried: list[ToolCall], breadth: int, _engine: Engine
 ) -> Decided:

@@ -14,10 +14,16 @@ from fathom.models.run import LAYOUT
 from fathom.run.engine import Engine, RunStart
 from fathom.storage.store import RunFolder
 from fathom.tools.registry import configured_tools
-from tasks.durable import current_run_id, current_run_key, durable_task
+from tasks.durable import current_run_id, current_run_key, recorded_task
 
 
-@durable_task(name="begin", run_name="start", recorded=True)
+@recorded_task(name="today", run_name="read the date")
+async def first_day() -> str:
+    """Return today's date, ISO 8601: the same for all runs with one key, so that they can share calls."""
+    return datetime.now(UTC).date().isoformat()
+
+
+@recorded_task(name="begin", run_name="start")
 async def begin(query: str, settings: ResearchSettings, _artifacts: str, _environment: Environment) -> RunStart:
     """Read the clock and resolve the settings, once for the whole run.
 
@@ -32,11 +38,12 @@ async def begin(query: str, settings: ResearchSettings, _artifacts: str, _enviro
         run_key=current_run_key(),
         query=query,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
+        today=await first_day(),
         settings=resolved,
     )
 
 
-@durable_task(name="claim folder", run_name="create the folder", recorded=True)
+@recorded_task(name="claim folder", run_name="create the folder")
 async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
     """Claim the folder of a plan title, writing the run's manifest, and return the folder's name.
 

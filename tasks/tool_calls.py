@@ -7,6 +7,8 @@ import time
 from datetime import UTC, datetime
 from typing import Literal
 
+from pydantic import JsonValue
+
 from fathom.config.models import EXTRACTIVE, Role
 from fathom.errors import AnswerInvalid, ToolError
 from fathom.evidence.grounding import Grounded, ground
@@ -22,15 +24,18 @@ from fathom.telemetry.progress import Event, publish
 from fathom.text.counting import counted
 from fathom.text.parsed import parse
 from fathom.text.tokens import count_tokens
-from tasks.durable import durable_task, run_logger
+from tasks.durable import computed_task, recorded_task, run_logger
 from tasks.model_calls import answer_without_model, ask
 from tasks.results import Compressed
 
 
-@durable_task(name="tool", run_name="{call.tool}: {call.input}", recorded=True)
-async def call_tool(plan_title: str, step: PlanStep, call: ToolCall, number: int, _engine: Engine) -> ToolResult:
+@recorded_task(name="tool", run_name="{call.tool}: {call.input}")
+async def call_tool(
+    plan_title: str, step: PlanStep, call: ToolCall, number: int, settings: dict[str, JsonValue], _engine: Engine
+) -> ToolResult:
     """Make one tool call, the step's `number`-th of its tool, and store its whole raw output before anything reads it.
 
+    `settings` are those that tools read.
     A call that fails for good is a result without sources: the coverage table shows why, and nothing is stored.
     """
     began = time.monotonic()
@@ -79,7 +84,7 @@ async def _record(result: ToolResult, seconds: float, engine: Engine) -> None:
         await asyncio.gather(*added)  # written together
 
 
-@durable_task(name="compress", run_name="compress {result.call.tool}: {result.call.input}")
+@computed_task(name="compress", run_name="compress {result.call.tool}: {result.call.input}")
 async def compress(
     plan_title: str, step: PlanStep, result: ToolResult, fresh: list[str], _engine: Engine
 ) -> Compressed:

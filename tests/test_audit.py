@@ -120,6 +120,7 @@ async def test_a_resumed_run_goes_on_where_a_killed_process_stopped(store: Artif
     third = AuditLog(store, PENDING)
     await third.record(AuditType.session_resumed, "user", "resumed again")
     await third.settle(FOLDER)
+    assert await third.record(AuditType.step_started, "system", "step 1") == (await read(store))[4].id, "computed again"
     events = await read(store)
     cut = "cut off a line that a killed process had not finished"
     assert [event.action for event in events] == [

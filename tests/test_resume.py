@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +21,7 @@ import pytest
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import RunBusy
+from fathom.llm import prompts
 from fathom.storage.lease import LEASE_SECONDS, LeaseFile, read_lease, result_key
 from fathom.storage.store import ArtifactStore
 from flows.deep_research import deep_research
@@ -280,22 +283,66 @@ def objects(folder: str) -> dict[str, bytes]:
 # -- what is not taken up ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("prefect_server", "home")
-async def test_a_changed_setting_reuses_no_result_that_it_makes_wrong(
-    stubs: Stubs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+class Runs:
+    """Runs with changed settings under one key, each with the requests that it made."""
+
+    def __init__(self, stubs: Stubs, root: Path) -> None:
+        self._stubs = stubs
+        self._root = root
+
+    async def requests(self, key: str, **changed: Any) -> Counter[str]:
+        """Run and return what was asked: the roles' names, and `search`."""
+        before = len(self._stubs.requests)
+        chosen = {"model": "openai/stub", "profile": "quick", "fresh": True, "artifacts": str(self._root), **changed}
+        await deep_research(QUERY, ResearchSettings.model_validate(chosen), key)
+        return Counter(record.role for record in self._stubs.requests[before:])
+
+
+@pytest.fixture
+def runs(
+    stubs: Stubs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prefect_server: PrefectServer, home: Path
+) -> Runs:
     for name, value in stubs.env.items():
         monkeypatch.setenv(name, value)
+    return Runs(stubs, tmp_path)
 
-    async def requests(key: str, **changed: Any) -> int:
-        before = len(stubs.requests)
-        chosen = {"model": "openai/stub", "profile": "quick", "fresh": True, "artifacts": str(tmp_path), **changed}
-        await deep_research(QUERY, ResearchSettings.model_validate(chosen), key)
-        return len(stubs.requests) - before
 
-    assert await requests("one key") > 0
-    assert await requests("one key", concurrency=2, model_calls={"seconds": 60}) == 0
-    for changed in ({"max_results": 3}, {"model": "openai/other"}, {"compression": {"max_note_tokens": 400}}):
-        alone = await requests(f"only {changed}", **changed)
-        assert await requests("one key", **changed) == alone
-    assert await requests("one key") == 0
+async def test_what_a_call_does_not_read_repeats_no_call(runs: Runs) -> None:
+    whole = await runs.requests("one key")
+    written = {role: count for role, count in whole.items() if role in ("outline", "section")}
+    assert written and whole != written
+    assert not await runs.requests("one key", concurrency=2, model_calls={"seconds": 60}, sufficiency=3)
+    for other in ("openai/second", "openai/third"):
+        assert await runs.requests("one key", role_models={"reporter": {"model": other}}) == written
+    assert set(await runs.requests("one key", report={"words": 400})) <= written.keys()
+    assert not await runs.requests("one key")
+
+
+async def test_a_changed_prompt_repeats_only_its_role(
+    runs: Runs, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = await runs.requests("one key")
+    folder = tmp_path / "prompts"
+    shutil.copytree(prompts.FOLDER, folder)
+    (folder / "editor.md").write_text("A role that no call of the run has.")
+    with (folder / "section.md").open("a") as file:
+        file.write("\n")
+    monkeypatch.setattr(prompts, "FOLDER", folder)
+    prompts.prompt_hashes.cache_clear()
+    request.addfinalizer(prompts.prompt_hashes.cache_clear)
+    assert await runs.requests("one key") == Counter(section=whole["section"])
+
+
+async def test_a_changed_setting_reuses_no_result_that_it_makes_wrong(runs: Runs) -> None:
+    await runs.requests("one key")
+    kept = {"planner", "researcher"}  # of a search of three pages too, the model chooses the same queries
+    cases: list[tuple[dict[str, Any], set[str]]] = [
+        ({"max_results": 3}, kept),
+        ({"model": "openai/other"}, {"search"}),
+        ({"compression": {"max_note_tokens": 400}}, kept | {"search"}),
+    ]
+    for changed, kept in cases:
+        alone = await runs.requests(f"only {changed}", **changed)
+        expected = Counter({role: count for role, count in alone.items() if role not in kept})
+        assert expected and await runs.requests("one key", **changed) == expected
+    assert not await runs.requests("one key")

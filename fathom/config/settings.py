@@ -194,16 +194,6 @@ class ResolvedSettings(ResearchSettings):
     tools: list[str]
     artifacts: str
 
-    def fingerprint(self) -> dict[str, object]:
-        """Return the settings that the result of a call depends on.
-
-        The number of rounds, parallel steps, waits and caps of calls, the kind of report and the place of artifacts
-        change no call: a run continued with more depth keeps its finished calls.
-        """
-        unrelated = {"profile", "mode", "depth", "execution", "concurrency", "artifacts"}
-        unrelated |= {"model_calls", "budget", "prices", "model", "fallback_models"}  # `role_models` has the last two
-        return self.model_dump(mode="json", exclude=unrelated)
-
     @property
     def extractive(self) -> bool:
         """Whether the report's sentences are quotations."""

@@ -98,9 +98,10 @@ class Metrics(Model):
     account: Account | None = None
 
 
-LAYOUT = 2
-"""The layout of stored results. It counts up when stored calls can no longer be read, for example because a class that
-they name has moved; a run of another layout can be verified, but not replayed or resumed."""
+LAYOUT = 3
+"""The layout of stored results. It counts up when stored calls can no longer be found or read, because their keys are
+made of something else or a class that they name has moved. A run of another layout can be verified, but not replayed
+or resumed."""
 
 
 class RunManifest(Model):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.inputs import words_asked
@@ -14,7 +11,6 @@ from fathom.errors import StoreError
 from fathom.extractive.backend import ExtractiveBackend
 from fathom.llm.base import Backend
 from fathom.llm.client import LiteLLMBackend
-from fathom.llm.prompts import prompt_hashes
 from fathom.models import Model, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
 from fathom.storage.store import ArtifactStore, RunFolder
@@ -23,18 +19,17 @@ from fathom.tools.registry import Toolbox, open_toolbox
 
 
 class RunStart(Model):
-    """What is fixed when a run starts. `started` is an ISO 8601 time in UTC; its date is today's in the prompts."""
+    """What is fixed when a run starts. `started` is an ISO 8601 time in UTC.
+
+    `today` is the ISO 8601 date that the prompts have; of runs with one key, it is that of the first.
+    """
 
     run_id: str
     run_key: str
     query: str
     started: str
+    today: str
     settings: ResolvedSettings
-
-    @property
-    def today(self) -> str:
-        """The date of the start, ISO 8601."""
-        return self.started[:10]
 
 
 class Engine:
@@ -52,8 +47,6 @@ class Engine:
         self.ledger = ledger
         self.audit = audit
         self._models: Backend = LiteLLMBackend(environment, ledger, start.settings.model_calls, start.settings.prices)
-        material = {"settings": start.settings.fingerprint(), "prompts": prompt_hashes()}
-        self.fingerprint = hashlib.sha256(json.dumps(material, sort_keys=True).encode()).hexdigest()
 
     @property
     def words(self) -> int | None:

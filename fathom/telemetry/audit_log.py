@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -27,6 +28,18 @@ from fathom.telemetry.audit_events import (
 
 AUDIT_FILE = "audit.jsonl"
 
+COMPUTED = frozenset(
+    {
+        AuditType.plan_generated,
+        AuditType.step_started,
+        AuditType.step_completed,
+        AuditType.note_created,
+        AuditType.reflection_completed,
+        AuditType.synthesis_completed,
+    }
+)
+"""Events of what follows from recorded calls. A resumed run computes it again, which is no new event."""
+
 _parent: ContextVar[str | None] = ContextVar("fathom_audit_parent", default=None)
 
 
@@ -44,6 +57,8 @@ class AuditLog:
         self._chained = False
         self._waiting: dict[str, AuditEvent] = {}  # by id
         self._head: AuditHead | None = None  # None: the end of the file is unknown
+        self._own: set[str] = set()  # ids of the events of this attempt
+        self._earlier: dict[str, str] = {}  # ids of what earlier attempts computed, by what it is
         self._writing = asyncio.Lock()
 
     @property
@@ -58,13 +73,17 @@ class AuditLog:
     async def record(self, type: AuditType, actor: Actor, action: str, /, **details: object) -> str:
         """Write an event and return its id once it is on the disk.
 
-        Events that wait at the same time are written together.
+        Events that wait at the same time are written together. What an earlier attempt has computed already is not
+        written again.
 
         Raises:
             StoreError: it could not be written; the next event tries to write it too.
         """
         event = _event(type, actor, action, details)
+        if type in COMPUTED and (known := self._earlier.get(_what(event))):
+            return known
         self._waiting[event.id] = event
+        self._own.add(event.id)
         await _whatever_happens(self._write(event))
         if self._log:
             self._log(event)
@@ -115,6 +134,8 @@ class AuditLog:
         found = events_in(whole, ChainedEvent if self._chained else AuditEvent)
         for event in found:
             self._waiting.pop(event.id, None)
+            if event.type in COMPUTED and event.id not in self._own:
+                self._earlier[_what(event)] = event.id
         if len(whole) < len(data):
             await self._store.write(self._path, whole)
             said = "cut off a line that a killed process had not finished"
@@ -146,3 +167,8 @@ def _event(type: AuditType, actor: Actor, action: str, details: Mapping[str, obj
         details=to_jsonable_python(dict(details), inf_nan_mode="null"),
         parent=_parent.get(),
     )
+
+
+def _what(event: AuditEvent) -> str:
+    """Return what an event says, without when and in which attempt."""
+    return json.dumps([event.type, event.actor, event.action, event.details], sort_keys=True)

@@ -121,6 +121,13 @@ class ArtifactReader(Protocol):
         """Return a stored output."""
 
 
+READ_BY_TOOLS: dict[str, bool | set[str]] = {
+    **dict.fromkeys(("docs", "embed_model", "max_results", "fetch_allow_hosts", "redact", "fresh"), True),
+    "sources": {"allow", "prefer", "block", "scores"},
+}
+"""The settings that tools read. An output is kept for other runs with the same key as long as these are the same."""
+
+
 @dataclass(frozen=True)
 class RunContext:
     """A run as its tools see it."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pkgutil import resolve_name
 
+from pydantic import JsonValue
+
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRejected
 from fathom.models import Document, ToolCall, ToolOutput, ToolResult
-from fathom.tools.base import ArtifactReader, Configurable, RunContext, SearchVendor, Tool
+from fathom.tools.base import READ_BY_TOOLS, ArtifactReader, Configurable, RunContext, SearchVendor, Tool
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import is_page
 from fathom.tools.redact import redact, redacted
@@ -108,11 +110,14 @@ class Toolbox:
         scrubber: Scrubber,
         missing: Mapping[str, str] | None = None,
         redact: bool = False,
+        settings: dict[str, JsonValue] | None = None,
     ) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._missing = missing or {}
         self._scrubber = scrubber
         self._redact = redact
+        self.settings = settings or {}
+        """The settings that an output depends on."""
         self.offered = {tool.name: tool.description for tool in tools if not tool.follows}
         """The tools the model may call, with what it is told about them."""
         self.searching = [tool.name for tool in tools if tool.searches]
@@ -172,4 +177,5 @@ def open_toolbox(
         missing={t.name: registry.variables(t) for t in chosen if not registry.is_configured(t, environment)},
         scrubber=Scrubber(environment.secrets),
         redact=settings.redact,
+        settings=settings.model_dump(mode="json", include=READ_BY_TOOLS),
     )
