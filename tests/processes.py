@@ -19,7 +19,7 @@ from tests.stubs import Record, Stubs
 
 __all__ = ["COMMIT_SECONDS", "Kills", "OwnServer", "end_all", "fathom", "finish", "flow_runs", "left_behind"]
 
-COMMIT_SECONDS = 0.1  # an answer that came this shortly before the kill may not have been stored yet
+COMMIT_SECONDS = 1.0  # in which an answer is stored, on a busy machine too
 
 _started: list[subprocess.Popen[str]] = []
 
@@ -70,13 +70,19 @@ class Kills:
         self._moments: list[float] = []
 
     def after(self, answered: int, kill: Callable[[], object]) -> float:
-        """Kill once that many requests were answered, a little later, so that others are under way; return when."""
+        """Kill once that many requests were answered and stored, while others are under way; return when."""
         deadline = time.monotonic() + 90
         while sum(r.ended is not None for r in self._stubs.requests) < answered:
             assert time.monotonic() < deadline, "the run makes no progress"
             time.sleep(0.005)
-        time.sleep(COMMIT_SECONDS)
-        return self.now(kill)
+        settings = self._stubs.settings
+        before = settings.llm_delay, settings.search_delay
+        settings.llm_delay = settings.search_delay = 30
+        try:
+            time.sleep(COMMIT_SECONDS)
+            return self.now(kill)
+        finally:
+            settings.llm_delay, settings.search_delay = before
 
     def now(self, kill: Callable[[], object]) -> float:
         """Kill, and return when."""
