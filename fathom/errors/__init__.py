@@ -151,7 +151,7 @@ class ProviderFailed(ModelUnavailable):
 
 
 class CircuitOpen(ModelUnavailable):
-    """The service failed five times in a row and is not called for 30 seconds, or it asked for a longer pause."""
+    """The service failed five times in a row, and again after a rest; or it asked for a pause of more than a minute."""
 
     unbilled = True
     code = "E2006"

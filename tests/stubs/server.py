@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -171,6 +172,8 @@ class Stubs:
 
     def _begin(self, kind: str, body: dict[str, Any]) -> Record:
         role = Prompt(body).role if kind == "llm" else kind
+        poison = kind == "llm" and self.settings.poison
+        poisoned = poison and re.match(poison, f"{role} {json.dumps(body['messages'])}")
         record = Record(
             n=len(self.requests) + 1,
             kind=kind,
@@ -178,7 +181,7 @@ class Stubs:
             fingerprint=hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
             body=body,
             started=time.monotonic(),
-            behaviour=self.settings.next_behaviour(role, str(body.get("model", ""))),
+            behaviour="500" if poisoned else self.settings.next_behaviour(role, str(body.get("model", ""))),
         )
         self.requests.append(record)
         self._write(record.event("start"))
