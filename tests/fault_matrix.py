@@ -89,6 +89,8 @@ FAULTS = [
     Fault("no usage figures", ["no_usage*"], "complete"),
     Fault("no choices once", ["no_choices"], "complete", extra=1, waits=2),
     Fault("a gateway's HTML page once", ["html"], "complete", extra=1, waits=2),
+    Fault("30 MB of HTML once", ["flood"], "complete", extra=1, waits=2),
+    Fault("30 MB of HTML always", ["flood*"], "degraded", factor=2, waits=2 + RESTS, alone=True),
     Fault("429 with Retry-After once", ["429"], "complete", extra=1, waits=60),
     Fault("429 always, for an hour", ["429*"], "degraded", most=1, alone=True, retry_after=3_600),
     Fault("500 once", ["500"], "complete", extra=1, waits=2),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fathom.errors import FathomError
-from fathom.llm import services
+from fathom.llm import limits, services
 from fathom.tools import http
 from fathom.tools.fetch.client import TOTAL_SECONDS
 from fathom.tools.registry import REGISTRY
@@ -54,6 +54,8 @@ table. A section is prose, so faults of JSON do not concern it.
   nor for one that outlasts the time of the budget, nor if the role has a fallback model left. So a service that is down
   holds up a run for at most {rests} seconds, beside the time of its first five attempts and its two tests. All roles
   and runs of a process share this knowledge: the service is asked once after each rest, not five times for every call.
+- An answer may have {token_bytes} bytes for each token that was asked for, beside {error_kb:g} KB; an error, or what is
+  no JSON, {error_kb:g} KB. What is larger is not read any further, and is asked for once more.
 - A request that does not fit the model's window is sent again with the least relevant half left out, up to four
   times, never the same prompt twice. A planner's prompt holds little that could be left out.
 - The role's fallback models (`fallback_models`, or `fallbacks` of a role's model) are asked in turn before a role
@@ -75,6 +77,7 @@ that fail. `tests/test_tool_faults.py` injects each fault over HTTP.
 - A call is tried up to {attempts} times, {pause:g} and {next_pause:g} seconds or the vendor's Retry-After apart; if
   Retry-After is more than {longest:g} seconds, Fathom does not wait. A vendor has {seconds:g} seconds to answer. All
   requests for a page together have {page_seconds:g} seconds, so a page that hangs is not asked for again.
+- An answer of a vendor may have {vendor_mb:g} MB, on the wire and unpacked; what is larger is not read any further.
 - The message of a failure is never evidence: it appears in the coverage table, in no note, section or stored text.
 """
 
@@ -120,6 +123,9 @@ def faults_page() -> str:
         longest_rest=services.LONGEST_REST,
         longest_wait=services.MAX_WAIT,
         rests=RESTS,
+        token_bytes=limits.TOKEN_BYTES,
+        error_kb=limits.ERROR_BYTES / 2**10,
+        vendor_mb=http.MAX_BYTES / 2**20,
         tool_table=tool_table(),
         attempts=http.ATTEMPTS,
         pause=http.FIRST_PAUSE,

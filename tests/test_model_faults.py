@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
@@ -17,7 +18,15 @@ from fathom.config.caps import Budget
 from fathom.config.environment import Environment
 from fathom.config.models import ModelCallSettings, RoleModel
 from fathom.config.settings import ResearchSettings
-from fathom.errors import AnswerInvalid, CircuitOpen, ModelError, ModelRejected, ModelTimeout, ProviderFailed
+from fathom.errors import (
+    AnswerInvalid,
+    AnswerTooLarge,
+    CircuitOpen,
+    ModelError,
+    ModelRejected,
+    ModelTimeout,
+    ProviderFailed,
+)
 from fathom.llm import services
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import LiteLLMBackend
@@ -34,6 +43,7 @@ from tests.conftest import ROOT, FathomCLI, PrefectServer, new_ledger
 from tests.fault_matrix import DEADLINE, REQUESTS, Cell, runs
 from tests.generated import DOCUMENTS
 from tests.stubs import Stubs
+from tests.stubs.floods import FLOOD
 
 QUERY = "How do tides form on moons with liquid methane seas?"
 PATIENCE = ModelCallSettings(seconds=5.0, backoff_seconds=0.01)
@@ -226,6 +236,34 @@ async def test_no_rest_is_waited_for_beyond_the_time_of_the_budget(providers: St
             await LiteLLMBackend(Environment.read(), ledger, PATIENCE).complete(section_call(title))
     assert isinstance(failure.value, CircuitOpen), "the rest takes 30 s"
     assert len(providers.requests) == FAILURES + 1
+
+
+@pytest.mark.parametrize("behaviour", ["flood", "json_flood", "bomb"])
+@pytest.mark.parametrize("model", ["openai/stub", "anthropic/claude-sonnet-4-5"])
+async def test_an_answer_without_end_is_not_read(
+    providers: Stubs, monkeypatch: pytest.MonkeyPatch, behaviour: str, model: str
+) -> None:
+    """litellm would search the whole of it for secrets, while the event loop stands still."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "stub-key")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", providers.url)
+    providers.settings.faults = {"*": [f"{behaviour}*"]}
+    call = section_call()
+    with pytest.raises(AnswerTooLarge, match=" KB"):
+        await backend().complete(replace(call, model=RoleModel(model=model)))
+    assert len(providers.requests) == 2
+    assert max(record.sent for record in providers.requests) < FLOOD // 2
+
+
+async def test_an_answer_that_drips_for_ever_ends_with_the_time_limit(providers: Stubs) -> None:
+    providers.settings.faults = {"section": ["drip*"]}
+    with pytest.raises(ModelTimeout):
+        await backend(seconds=0.5).complete(section_call())
+    assert len(providers.requests) == 2
+
+
+async def test_an_answer_as_long_as_asked_for_is_read(providers: Stubs) -> None:
+    providers.settings.echo = "\N{GRINNING FACE}" * 4_000
+    assert len((await backend().complete(section_call())).text) > 4_000
 
 
 @pytest.mark.parametrize(("fault", "setting"), [("401", "OPENAI_API_KEY"), ("404", "--model"), ("quota", "quota")])

@@ -29,6 +29,7 @@ from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
 from fathom.config.secrets import Scrubber
 from fathom.errors import (
+    AnswerTooLarge,
     BudgetExceeded,
     CircuitOpen,
     ContextOverflow,
@@ -40,6 +41,7 @@ from fathom.errors import (
 )
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.failures import classify
+from fathom.llm.limits import limited
 from fathom.llm.model_checks import load_litellm
 from fathom.llm.prompts import Message, messages, request_options
 from fathom.llm.services import MAX_WAIT, circuit_of, pace_of, slots
@@ -117,7 +119,7 @@ class LiteLLMBackend:
             try:
                 return self._scrubber.model(await self._once(call, prompt))
             except ModelUnavailable as error:
-                if isinstance(error, ModelTimeout):  # what takes this long is tried once more only
+                if isinstance(error, ModelTimeout | AnswerTooLarge):  # what takes this much is tried once more only
                     del waits[1:]
                 wait = max(waits.pop(0), error.retry_after or 0.0) if waits else None
                 if wait is None or not error.retryable or wait > min(MAX_WAIT, self._seconds_left(call)):
@@ -177,9 +179,15 @@ class LiteLLMBackend:
             options["temperature"] = call.model.temperature
         try:
             async with asyncio.timeout(seconds):
-                return await litellm.acompletion(
-                    model=call.model.model, timeout=seconds, max_retries=0, num_retries=0, drop_params=True, **options
-                )
+                with limited(litellm, call.model.model, options["max_tokens"]):
+                    return await litellm.acompletion(
+                        model=call.model.model,
+                        timeout=seconds,
+                        max_retries=0,
+                        num_retries=0,
+                        drop_params=True,
+                        **options,
+                    )
         except TimeoutError:
             raise ModelTimeout(f"{call.model.model} did not answer within {seconds:g} s.") from None
         except OpenAIError as error:
