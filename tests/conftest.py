@@ -29,6 +29,7 @@ import pytest
 
 from fathom.budget.ledger import Ledger
 from fathom.config.caps import Budget
+from fathom.llm import services
 from fathom.storage.store import ArtifactStore
 from tests.stubs import Stubs, serving
 
@@ -103,6 +104,13 @@ def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
     for name, value in stubs.env.items():
         monkeypatch.setenv(name, value)
     return stubs
+
+
+@pytest.fixture
+def short_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that fails rests for 0.1 seconds, then 0.2; during longer rests it is not waited for."""
+    monkeypatch.setattr(services, "REST_SECONDS", 0.1)
+    monkeypatch.setattr(services, "MAX_WAIT", 0.3)
 
 
 @dataclass(frozen=True)

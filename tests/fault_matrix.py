@@ -19,7 +19,7 @@ REQUESTS = {"planner": 1, "researcher": 3, "compressor": 3, "critic": 1, "outlin
 TYPED = tuple(role for role in REQUESTS if role != "section")
 """Roles that answer in JSON; a section is prose."""
 
-BACKOFF, DEADLINE = 2 + 4 + 8 + 16, 120
+BACKOFF, DEADLINE, RESTS = 2 + 4 + 8 + 16, 120, 30 + 60
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,14 @@ FAULTS = [
     Fault("no usage figures", ["no_usage*"], "complete"),
     Fault("no choices once", ["no_choices"], "complete", extra=1, waits=2),
     Fault("a gateway's HTML page once", ["html"], "complete", extra=1, waits=2),
+    Fault("30 MB of HTML once", ["flood"], "complete", extra=1, waits=2),
+    Fault("30 MB of HTML always", ["flood*"], "degraded", factor=2, waits=2 + RESTS, alone=True),
     Fault("429 with Retry-After once", ["429"], "complete", extra=1, waits=60),
     Fault("429 always, for an hour", ["429*"], "degraded", most=1, alone=True, retry_after=3_600),
     Fault("500 once", ["500"], "complete", extra=1, waits=2),
-    Fault("500 always", ["500*"], "degraded", most=5, waits=BACKOFF, alone=True),
+    Fault("500 always", ["500*"], "degraded", factor=5, waits=BACKOFF + RESTS, alone=True),
     Fault("hangs once", ["hang"], "complete", extra=1, waits=DEADLINE + 2),
-    Fault("hangs always", ["hang*"], "degraded", factor=2, waits=2 * DEADLINE + 2, alone=True),
+    Fault("hangs always", ["hang*"], "degraded", factor=2, waits=2 * DEADLINE + 2 + RESTS, alone=True),
     Fault("connection dropped once", ["drop"], "complete", extra=1, waits=2),
     Fault(
         "context limit once",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fathom.errors import FathomError
+from fathom.llm import limits, services
 from fathom.tools import http
 from fathom.tools.fetch.client import TOTAL_SECONDS
 from fathom.tools.registry import REGISTRY
 from tests.conftest import ROOT
-from tests.fault_matrix import DEADLINE, table
+from tests.fault_matrix import DEADLINE, RESTS, table
 from tests.tool_fault_matrix import tool_table
 
 __all__ = ["DOCUMENTS"]
@@ -46,8 +47,15 @@ table. A section is prose, so faults of JSON do not concern it.
 - A call is tried up to five times, 2, 4, 8 and 16 seconds or the provider's Retry-After apart. One that hangs is
   given up after {deadline} seconds (`model_calls.seconds`) and tried once more. If Retry-After is more than a minute,
   Fathom does not wait.
-- After five failures in a row a service is not called for 30 seconds; then one request tests it. All roles and runs
-  of a process share this knowledge: that is why a service that is down costs five requests, not five for every call.
+- After five failures in a row, of at least two different requests, a service rests for {rest:g} seconds: a prompt that
+  always fails costs only its own answer. Calls wait until then, hold neither a slot nor money meanwhile, and one of
+  them tests the service. If it fails too, those that wait go on without the model, and the service rests twice as long
+  as before, at most {longest_rest:g} seconds. A call does not wait for a rest of more than {longest_wait:g} seconds,
+  nor for one that outlasts the time of the budget, nor if the role has a fallback model left. So a service that is down
+  holds up a run for at most {rests} seconds, beside the time of its first five attempts and its two tests. All roles
+  and runs of a process share this knowledge: the service is asked once after each rest, not five times for every call.
+- An answer may have {token_bytes} bytes for each token that was asked for, beside {error_kb:g} KB; an error, or what is
+  no JSON, {error_kb:g} KB. What is larger is not read any further, and is asked for once more.
 - A request that does not fit the model's window is sent again with the least relevant half left out, up to four
   times, never the same prompt twice. A planner's prompt holds little that could be left out.
 - The role's fallback models (`fallback_models`, or `fallbacks` of a role's model) are asked in turn before a role
@@ -69,6 +77,7 @@ that fail. `tests/test_tool_faults.py` injects each fault over HTTP.
 - A call is tried up to {attempts} times, {pause:g} and {next_pause:g} seconds or the vendor's Retry-After apart; if
   Retry-After is more than {longest:g} seconds, Fathom does not wait. A vendor has {seconds:g} seconds to answer. All
   requests for a page together have {page_seconds:g} seconds, so a page that hangs is not asked for again.
+- An answer of a vendor may have {vendor_mb:g} MB, on the wire and unpacked; what is larger is not read any further.
 - The message of a failure is never evidence: it appears in the coverage table, in no note, section or stored text.
 """
 
@@ -110,6 +119,13 @@ def faults_page() -> str:
     return FAULTS.format(
         table=table(),
         deadline=DEADLINE,
+        rest=services.REST_SECONDS,
+        longest_rest=services.LONGEST_REST,
+        longest_wait=services.MAX_WAIT,
+        rests=RESTS,
+        token_bytes=limits.TOKEN_BYTES,
+        error_kb=limits.ERROR_BYTES / 2**10,
+        vendor_mb=http.MAX_BYTES / 2**20,
         tool_table=tool_table(),
         attempts=http.ATTEMPTS,
         pause=http.FIRST_PAUSE,

@@ -226,12 +226,12 @@ def test_a_call_costs_what_its_length_costs(model: str, sent: int, dollars: floa
     assert highest.of(sent, 1_000_000) >= cost
 
 
-@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.usefixtures("home", "prefect_server", "short_rests")
 async def test_a_service_that_rests_costs_nothing(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.faults = {"stub": ["500*"]}
     result = await priced(tmp_path, Budget(), depth=1)
     assert result.metrics.account
-    assert result.metrics.account.calls == len(providers.calls("llm")) == FAILURES
+    assert FAILURES < result.metrics.account.calls == len(providers.calls("llm"))
 
 
 async def test_what_could_not_be_written_down_is_not_sent(store: ArtifactStore, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ LOCKS = ["requirements.lock", "requirements-dev.lock"]
 FORBIDDEN = {"fathom": {"tasks", "flows", "prefect"}, "tasks": {"flows"}, "flows": set[str]()}
 ROOMS = [
     "errors",
+    "network",
     "models",
     "text",
     "config",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
@@ -12,17 +13,29 @@ from typing import Any
 
 import pytest
 
+from fathom.budget.ledger import Cost, Ledger
+from fathom.config.caps import Budget
 from fathom.config.environment import Environment
 from fathom.config.models import ModelCallSettings, RoleModel
 from fathom.config.settings import ResearchSettings
-from fathom.errors import AnswerInvalid, CircuitOpen, ModelError, ModelRejected, ModelTimeout, ProviderFailed
+from fathom.errors import (
+    AnswerInvalid,
+    AnswerTooLarge,
+    CircuitOpen,
+    ModelError,
+    ModelRejected,
+    ModelTimeout,
+    ProviderFailed,
+)
+from fathom.llm import services
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import LiteLLMBackend
-from fathom.llm.services import FAILURES, REST_SECONDS, Circuit, Pace
+from fathom.llm.services import FAILURES, LONGEST_REST, MAX_WAIT, REST_SECONDS, Circuit, Pace, circuit_of, slots
 from fathom.llm.shrinking import shrunk
 from fathom.models import Ending, Note, RunResult, SourceText
 from fathom.roles import COMPRESSOR, SECTION, AnswerRequest, CompressRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
+from fathom.storage.store import ArtifactStore
 from fathom.text.retry_after import retry_after
 from fathom.text.tokens import count_tokens
 from flows.deep_research import deep_research
@@ -30,6 +43,7 @@ from tests.conftest import ROOT, FathomCLI, PrefectServer, new_ledger
 from tests.fault_matrix import DEADLINE, REQUESTS, Cell, runs
 from tests.generated import DOCUMENTS
 from tests.stubs import Stubs
+from tests.stubs.floods import FLOOD
 
 QUERY = "How do tides form on moons with liquid methane seas?"
 PATIENCE = ModelCallSettings(seconds=5.0, backoff_seconds=0.01)
@@ -56,7 +70,7 @@ def name_of(cells: list[Cell]) -> str:
     return f"{cells[0].fault.name}-{cells[0].role if cells[0].fault.alone else 'every role'}"
 
 
-@pytest.mark.usefixtures("home", "quiet")
+@pytest.mark.usefixtures("home", "quiet", "short_rests")
 @pytest.mark.parametrize("cells", list(runs()), ids=name_of)
 async def test_each_fault_ends_as_declared(providers: Stubs, tmp_path: Path, cells: list[Cell]) -> None:
     fault = cells[0].fault
@@ -104,12 +118,40 @@ def test_a_wrong_key_is_exit_code_1_and_names_the_variable(
 
 
 @pytest.mark.usefixtures("home", "quiet")
+@pytest.mark.parametrize("execution", ["sequential", "parallel"])
+async def test_one_prompt_that_always_fails_costs_its_own_answer_only(
+    providers: Stubs, tmp_path: Path, execution: str
+) -> None:
+    providers.settings.poison = "compressor .*Effects of"
+    result = await research(tmp_path, execution=execution)
+    assert result.reason.count("answered without the model") == 1, result.reason
+    failed = [record for record in providers.calls("llm") if record.status == 500]
+    assert [len(failed), len({record.fingerprint for record in failed})] == [FAILURES, 1]
+    answered = [record.role for record in providers.calls("llm") if record.status == 200]
+    expected = REQUESTS | {"compressor": REQUESTS["compressor"] - 1}
+    assert {role: answered.count(role) for role in REQUESTS} == expected
+
+
+@pytest.mark.usefixtures("home", "quiet", "short_rests")
+@pytest.mark.parametrize("execution", ["sequential", "parallel"])
+async def test_a_provider_that_is_down_costs_few_requests(providers: Stubs, tmp_path: Path, execution: str) -> None:
+    providers.settings.faults = {"stub": ["500*"]}
+    results = await asyncio.gather(*(research(tmp_path / name, execution=execution) for name in ("a", "b")))
+    for result in results:
+        assert result.status is Ending.degraded
+        assert all(f"{role}: answered without the model" in result.reason for role in REQUESTS)
+    # Five attempts of the calls that find out, four at once at most; then a probe for each rest.
+    assert len(providers.calls("llm")) <= FAILURES * PATIENCE.at_once + 2 * sum(REQUESTS.values())
+
+
+@pytest.mark.usefixtures("home", "quiet")
 async def test_a_fallback_model_answers_and_is_not_asked_again(providers: Stubs, tmp_path: Path) -> None:
+    """It answers at once while the other rests: nobody waits for a service that can be replaced."""
     providers.settings.faults = {"stub": ["500*"]}
     result = await research(tmp_path, run_key="spare", fallback_models=["openai/spare"])
     assert result.status is Ending.complete, result.reason
     asked = [record.body["model"] for record in providers.calls("llm")]
-    assert asked.count("stub") == FAILURES, "then its circuit is open"
+    assert asked.count("stub") == FAILURES + 1, "the first call, and one more request: then its circuit is open"
     assert asked.count("spare") == sum(REQUESTS.values())
     await research(tmp_path, run_key="spare", fallback_models=["openai/spare"])
     assert len(providers.calls("llm")) == len(asked)
@@ -127,8 +169,9 @@ SECTION_REQUEST = SectionRequest(
 )
 
 
-def section_call(**options: Any) -> ModelCall:
-    return ModelCall(SECTION, SECTION_REQUEST, RoleModel(model="openai/stub", **options))
+def section_call(title: str = "Tides", **options: Any) -> ModelCall:
+    request = SECTION_REQUEST.model_copy(update={"title": title})
+    return ModelCall(SECTION, request, RoleModel(model="openai/stub", **options))
 
 
 def backend(**calls: Any) -> LiteLLMBackend:
@@ -155,14 +198,72 @@ async def test_calls_wait_as_long_as_the_service_asked_one_of_them_to(providers:
     assert min(record.started for record in others) >= limited.ended + 0.95
 
 
-async def test_a_dead_service_is_asked_five_times_however_many_calls_there_are(providers: Stubs) -> None:
+@pytest.mark.usefixtures("short_rests")
+async def test_a_dead_service_is_probed_after_each_rest(providers: Stubs) -> None:
     providers.settings.faults = {"section": ["500*"]}
     with pytest.raises(ProviderFailed):
-        await backend().complete(section_call())
-    for _ in range(3):
-        with pytest.raises(CircuitOpen):
-            await backend().complete(section_call())
-    assert len(providers.requests) == FAILURES
+        await backend().complete(section_call("the first"))
+    with pytest.raises(CircuitOpen):
+        await backend().complete(section_call("the second"))
+    assert len(providers.requests) == FAILURES + 1 + 2, "what opens the circuit, and a probe after each of two rests"
+    waiting = (backend().complete(section_call(f"number {n}")) for n in range(10))
+    refused = await asyncio.gather(*waiting, return_exceptions=True)
+    assert {type(error) for error in refused} <= {CircuitOpen, ProviderFailed}
+    assert len(providers.requests) <= FAILURES + 3 + 1
+
+
+async def test_a_call_waits_for_a_rest_without_a_slot_or_money(
+    providers: Stubs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "REST_SECONDS", 0.5)
+    circuit = circuit_of(f"openai/stub at {providers.llm_url}")
+    for request in range(FAILURES):
+        with pytest.raises(ProviderFailed), circuit.attempt(request):
+            raise ProviderFailed("down")
+    ledger, alone = new_ledger(), PATIENCE.model_copy(update={"at_once": 1})
+    waits = asyncio.create_task(LiteLLMBackend(Environment.read(), ledger, alone).complete(section_call()))
+    await asyncio.sleep(0.1)
+    assert (ledger.total, slots(1).locked(), providers.requests) == (Cost(), False, [])
+    assert (await waits).text
+    assert ledger.total.calls == 1
+
+
+async def test_no_rest_is_waited_for_beyond_the_time_of_the_budget(providers: Stubs) -> None:
+    providers.settings.faults = {"section": ["500*"]}
+    for title in ("the first", "the second"):
+        ledger = Ledger(Budget(max_seconds=20), ArtifactStore("memory://time"), "ledger")
+        with pytest.raises((ProviderFailed, CircuitOpen)) as failure:
+            await LiteLLMBackend(Environment.read(), ledger, PATIENCE).complete(section_call(title))
+    assert isinstance(failure.value, CircuitOpen), "the rest takes 30 s"
+    assert len(providers.requests) == FAILURES + 1
+
+
+@pytest.mark.parametrize("behaviour", ["flood", "json_flood", "bomb"])
+@pytest.mark.parametrize("model", ["openai/stub", "anthropic/claude-sonnet-4-5"])
+async def test_an_answer_without_end_is_not_read(
+    providers: Stubs, monkeypatch: pytest.MonkeyPatch, behaviour: str, model: str
+) -> None:
+    """litellm would search the whole of it for secrets, while the event loop stands still."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "stub-key")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", providers.url)
+    providers.settings.faults = {"*": [f"{behaviour}*"]}
+    call = section_call()
+    with pytest.raises(AnswerTooLarge, match=" KB"):
+        await backend().complete(replace(call, model=RoleModel(model=model)))
+    assert len(providers.requests) == 2
+    assert max(record.sent for record in providers.requests) < FLOOD // 2
+
+
+async def test_an_answer_that_drips_for_ever_ends_with_the_time_limit(providers: Stubs) -> None:
+    providers.settings.faults = {"section": ["drip*"]}
+    with pytest.raises(ModelTimeout):
+        await backend(seconds=0.5).complete(section_call())
+    assert len(providers.requests) == 2
+
+
+async def test_an_answer_as_long_as_asked_for_is_read(providers: Stubs) -> None:
+    providers.settings.echo = "\N{GRINNING FACE}" * 4_000
+    assert len((await backend().complete(section_call())).text) > 4_000
 
 
 @pytest.mark.parametrize(("fault", "setting"), [("401", "OPENAI_API_KEY"), ("404", "--model"), ("quota", "quota")])
@@ -204,48 +305,100 @@ class Clock:
         return self.now
 
 
-async def attempt(circuit: Circuit, error: ModelError | None = None) -> None:
-    async with circuit.attempt():
+ONE, OTHER = 1, 2
+"""Requests; a circuit opens on failures of different ones."""
+
+
+async def attempt(circuit: Circuit, error: ModelError | None = None, request: int = ONE, seconds: float = 1e9) -> None:
+    await circuit.ready(request, max(circuit.rests, 1), seconds)
+    with circuit.attempt(request):
         if error:
             raise error
 
 
-async def fail(circuit: Circuit, times: int) -> None:
+async def fail(circuit: Circuit, times: int, request: int = ONE) -> None:
     for _ in range(times):
         with pytest.raises(ProviderFailed):
-            await attempt(circuit, ProviderFailed("down"))
+            await attempt(circuit, ProviderFailed("down"), request)
 
 
-async def test_a_circuit_opens_after_five_failures_and_probes_once() -> None:
-    clock = Clock()
+async def resting(clock: Clock) -> Circuit:
     circuit = Circuit("a service", clock)
     await fail(circuit, FAILURES - 1)
-    await attempt(circuit)  # a success: the count starts again
+    await fail(circuit, 1, OTHER)
+    return circuit
+
+
+async def test_a_circuit_opens_after_five_failures_of_different_requests() -> None:
+    circuit = Circuit("a service", Clock())
+    await fail(circuit, 2 * FAILURES)  # one request that always fails says nothing about the others
+    await attempt(circuit, request=OTHER)  # a success: the count starts again
+    await fail(circuit, FAILURES - 2)
     with pytest.raises(AnswerInvalid):
-        await attempt(circuit, AnswerInvalid("it is there"))
-    await fail(circuit, FAILURES)
-    clock.now += REST_SECONDS - 1
+        await attempt(circuit, AnswerInvalid("it is there"), OTHER)
+    await fail(circuit, FAILURES - 1)
+    await fail(circuit, 1, OTHER)
+    assert circuit.rests == 1
     with pytest.raises(CircuitOpen):
-        await attempt(circuit)
-    clock.now += 1
-    await fail(circuit, 1)  # the probe
-    with pytest.raises(CircuitOpen):
-        await attempt(circuit)
+        await attempt(circuit, seconds=REST_SECONDS - 1)  # as much as is left of the budget
+    with pytest.raises(CircuitOpen), circuit.attempt(ONE):
+        raise AssertionError("no request is made")
+
+
+async def test_requests_wait_for_the_rest_and_then_for_the_probe() -> None:
+    clock = Clock()
+    circuit = await resting(clock)
+    waiting = [asyncio.create_task(attempt(circuit, request=request)) for request in range(3, 8)]
+    await asyncio.sleep(0.1)
+    assert not any(task.done() for task in waiting)
     clock.now += REST_SECONDS
-    async with circuit.attempt():
-        with pytest.raises(CircuitOpen):
-            await attempt(circuit)  # while the probe is under way
+    with circuit.attempt(OTHER):
+        await asyncio.sleep(0.1)
+        assert not any(task.done() for task in waiting)
+    await asyncio.gather(*waiting)
+    assert circuit.rests == 0
+
+
+async def test_a_failed_probe_refuses_those_that_wait_and_doubles_the_rest() -> None:
+    clock = Clock()
+    circuit = await resting(clock)
+    for seconds in (2 * REST_SECONDS, 4 * REST_SECONDS, 8 * REST_SECONDS, LONGEST_REST, LONGEST_REST):
+        waiting = [asyncio.create_task(attempt(circuit, request=request)) for request in range(3, 8)]
+        await asyncio.sleep(0.1)
+        clock.now += LONGEST_REST
+        with pytest.raises(ProviderFailed), circuit.attempt(ONE):
+            await asyncio.sleep(0)
+            raise ProviderFailed("down")
+        refused = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(error) for error in refused] == [CircuitOpen] * len(waiting)
+        clock.now += min(seconds, LONGEST_REST) - 1
+        with pytest.raises(CircuitOpen), circuit.attempt(ONE):
+            raise AssertionError("no request is made")
+        assert (circuit.rests <= 2) == (seconds <= MAX_WAIT)
+    clock.now += 1
     await attempt(circuit)
+    assert circuit.rests == 0
+
+
+async def test_a_request_that_never_failed_is_the_probe() -> None:
+    clock = Clock()
+    circuit = await resting(clock)
+    waiting = [asyncio.create_task(attempt(circuit, request=request)) for request in (ONE, OTHER)]
+    waiting.append(asyncio.create_task(attempt(circuit, request=3)))
+    await asyncio.sleep(0.1)
+    clock.now += REST_SECONDS
+    done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    assert done == {waiting[2]}
+    await asyncio.gather(*waiting)
 
 
 async def test_a_cancelled_probe_leaves_room_for_the_next() -> None:
     clock = Clock()
-    circuit = Circuit("a service", clock)
-    await fail(circuit, FAILURES)
-    clock.now += REST_SECONDS
-    with pytest.raises(asyncio.CancelledError):
-        async with circuit.attempt():
-            raise asyncio.CancelledError
+    circuit = await resting(clock)
+    clock.now += REST_SECONDS + 1
+    with pytest.raises(asyncio.CancelledError), circuit.attempt(ONE):
+        raise asyncio.CancelledError
+    assert circuit.rests == 1
     await attempt(circuit)
 
 
@@ -268,13 +421,13 @@ async def test_requests_that_fail_together_are_one_mishap() -> None:
     circuit = Circuit("a service", clock)
     together = asyncio.Event()
 
-    async def failing() -> None:
-        async with circuit.attempt():
+    async def failing(request: int) -> None:
+        with circuit.attempt(request):
             await together.wait()
             clock.now += 1
             raise ModelTimeout("down")
 
-    under_way = [asyncio.create_task(failing()) for _ in range(3 * FAILURES)]
+    under_way = [asyncio.create_task(failing(request)) for request in range(3 * FAILURES)]
     await asyncio.sleep(0.01)
     together.set()
     await asyncio.gather(*under_way, return_exceptions=True)

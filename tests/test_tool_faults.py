@@ -11,11 +11,16 @@ import pytest
 
 from fathom.config.models import ModelCallSettings
 from fathom.config.settings import ResearchSettings
+from fathom.errors import ToolRejected
 from fathom.models import Ending, RunResult
+from fathom.storage.cache import TimedCache
 from fathom.tools import http
 from fathom.tools.fetch import client, politeness
+from fathom.tools.search.searxng import SearXNG
+from fathom.tools.search.tavily import Tavily
 from flows.deep_research import deep_research
 from tests.stubs import Stubs
+from tests.stubs.floods import FLOOD
 from tests.stubs.pages import page
 from tests.tool_fault_matrix import ToolCell, tool_runs
 
@@ -139,3 +144,13 @@ async def test_a_second_run_asks_the_web_nothing_unless_told_to(web: Stubs, tmp_
         result = await research(tmp_path, fresh=fresh)
         assert result.status is Ending.complete, result.reason
         assert [len(web.calls(kind)) for kind in ("search", "extract")] == asked
+
+
+@pytest.mark.parametrize("behaviour", ["json_flood", "bomb"])
+@pytest.mark.parametrize("vendor", ["Tavily", "SearXNG"])
+async def test_a_search_result_without_end_is_not_read(web: Stubs, vendor: str, behaviour: str) -> None:
+    web.settings.faults = {"search": [f"{behaviour}*"], "searxng": [f"{behaviour}*"]}
+    asked = Tavily("tvly-stub", web.url, TimedCache(None, 0)) if vendor == "Tavily" else SearXNG(web.url)
+    with pytest.raises(ToolRejected, match=f"{vendor} is larger than 16 MB"):
+        await asked.search("tides", 5)
+    assert web.requests[0].sent < FLOOD

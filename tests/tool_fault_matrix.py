@@ -101,6 +101,8 @@ FAULTS = [
     ToolFault("connection dropped always", ["drop*"], "nccdn", attempts=ATTEMPTS),
     ToolFault("wrong key; of a page, a login", ["401*"], "nccdn", waits=0),
     ToolFault("unreadable; of a page, a program", ["bad_json*"], "nccdn", attempts=ATTEMPTS, pages=["binary*"]),
+    ToolFault("30 MB", ["json_flood*"], "nccdn", waits=0),
+    ToolFault("30 MB, zipped into 30 KB", ["bomb*"], "nccdn", waits=0),
     ToolFault("empty", ["empty*"], "nccdn", waits=0),
 ]
 

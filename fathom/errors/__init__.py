@@ -5,13 +5,13 @@
     │   └── InvalidInput MissingCredential ServerUnreachable RunNotFound RunBusy OtherLayout
     ├── ModelError            a model call: the role's fallback, or the end of research or of the run
     │   ├── ModelUnavailable  tried again where `retryable`, then the role's next model
-    │   │   └── ModelTimeout RateLimited ProviderFailed CircuitOpen
+    │   │   └── ModelTimeout RateLimited ProviderFailed AnswerTooLarge CircuitOpen
     │   └── BudgetExceeded ContextOverflow Refused ModelRejected AnswerInvalid
     ├── ToolError             a tool call: the step continues without it, and the coverage table lists it
     │   └── ToolNotFound ToolTimeout ToolRateLimited ToolUnavailable ToolRejected
     └── RunCancelled RunTerminated ServerLost RecordMissing StoreError      the run as a whole
 
-Codes E1001 to E5002 are those of the engine design's appendix C; E2005, E2006, E3004, E3005, E4003, E4004, E4006,
+Codes E1001 to E5002 are those of the engine design's appendix C; E2005 to E2007, E3004, E3005, E4003, E4004, E4006,
 E5003, E5005, E5006, E5007 and E6001 extend it. E1002, the last round, is a normal end and E4002, an invalid plan, is
 asked again like any invalid answer: neither is an error here. `docs/errors.md` is made from the classes.
 """
@@ -150,8 +150,17 @@ class ProviderFailed(ModelUnavailable):
     retryable = True
 
 
+class AnswerTooLarge(ModelUnavailable):
+    """The answer is larger than the tokens that were asked for can be, or an error page than 64 KB."""
+
+    code = "E2007"
+    retryable = True
+    reaction = "not read any further; " + ModelTimeout.reaction
+    remedy = "check the address of the service, or set `fallback_models`"
+
+
 class CircuitOpen(ModelUnavailable):
-    """The service failed five times in a row and is not called for 30 seconds, or it asked for a longer pause."""
+    """The service failed five times in a row, and again after a rest; or it asked for a pause of more than a minute."""
 
     unbilled = True
     code = "E2006"

@@ -6,7 +6,7 @@ multiply each other, so they are decided here, in one place.
     complete   the role's model, then each of its fallbacks while the one before is unavailable
       fitted     half of the request, up to four times, while it does not fit the model's window
         patient    up to five attempts, 2, 4, 8 and 16 seconds or the provider's Retry-After apart
-          once       a free slot, a reservation in the ledger, a service that is not resting, a deadline
+          once       a service that does not rest, a free slot, a reservation in the ledger, a deadline
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import json
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from fathom.budget.ledger import LEAST_SECONDS, Cost, Ledger
@@ -29,7 +29,9 @@ from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
 from fathom.config.secrets import Scrubber
 from fathom.errors import (
+    AnswerTooLarge,
     BudgetExceeded,
+    CircuitOpen,
     ContextOverflow,
     ModelError,
     ModelTimeout,
@@ -39,9 +41,10 @@ from fathom.errors import (
 )
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.failures import classify
+from fathom.llm.limits import limited
 from fathom.llm.model_checks import load_litellm
 from fathom.llm.prompts import Message, messages, request_options
-from fathom.llm.services import MAX_RETRY_AFTER, circuit_of, pace_of, slots
+from fathom.llm.services import MAX_WAIT, circuit_of, pace_of, slots
 from fathom.llm.shrinking import shrunk
 from fathom.models import Usage
 from fathom.telemetry.progress import Event, publish
@@ -81,17 +84,17 @@ class LiteLLMBackend:
         """
         # The extractive backend answers in the end anyway.
         models = [call.model.model, *(name for name in call.model.fallbacks if name != EXTRACTIVE)]
-        for model, following in zip_longest(models, models[1:]):
-            asked = replace(call, model=call.model.model_copy(update={"model": model, "fallbacks": []}))
+        for n, model in enumerate(models, 1):
+            asked = replace(call, model=call.model.model_copy(update={"model": model, "fallbacks": models[n:]}))
             try:
                 return await self._fitted(asked)
             except BudgetExceeded:
-                self._ledger.exhausted |= call.spec.role is not Role.reporter
+                self._ledger.exhausted |= _is_research(call)
                 raise
             except ModelUnavailable as error:
-                if following is None:
+                if not asked.model.fallbacks:
                     raise
-                _warn(f"{error}; the {call.spec.name} tries {following} instead")
+                _warn(f"{error}; the {call.spec.name} tries {models[n]} instead")
         raise AssertionError("the last model answers or raises")
 
     async def _fitted(self, call: ModelCall) -> Completion:
@@ -116,43 +119,52 @@ class LiteLLMBackend:
             try:
                 return self._scrubber.model(await self._once(call, prompt))
             except ModelUnavailable as error:
-                if isinstance(error, ModelTimeout):  # what takes this long is tried once more only
+                if isinstance(error, ModelTimeout | AnswerTooLarge):  # what takes this much is tried once more only
                     del waits[1:]
                 wait = max(waits.pop(0), error.retry_after or 0.0) if waits else None
-                if wait is None or not error.retryable or wait > MAX_RETRY_AFTER:
+                if wait is None or not error.retryable or wait > min(MAX_WAIT, self._seconds_left(call)):
                     raise
                 _warn(f"{error}; the {call.spec.name} tries again in {wait:.0f} s")
                 await asyncio.sleep(wait)
 
     async def _once(self, call: ModelCall, prompt: list[Message]) -> Completion:
         litellm = load_litellm(self._environment)
+        service, options = self._service(litellm, call.model.model), request_options(call, prompt)
+        request, circuit = json.dumps(options, ensure_ascii=False), circuit_of(service)
+        rests = 0 if call.model.fallbacks else max(circuit.rests, 1)  # another model is better than a wait
+        while True:
+            await circuit.ready(hash(request), rests, self._seconds_left(call) - LEAST_SECONDS)
+            with suppress(CircuitOpen):  # the service began to rest while the request waited for a slot
+                return await self._in_slot(litellm, call, service, options, request)
+
+    async def _in_slot(
+        self, litellm: ModuleType, call: ModelCall, service: str, options: dict[str, Any], request: str
+    ) -> Completion:
         pricing = Pricing(litellm, self._prices)
-        options = request_options(call, prompt)
-        most_sent = len(json.dumps(options, ensure_ascii=False).encode()) + OVERHEAD_TOKENS
-        rates, research = pricing.highest(call.model.model) or Rates(), call.spec.role is not Role.reporter
-        service = self._service(litellm, call.model.model)
-        async with (
-            slots(self._calls.at_once),
-            self._ledger.attempt(partial(_worst_case, call.model, most_sent, rates), research=research) as attempt,
-            circuit_of(service).attempt(),
-        ):
-            await pace_of(service).turn(self._calls.per_minute)
-            options["max_tokens"] = attempt.cost.tokens - most_sent
-            seconds = min(self._calls.seconds, self._ledger.seconds_left(research=research))
-            if seconds < LEAST_SECONDS:  # it waited for its turn too long
-                raise BudgetExceeded("The time of the budget is up.", next_step="raise --max-seconds")
-            began = time.monotonic()
-            try:
-                response = await self._send(litellm, call, options, seconds)
-            except ModelError as error:
-                if error.unbilled:
-                    attempt.took(Cost(calls=1))
-                raise
-            usage = _usage(response, call.model.model, pricing, time.monotonic() - began)
-            if usage.prompt_tokens and (usage.completion_tokens or not _text(response)):  # else all of it counts
-                tokens = usage.prompt_tokens + usage.completion_tokens
-                attempt.took(Cost(Decimal(str(usage.cost_usd or 0)), tokens, 1))
-            return _completion(response, call, usage)
+        most_sent = len(request.encode()) + OVERHEAD_TOKENS
+        worst = partial(_worst_case, call.model, most_sent, pricing.highest(call.model.model) or Rates())
+        async with slots(self._calls.at_once), self._ledger.attempt(worst, research=_is_research(call)) as attempt:
+            with circuit_of(service).attempt(hash(request)):
+                await pace_of(service).turn(self._calls.per_minute)
+                options["max_tokens"] = attempt.cost.tokens - most_sent
+                seconds = min(self._calls.seconds, self._seconds_left(call))
+                if seconds < LEAST_SECONDS:  # it waited for its turn too long
+                    raise BudgetExceeded("The time of the budget is up.", next_step="raise --max-seconds")
+                began = time.monotonic()
+                try:
+                    response = await self._send(litellm, call, options, seconds)
+                except ModelError as error:
+                    if error.unbilled:
+                        attempt.took(Cost(calls=1))
+                    raise
+                usage = _usage(response, call.model.model, pricing, time.monotonic() - began)
+                if usage.prompt_tokens and (usage.completion_tokens or not _text(response)):  # else all of it counts
+                    tokens = usage.prompt_tokens + usage.completion_tokens
+                    attempt.took(Cost(Decimal(str(usage.cost_usd or 0)), tokens, 1))
+                return _completion(response, call, usage)
+
+    def _seconds_left(self, call: ModelCall) -> float:
+        return self._ledger.seconds_left(research=_is_research(call))
 
     def _service(self, litellm: ModuleType, model: str) -> str:
         _name, provider, *_rest = litellm.get_llm_provider(model)
@@ -167,13 +179,23 @@ class LiteLLMBackend:
             options["temperature"] = call.model.temperature
         try:
             async with asyncio.timeout(seconds):
-                return await litellm.acompletion(
-                    model=call.model.model, timeout=seconds, max_retries=0, num_retries=0, drop_params=True, **options
-                )
+                with limited(litellm, call.model.model, options["max_tokens"]):
+                    return await litellm.acompletion(
+                        model=call.model.model,
+                        timeout=seconds,
+                        max_retries=0,
+                        num_retries=0,
+                        drop_params=True,
+                        **options,
+                    )
         except TimeoutError:
             raise ModelTimeout(f"{call.model.model} did not answer within {seconds:g} s.") from None
         except OpenAIError as error:
             raise classify(litellm, error, call, self._scrubber) from error
+
+
+def _is_research(call: ModelCall) -> bool:
+    return call.spec.role is not Role.reporter
 
 
 def _worst_case(model: RoleModel, sent: int, rates: Rates, left: Cost) -> Cost | None:

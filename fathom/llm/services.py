@@ -7,84 +7,121 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from weakref import WeakKeyDictionary
 
-from fathom.errors import CircuitOpen, ModelUnavailable, RateLimited
+from fathom.errors import BudgetExceeded, CircuitOpen, ModelError, ModelUnavailable, RateLimited
 
 FAILURES = 5  # in a row, after which a service rests
-REST_SECONDS = 30.0
-MAX_RETRY_AFTER = 60.0  # seconds that a call waits when a service asks for it; for longer the service counts as resting
+REST_SECONDS = 30.0  # the first time; doubled each time that it fails again
+LONGEST_REST = 300.0
+MAX_WAIT = 60.0  # seconds for which a request waits when the service rests or asks for a pause
+POLL_SECONDS = 0.05  # the requests that wait are in the event loops of several runs, so none can wake the others
 
 
 class Circuit:
-    """A circuit breaker: lets requests to one service pass, or refuses them while it rests.
+    """A circuit breaker: lets requests to one service pass, or has them wait or refuses them while it rests.
 
-    After `FAILURES` failures in a row the service rests for `REST_SECONDS`. Then one request passes as a probe; until
-    it is answered the others are refused. If it succeeds all pass again, else the service rests once more.
+    After `FAILURES` failures in a row, of at least two different requests, the service rests for `REST_SECONDS`: one
+    request that always fails says nothing about the others. Then one request passes as a probe, and the others wait
+    for what becomes of it. If it succeeds all pass again. If it fails those that wait are refused, and the service
+    rests twice as long as before, at most `LONGEST_REST`.
 
-    A rate limit is not a failure, since the service answered. Requests wait for as long as it asks, or are refused
-    during that time if it is more than `MAX_RETRY_AFTER`.
+    A rate limit is not a failure, since the service answered: nothing is sent for as long as it asks.
+
+    Requests wait for a rest or a pause of at most `MAX_WAIT`; during a longer one they are refused at once. So a
+    service that stays down holds a run for two rests, 90 seconds, and for the time that its two probes take.
     """
 
     def __init__(self, service: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._service = service
         self._clock = clock
         self._failures = 0
-        self._failed_at = float("-inf")
-        self._pause_until = self._rest_until = float("-inf")
+        self._failed = set[int]()  # requests, since the last success
+        self._failed_at = self._closed_until = float("-inf")
+        self._closed_for = 0.0
         self._probing = False
+        self.rests = 0
+        """Rests since the last success."""
 
-    @asynccontextmanager
-    async def attempt(self) -> AsyncIterator[None]:
-        """Make one request inside the block, when the service is ready for it.
+    async def ready(self, request: int, rests: int, seconds: float) -> None:
+        """Wait until a request may be tried, at most for some seconds.
+
+        Args:
+            request: what tells it from other requests; the same when it is tried again.
+            rests: that the service may have had since its last success; during a later one the request is refused.
+            seconds: that it may wait.
 
         Raises:
-            CircuitOpen: the service rests; no request was made.
+            CircuitOpen: it would have to wait longer, or the probe that it waited for failed.
         """
-        await asyncio.sleep(max(0.0, self._pause_until - self._clock()))
+        deadline = self._clock() + seconds
+        # Where others wait, one that has failed lets them be the probe: the fault may be its own.
+        turn = 2 * POLL_SECONDS if request in self._failed and self._closed_for <= MAX_WAIT else 0.0
+        while (left := self._closed_until + turn - self._clock()) > 0 or self._probing:
+            too_long = self._closed_for > MAX_WAIT or self._clock() + max(left, 0.0) > deadline
+            if too_long or self.rests > rests:
+                raise self._refusal()
+            await asyncio.sleep(min(left, POLL_SECONDS) if left > 0 else POLL_SECONDS)
+
+    @contextmanager
+    def attempt(self, request: int) -> Iterator[None]:
+        """Make one request inside the block.
+
+        Raises:
+            CircuitOpen: the service is not ready for it; no request was made.
+        """
         started = self._clock()
-        if started < self._rest_until:
-            raise CircuitOpen(f"{self._service} is not called for another {self._rest_until - started:.0f} s.")
-        if self._probing:
-            raise CircuitOpen(f"{self._service} is being tested with one request.")
-        probe = self._probing = self._failures >= FAILURES
-        alive = True
+        if started < self._closed_until or self._probing:
+            raise self._refusal()
+        probe = self._probing = self.rests > 0
         try:
             yield
         except RateLimited as error:
-            self._wait(error.retry_after or 0.0)
+            self._recovered()
+            self._close(error.retry_after or 0.0)
             raise
         except ModelUnavailable:
-            alive = False
-            self._fail(started)
+            self._fail(request, started)
             raise
-        except asyncio.CancelledError:
-            alive = False
+        except (BudgetExceeded, asyncio.CancelledError):  # it was not sent, or not answered
             raise
+        except ModelError:
+            self._recovered()
+            raise
+        else:
+            self._recovered()
         finally:
-            if alive:
-                self._failures = 0
             if probe:
                 self._probing = False
 
-    def _wait(self, seconds: float) -> None:
-        until = self._clock() + seconds
-        if seconds > MAX_RETRY_AFTER:
-            self._rest_until = max(self._rest_until, until)
-        else:
-            self._pause_until = max(self._pause_until, until)
+    def _refusal(self) -> CircuitOpen:
+        if (seconds := self._closed_until - self._clock()) > 0:
+            return CircuitOpen(f"{self._service} is not called for another {seconds:.0f} s.")
+        return CircuitOpen(f"{self._service} is being tested with one request.")
 
-    def _fail(self, started: float) -> None:
+    def _close(self, seconds: float) -> None:
+        if (until := self._clock() + seconds) > self._closed_until:
+            self._closed_until, self._closed_for = until, seconds
+
+    def _recovered(self) -> None:
+        if self.rests:
+            self._closed_until = float("-inf")
+        self._failures = self.rests = 0
+        self._failed.clear()
+
+    def _fail(self, request: int, started: float) -> None:
         """Count a failure, unless the request was already running when the last one failed: that is one outage."""
+        self._failed.add(request)
         if started < self._failed_at:
             return
         self._failures += 1
         self._failed_at = self._clock()
-        if self._failures >= FAILURES:
-            self._rest_until = self._failed_at + REST_SECONDS
+        if self._failures >= FAILURES and len(self._failed) > 1:
+            self._close(min(REST_SECONDS * 2**self.rests, LONGEST_REST))
+            self.rests += 1
 
 
 class Pace:

@@ -9,18 +9,22 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
+from fathom.network.body import ENCODINGS, TooLarge, limit_body
 from fathom.text.retry_after import retry_after
 
 if TYPE_CHECKING:
     import httpx
 
 ATTEMPTS = 3
+MAX_BYTES = 16 * 2**20  # of an answer: 20 whole pages, the most that a vendor sends, rarely take a tenth of it
 ATTEMPT_SECONDS = 30.0
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
+
+_FEWER = "lower max_results, or check the address of the service"
 
 T = TypeVar("T")
 
@@ -54,13 +58,28 @@ async def get(
     Raises:
         ToolError: the request failed; the class says whether trying again can help.
     """
-    import httpx
-
     with service_errors(service):
-        async with httpx.AsyncClient(verify=tls(), timeout=ATTEMPT_SECONDS) as client:
-            answer = await client.get(url, params=params, headers={"User-Agent": user_agent(), **(headers or {})})
+        async with limited_client() as http:
+            answer = await http.get(url, params=params, headers=headers)
         raise_status(service, answer.status_code, answer.headers, remedies=remedies)
         return read(answer)
+
+
+def limited_client(**options: Any) -> httpx.AsyncClient:
+    """Return a client whose answers are limited while they arrive; the options are those of httpx.
+
+    In `service_errors`, an answer of more than `MAX_BYTES`, on the wire or unpacked, is a ToolRejected.
+    """
+    import httpx
+
+    headers = {"User-Agent": user_agent(), "Accept-Encoding": ENCODINGS}
+    made = httpx.AsyncClient(verify=tls(), timeout=ATTEMPT_SECONDS, headers=headers, **options)
+    made.event_hooks["response"].insert(0, _limit)
+    return made
+
+
+async def _limit(response: httpx.Response) -> None:
+    limit_body(response, MAX_BYTES)
 
 
 @contextmanager
@@ -70,6 +89,9 @@ def service_errors(service: str) -> Iterator[None]:
 
     try:
         yield
+    except TooLarge:
+        limit = f"{MAX_BYTES / 2**20:g} MB"
+        raise ToolRejected(f"The answer of {service} is larger than {limit}.", next_step=_FEWER) from None
     except httpx.TimeoutException as error:
         raise ToolTimeout(f"{service} did not answer in time.") from error
     except httpx.HTTPError as error:

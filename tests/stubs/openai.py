@@ -3,7 +3,7 @@
 Behaviours with an answer: ok, `untidy_json` (a fence and a trailing comma: can be mended), `broken_json` (cannot),
 `false` (a sentence that its source does not have), `invented` (numbers, names, ids, addresses and quotations that no
 page has), truncated, refusal, empty, `no_choices`, `no_usage`, `html` (a gateway's page with status 200). Errors: see
-`_ERRORS`. The server knows two more, hang and drop.
+`_ERRORS`. The server knows more: hang, drop and those of `floods`.
 """
 
 from __future__ import annotations

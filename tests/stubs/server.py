@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from aiohttp import web
 
 from tests.stubs import openai, searxng, tavily
 from tests.stubs.echo import echoing
+from tests.stubs.floods import FLOODS, flooding
 from tests.stubs.planted import planted
 from tests.stubs.reading import Prompt
 from tests.stubs.settings import Settings
@@ -43,6 +45,7 @@ class Record:
     ended: float | None = None
     status: int | None = None
     usage: dict[str, int] = field(default_factory=dict)
+    sent: int = 0  # bytes of an answer of `floods`
 
     def event(self, name: str) -> dict[str, Any]:
         """Return the record as a line of the log; `name` is start or end."""
@@ -70,6 +73,7 @@ class Stubs:
         self._port = port
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_post("/v1/chat/completions", self._llm)
+        app.router.add_post("/v1/messages", self._llm)  # Anthropic's, for faults that are the same everywhere
         app.router.add_post("/search", self._search)
         app.router.add_post("/extract", self._extract)
         app.router.add_get("/search", self._searxng)
@@ -145,6 +149,8 @@ class Stubs:
         if record.behaviour == "drop" and request.transport:
             request.transport.abort()
             return web.Response()
+        if record.behaviour in FLOODS:
+            return await self._flood(request, record)
         authorized = bool(request.headers.get("Authorization", "").removeprefix("Bearer ").strip())
         try:
             if kind == "llm":
@@ -169,8 +175,21 @@ class Stubs:
         await response.write_eof()
         return response
 
+    async def _flood(self, request: web.Request, record: Record) -> web.StreamResponse:
+        response = web.StreamResponse()
+        response.content_type = "text/html" if record.behaviour == "flood" else "application/json"
+        if record.behaviour == "bomb":
+            response.headers["Content-Encoding"] = "gzip"
+        await response.prepare(request)
+        async for piece in flooding(record.behaviour):
+            await response.write(piece)
+            record.sent += len(piece)
+        return response
+
     def _begin(self, kind: str, body: dict[str, Any]) -> Record:
         role = Prompt(body).role if kind == "llm" else kind
+        poison = kind == "llm" and self.settings.poison
+        poisoned = poison and re.match(poison, f"{role} {json.dumps(body['messages'])}")
         record = Record(
             n=len(self.requests) + 1,
             kind=kind,
@@ -178,7 +197,7 @@ class Stubs:
             fingerprint=hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
             body=body,
             started=time.monotonic(),
-            behaviour=self.settings.next_behaviour(role, str(body.get("model", ""))),
+            behaviour="500" if poisoned else self.settings.next_behaviour(role, str(body.get("model", ""))),
         )
         self.requests.append(record)
         self._write(record.event("start"))

@@ -23,6 +23,7 @@ class Settings:
         planted: HTML by URL: pages that every search finds first; those on the stub's own address can be fetched.
         attacker: address to which planted pages lead a model that obeys them; empty: the model obeys nobody.
         context_window: tokens; a longer prompt is refused as too long. 0: no limit.
+        poison: regular expression; a request to the model gets a 500 each time when its role and messages match.
         retry_after: seconds or an HTTP date, sent with every 429.
         echo: added to every error, page and answer: what an adversary would like to see stored and shown.
         faults: scripted behaviours by role (`planner`, ..., `section`, `search`, `extract`, `searxng`, `page`), by the
@@ -43,6 +44,7 @@ class Settings:
     planted: dict[str, str] = field(default_factory=dict)
     attacker: str = ""
     context_window: int = 0
+    poison: str = ""
     retry_after: float | str = 1
     echo: str = ""
     faults: dict[str, list[str]] = field(default_factory=dict)

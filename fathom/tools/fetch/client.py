@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ import httpcore
 import httpx
 
 from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
+from fathom.network.body import ENCODINGS, TooLarge, Unreadable, unpacked
 from fathom.tools.fetch.allow import AllowList, check_url
 from fathom.tools.http import tls, user_agent
 
@@ -24,9 +24,7 @@ MAX_REDIRECTS = 5
 TOTAL_SECONDS = 20.0
 MAX_BYTES = 10 * 2**20
 _TOO_LARGE = f"The page is larger than {MAX_BYTES / 2**20:g} MB."
-PIECE = 2**16  # bytes unpacked at once
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown,text/plain,application/json;q=0.9,*/*;q=0.1"
-_WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ class Client:
             "Host": url.netloc.decode("ascii"),
             "User-Agent": user_agent(),
             "Accept": _ACCEPT,
-            "Accept-Encoding": "gzip, deflate",
+            "Accept-Encoding": ENCODINGS,
         }
         try:
             async with (
@@ -113,49 +111,16 @@ class Client:
         length = fields.get("content-length", "")
         if cut_at is None and length.isascii() and length.isdigit() and int(length) > MAX_BYTES:
             raise ToolRejected(_TOO_LARGE)
-        unpack = _Unpacker(fields.get("content-encoding", "").strip().lower())
-        data, received, most = bytearray(), 0, cut_at or MAX_BYTES
-        async for chunk in response.aiter_stream():
-            received += len(chunk)
-            for piece in unpack.feed(chunk):
-                data += piece
-                if len(data) > most:
-                    break
-            if max(len(data), received) > most:
-                if cut_at is None:
-                    raise ToolRejected(_TOO_LARGE)
-                return bytes(data[:most])
-        return bytes(data)
-
-
-class _Unpacker:
-    """Unpacks a stream in pieces of limited size: a small chunk could hold gigabytes."""
-
-    def __init__(self, encoding: str) -> None:
-        if encoding not in ("", "identity", *_WBITS):
-            raise ToolUnavailable(f"The page is compressed in an unsupported way: {encoding[:40]!r}.")
-        self._stream = zlib.decompressobj(_WBITS[encoding]) if encoding in _WBITS else None
-        self._raw = encoding == "deflate"  # some servers leave out the header
-
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield what a chunk holds, at most 64 KB at once."""
-        if self._stream is None:
-            yield chunk
-            return
+        data, most = bytearray(), cut_at or MAX_BYTES
         try:
-            while chunk and not self._stream.eof:
-                try:
-                    piece = self._stream.decompress(chunk, PIECE)
-                except zlib.error:
-                    if not self._raw:
-                        raise
-                    self._stream, self._raw = zlib.decompressobj(-15), False
-                    continue
-                self._raw = False
-                yield piece
-                chunk = self._stream.unconsumed_tail
-        except zlib.error as error:
-            raise ToolUnavailable("The page is damaged: it cannot be decompressed.") from error
+            async for piece in unpacked(response.aiter_stream(), fields.get("content-encoding", ""), most):
+                data += piece
+        except TooLarge:
+            if cut_at is None:
+                raise ToolRejected(_TOO_LARGE) from None
+        except Unreadable as error:
+            raise ToolUnavailable(f"The page {error}.") from error
+        return bytes(data[:most])
 
 
 async def follow(address: str, allowed: AllowList, ask: Callable[[httpx.URL], Awaitable[Answer]]) -> Answer | None:

@@ -14,7 +14,7 @@ from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import canonical_url
 from fathom.tools.base import RunContext, SearchVendor
-from fathom.tools.http import raise_status, retrying, service_errors, tls
+from fathom.tools.http import limited_client, raise_status, retrying, service_errors
 from fathom.tools.pages import Score, WebPage, is_page
 
 if TYPE_CHECKING:
@@ -109,7 +109,6 @@ class Tavily(SearchVendor):
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Any]:
         """Open an `AsyncTavilyClient` for one request; a failure in the block is raised as a `ToolError`."""
-        import httpx
         from tavily import AsyncTavilyClient
         from tavily.errors import TimeoutError as TavilyTimeout
 
@@ -117,7 +116,7 @@ class Tavily(SearchVendor):
         hooks = {"response": [_check_status]}
         with service_errors(self.name):
             try:
-                async with httpx.AsyncClient(base_url=self.address, event_hooks=hooks, verify=tls()) as http:
+                async with limited_client(base_url=self.address, event_hooks=hooks) as http:
                     yield AsyncTavilyClient(self._key, client=http)
             except TavilyTimeout as error:
                 raise ToolTimeout(f"{self.name} did not answer in time.") from error

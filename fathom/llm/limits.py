@@ -1,0 +1,80 @@
+"""A limit on the body of a model's answer, that holds while it arrives.
+
+litellm searches what it cannot use for secrets: 6 seconds of processor time for a megabyte, in which the event loop
+stands still and no deadline fires. So it never gets more than a model can have meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any
+
+from fathom.errors import AnswerTooLarge
+from fathom.network.body import ENCODINGS, TooLarge, limit_body
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import httpx
+
+ERROR_BYTES = 2**16  # of an error or of what is no JSON
+TOKEN_BYTES = 32  # of JSON for a token; one of English takes 5, an escaped character 6
+
+_most: ContextVar[int] = ContextVar("most bytes of an answer")
+
+
+@contextmanager
+def limited(litellm: ModuleType, model: str, tokens: int) -> Iterator[None]:
+    """Limit the answers of requests that litellm makes inside the block to some tokens.
+
+    Raises:
+        AnswerTooLarge: one was larger; the connection is closed and the rest not read.
+    """
+    _watch(litellm)
+    token = _most.set(ERROR_BYTES + tokens * TOKEN_BYTES)
+    try:
+        yield
+    except Exception as error:
+        if (found := _cause(error)) is None:
+            raise
+        raise AnswerTooLarge(f"{model}: {found}") from None
+    finally:
+        _most.reset(token)
+
+
+def _cause(error: BaseException | None) -> TooLarge | None:
+    """Return the limit behind an error of litellm, which wraps what its client raises."""
+    while error is not None and not isinstance(error, TooLarge):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+@cache
+def _watch(litellm: ModuleType) -> None:
+    """Have all clients of litellm limit their answers: there are two places that make them."""
+    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+    from litellm.llms.openai.common_utils import BaseOpenAILLM
+
+    for owner, name in ((AsyncHTTPHandler, "create_client"), (BaseOpenAILLM, "_get_async_http_client")):
+        make = getattr(owner, name)
+
+        @wraps(make)
+        def limiting(*args: Any, _make: Any = make, **options: Any) -> httpx.AsyncClient:
+            return _with_limit(_make(*args, **options))
+
+        setattr(owner, name, limiting if owner is AsyncHTTPHandler else staticmethod(limiting))
+    _with_limit(litellm.module_level_aclient.client)
+
+
+def _with_limit(client: httpx.AsyncClient) -> httpx.AsyncClient:
+    client.headers["Accept-Encoding"] = ENCODINGS
+    client.event_hooks["response"].append(_limit)
+    return client
+
+
+async def _limit(response: httpx.Response) -> None:
+    usable = response.is_success and "json" in response.headers.get("content-type", "")
+    limit_body(response, _most.get(ERROR_BYTES) if usable else ERROR_BYTES)

@@ -1,0 +1,1 @@
+"""HTTP answers as they arrive, for tools and models alike."""
