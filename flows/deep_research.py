@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import aclosing
 from time import monotonic
 
 from prefect import flow
@@ -74,7 +75,7 @@ async def deep_research(
             ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger")
             audit = AuditLog(store, f"{RESULTS}/{start.run_key}/audit-pending.jsonl", log_event)
             engine = Engine(start, store, environment, ledger, audit)
-            async with Display() as display, session(engine, supervision.taken_over):
+            async with aclosing(engine), Display() as display, session(engine, supervision.taken_over):
                 display.label(start.settings)
                 run, report, result = await investigate(engine, display)
                 status, metrics = result.status.value, result.metrics.model_dump(mode="json")

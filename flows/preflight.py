@@ -15,7 +15,7 @@ from fathom.config.inputs import check_query
 from fathom.config.secrets import HIDDEN, Scrubber
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput
-from fathom.llm.model_checks import check_models, load_litellm, settled_budget
+from fathom.llm.model_checks import check_models, settled_budget
 from fathom.run.estimate import PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
@@ -85,8 +85,8 @@ def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
     environment = Environment.read()
     check_query(query)
     resolved = resolve(settings, environment, configured_tools(settings, environment, query))
-    resolved = resolved.model_copy(update={"budget": settled_budget(resolved, environment)})
-    return estimate(resolved, lambda model: Pricing(load_litellm(environment), settings.prices).highest(model))
+    resolved = resolved.model_copy(update={"budget": settled_budget(resolved)})
+    return estimate(resolved, Pricing(settings.prices).highest)
 
 
 def artifact_root(root: str | None = None) -> str:

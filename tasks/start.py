@@ -32,7 +32,7 @@ async def begin(query: str, settings: ResearchSettings, _artifacts: str, _enviro
     """
     settings = settings.model_copy(update={"artifacts": _artifacts})
     resolved = resolve(settings, _environment, configured_tools(settings, _environment, query))
-    resolved = resolved.model_copy(update={"budget": settled_budget(resolved, _environment)})
+    resolved = resolved.model_copy(update={"budget": settled_budget(resolved)})
     return RunStart(
         run_id=current_run_id(),
         run_key=current_run_key(),

@@ -19,6 +19,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -29,7 +30,11 @@ import pytest
 
 from fathom.budget.ledger import Ledger
 from fathom.config.caps import Budget
+from fathom.config.environment import Environment
+from fathom.config.models import ModelCallSettings
 from fathom.llm import services
+from fathom.llm.base import Completion, ModelCall
+from fathom.llm.client import ModelBackend
 from fathom.storage.store import ArtifactStore
 from tests.stubs import Stubs, serving
 
@@ -96,6 +101,14 @@ def stubs() -> Iterator[Stubs]:
 def new_ledger() -> Ledger:
     """Return the account of a run of which nothing else is there."""
     return Ledger(Budget(), ArtifactStore(f"memory://{uuid.uuid4()}"), "ledger")
+
+
+async def ask_model(
+    call: ModelCall, ledger: Ledger | None = None, calls: ModelCallSettings | None = None
+) -> Completion:
+    """Answer one request by the models of the environment."""
+    async with aclosing(ModelBackend(Environment.read(), ledger or new_ledger(), calls)) as models:
+        return await models.complete(call)
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def forking(env: Mapping[str, str]) -> Iterator[Forks]:
 def _serve() -> None:
     """Import everything a run needs, then fork for each line."""
     from fathom.config.environment import Environment
-    from fathom.llm.model_checks import load_litellm
+    from fathom.llm.over_litellm import load_litellm
     from flows import local, preflight, resuming
     from flows.cli import commands, watch
 

@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 from fathom.budget.ledger import Allowance, Cost, Ledger
 from fathom.budget.prices import Pricing
 from fathom.config.caps import Budget, Price
-from fathom.config.environment import Environment
 from fathom.errors import BudgetExceeded, InvalidInput, StoreError
-from fathom.llm.model_checks import load_litellm
 from fathom.llm.services import FAILURES
 from fathom.models import Ending, RunResult
 from fathom.storage.store import ArtifactStore
@@ -218,7 +216,7 @@ def test_a_price_that_is_none_is_refused(price: str) -> None:
     ],
 )
 def test_a_call_costs_what_its_length_costs(model: str, sent: int, dollars: float) -> None:
-    pricing = Pricing(load_litellm(Environment.read({})), {"openai/stub": PRICE})
+    pricing = Pricing({"openai/stub": PRICE})
     cost = pricing.cost(model, sent, 1_000_000)
     assert cost == pytest.approx(Decimal(str(dollars)))
     highest = pricing.highest(model)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Coroutine
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -17,19 +19,25 @@ from fathom.budget.ledger import Cost, Ledger
 from fathom.config.caps import Budget
 from fathom.config.environment import Environment
 from fathom.config.models import ModelCallSettings, RoleModel
+from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings
 from fathom.errors import (
     AnswerInvalid,
     AnswerTooLarge,
     CircuitOpen,
+    ContextOverflow,
     ModelError,
     ModelRejected,
     ModelTimeout,
     ProviderFailed,
+    RateLimited,
+    Refused,
 )
 from fathom.llm import services
 from fathom.llm.base import Completion, ModelCall
-from fathom.llm.client import LiteLLMBackend
+from fathom.llm.openai_chat import OpenAIChat, speaks_openai_chat
+from fathom.llm.over_litellm import LiteLLM
+from fathom.llm.prompts import messages, request_options
 from fathom.llm.services import FAILURES, LONGEST_REST, MAX_WAIT, REST_SECONDS, Circuit, Pace, circuit_of, slots
 from fathom.llm.shrinking import shrunk
 from fathom.models import Ending, Note, RunResult, SourceText
@@ -39,7 +47,7 @@ from fathom.storage.store import ArtifactStore
 from fathom.text.retry_after import retry_after
 from fathom.text.tokens import count_tokens
 from flows.deep_research import deep_research
-from tests.conftest import ROOT, FathomCLI, PrefectServer, new_ledger
+from tests.conftest import ROOT, FathomCLI, PrefectServer, ask_model, new_ledger
 from tests.fault_matrix import DEADLINE, REQUESTS, Cell, runs
 from tests.generated import DOCUMENTS
 from tests.stubs import Stubs
@@ -174,13 +182,61 @@ def section_call(title: str = "Tides", **options: Any) -> ModelCall:
     return ModelCall(SECTION, request, RoleModel(model="openai/stub", **options))
 
 
-def backend(**calls: Any) -> LiteLLMBackend:
-    return LiteLLMBackend(Environment.read(), new_ledger(), PATIENCE.model_copy(update=calls))
+def answer_to(call: ModelCall, ledger: Ledger | None = None, **calls: Any) -> Coroutine[Any, Any, Completion]:
+    return ask_model(call, ledger, PATIENCE.model_copy(update=calls))
+
+
+@pytest.mark.parametrize("model", ["openai/stub", "hosted_vllm/stub"], ids=["directly", "over litellm"])
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        ("ok", None),
+        ("401", ModelRejected),
+        ("404", ModelRejected),
+        ("429", RateLimited),
+        ("quota", ModelRejected),
+        ("500", ProviderFailed),
+        ("drop", ProviderFailed),
+        ("html", ProviderFailed),
+        ("no_choices", ProviderFailed),
+        ("context_limit", ContextOverflow),
+        ("content_policy", Refused),
+        ("refusal", Refused),
+    ],
+)
+async def test_every_protocol_tells_failures_apart_alike(
+    providers: Stubs, monkeypatch: pytest.MonkeyPatch, model: str, fault: str, error: type[ModelError] | None
+) -> None:
+    monkeypatch.setenv("HOSTED_VLLM_API_BASE", providers.llm_url)
+    monkeypatch.setenv("HOSTED_VLLM_API_KEY", "stub")
+    providers.settings.faults, providers.settings.retry_after = {"*": [f"{fault}*"]}, 300
+    environment = Environment.read()
+    protocol = OpenAIChat if speaks_openai_chat(model) else LiteLLM
+    call = section_call()
+    call = replace(call, model=RoleModel(model=model, temperature=0.5))
+    async with aclosing(protocol(environment, Scrubber(environment.secrets))) as transport:
+        asked = transport.send(call, {**request_options(call, messages(call)), "max_tokens": 500}, 10)
+        if error is None:
+            reply = await asked
+            assert (bool(reply.text), reply.refused, reply.truncated) == (True, False, False)
+            assert reply.prompt_tokens and reply.completion_tokens
+            sent = providers.requests[-1].body
+            assert (sent["model"], sent["max_tokens"], sent["temperature"]) == ("stub", 500, 0.5)
+        elif fault in ("no_choices", "refusal"):
+            reply = await asked
+            assert (reply.text is None, reply.refused) == (fault == "no_choices", fault == "refusal")
+        else:
+            with pytest.raises(error) as failure:
+                await asked
+            assert type(failure.value) is error
+            assert failure.value.retry_after == (300 if error is RateLimited else None)
+            assert str(failure.value).startswith(f"{error.code} {model}: ") and "\n" not in str(failure.value)
+    assert len(providers.requests) == 1
 
 
 async def test_no_more_calls_than_allowed_are_under_way(providers: Stubs) -> None:
     providers.settings.llm_delay = 0.1
-    await asyncio.gather(*(backend(at_once=3).complete(section_call()) for _ in range(10)))
+    await asyncio.gather(*(answer_to(section_call(), at_once=3) for _ in range(10)))
     moments = sorted((moment, change) for r in providers.requests for moment, change in ((r.started, 1), (r.ended, -1)))
     under_way = [sum(change for _, change in moments[: n + 1]) for n in range(len(moments))]
     assert max(under_way) == 3
@@ -188,10 +244,10 @@ async def test_no_more_calls_than_allowed_are_under_way(providers: Stubs) -> Non
 
 async def test_calls_wait_as_long_as_the_service_asked_one_of_them_to(providers: Stubs) -> None:
     providers.settings.faults, providers.settings.retry_after = {"section": ["429"]}, 1
-    first = asyncio.create_task(backend().complete(section_call()))
+    first = asyncio.create_task(answer_to(section_call()))
     await asyncio.to_thread(providers.wait_for, 1, "section")
     await asyncio.sleep(0.1)
-    await asyncio.gather(first, *(backend().complete(section_call()) for _ in range(3)))
+    await asyncio.gather(first, *(answer_to(section_call()) for _ in range(3)))
     limited, *others = providers.calls("section")
     assert limited.ended is not None
     assert len(others) == 4
@@ -202,11 +258,11 @@ async def test_calls_wait_as_long_as_the_service_asked_one_of_them_to(providers:
 async def test_a_dead_service_is_probed_after_each_rest(providers: Stubs) -> None:
     providers.settings.faults = {"section": ["500*"]}
     with pytest.raises(ProviderFailed):
-        await backend().complete(section_call("the first"))
+        await answer_to(section_call("the first"))
     with pytest.raises(CircuitOpen):
-        await backend().complete(section_call("the second"))
+        await answer_to(section_call("the second"))
     assert len(providers.requests) == FAILURES + 1 + 2, "what opens the circuit, and a probe after each of two rests"
-    waiting = (backend().complete(section_call(f"number {n}")) for n in range(10))
+    waiting = (answer_to(section_call(f"number {n}")) for n in range(10))
     refused = await asyncio.gather(*waiting, return_exceptions=True)
     assert {type(error) for error in refused} <= {CircuitOpen, ProviderFailed}
     assert len(providers.requests) <= FAILURES + 3 + 1
@@ -221,7 +277,7 @@ async def test_a_call_waits_for_a_rest_without_a_slot_or_money(
         with pytest.raises(ProviderFailed), circuit.attempt(request):
             raise ProviderFailed("down")
     ledger, alone = new_ledger(), PATIENCE.model_copy(update={"at_once": 1})
-    waits = asyncio.create_task(LiteLLMBackend(Environment.read(), ledger, alone).complete(section_call()))
+    waits = asyncio.create_task(ask_model(section_call(), ledger, alone))
     await asyncio.sleep(0.1)
     assert (ledger.total, slots(1).locked(), providers.requests) == (Cost(), False, [])
     assert (await waits).text
@@ -233,7 +289,7 @@ async def test_no_rest_is_waited_for_beyond_the_time_of_the_budget(providers: St
     for title in ("the first", "the second"):
         ledger = Ledger(Budget(max_seconds=20), ArtifactStore("memory://time"), "ledger")
         with pytest.raises((ProviderFailed, CircuitOpen)) as failure:
-            await LiteLLMBackend(Environment.read(), ledger, PATIENCE).complete(section_call(title))
+            await answer_to(section_call(title), ledger)
     assert isinstance(failure.value, CircuitOpen), "the rest takes 30 s"
     assert len(providers.requests) == FAILURES + 1
 
@@ -249,7 +305,7 @@ async def test_an_answer_without_end_is_not_read(
     providers.settings.faults = {"*": [f"{behaviour}*"]}
     call = section_call()
     with pytest.raises(AnswerTooLarge, match=" KB"):
-        await backend().complete(replace(call, model=RoleModel(model=model)))
+        await answer_to(replace(call, model=RoleModel(model=model)))
     assert len(providers.requests) == 2
     assert max(record.sent for record in providers.requests) < FLOOD // 2
 
@@ -257,20 +313,20 @@ async def test_an_answer_without_end_is_not_read(
 async def test_an_answer_that_drips_for_ever_ends_with_the_time_limit(providers: Stubs) -> None:
     providers.settings.faults = {"section": ["drip*"]}
     with pytest.raises(ModelTimeout):
-        await backend(seconds=0.5).complete(section_call())
+        await answer_to(section_call(), seconds=0.5)
     assert len(providers.requests) == 2
 
 
 async def test_an_answer_as_long_as_asked_for_is_read(providers: Stubs) -> None:
     providers.settings.echo = "\N{GRINNING FACE}" * 4_000
-    assert len((await backend().complete(section_call())).text) > 4_000
+    assert len((await answer_to(section_call())).text) > 4_000
 
 
 @pytest.mark.parametrize(("fault", "setting"), [("401", "OPENAI_API_KEY"), ("404", "--model"), ("quota", "quota")])
 async def test_what_only_the_user_can_correct_is_not_tried_again(providers: Stubs, fault: str, setting: str) -> None:
     providers.settings.faults = {"section": [f"{fault}*"]}
     with pytest.raises(ModelRejected) as failure:
-        await backend().complete(section_call(fallbacks=["openai/spare"]))
+        await answer_to(section_call(fallbacks=["openai/spare"]))
     assert setting in failure.value.next_step
     assert len(providers.requests) == 1
 
@@ -279,7 +335,7 @@ async def test_a_missing_key_is_named(providers: Stubs, monkeypatch: pytest.Monk
     """litellm reports it as an error of the server, which would be tried again."""
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(ModelRejected) as failure:
-        await backend().complete(section_call())
+        await answer_to(section_call())
     assert "OPENAI_API_KEY" in failure.value.next_step
     assert providers.requests == []
 
@@ -490,7 +546,7 @@ async def test_the_answer_of_a_prompt_that_was_halved_is_kept(providers: Stubs) 
         texts=texts,
         max_note_tokens=600,
     )
-    completion = await backend().complete(ModelCall(COMPRESSOR, request, RoleModel(model="openai/stub")))
+    completion = await answer_to(ModelCall(COMPRESSOR, request, RoleModel(model="openai/stub")))
     assert isinstance(completion, Completion)
     *refused, answered = providers.requests
     assert 1 <= len(refused) <= 4

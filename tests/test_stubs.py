@@ -23,10 +23,8 @@ from litellm.exceptions import (
     Timeout,
 )
 
-from fathom.config.environment import Environment
 from fathom.config.models import RoleModel
 from fathom.llm.base import ModelCall
-from fathom.llm.client import LiteLLMBackend
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import messages
 from fathom.models import Note, Plan, PlanStep, SourceText, ToolCall
@@ -51,7 +49,7 @@ from fathom.roles import (
 )
 from fathom.roles.reporter import OutlinedSection
 from fathom.text.urls import source_ids
-from tests.conftest import ROOT, new_ledger
+from tests.conftest import ROOT, ask_model
 from tests.stubs import FACT, SENTINEL, Settings, Stubs
 from tests.stubs.pages import SHARED_URL, page
 
@@ -238,7 +236,7 @@ async def test_spoilt_answers_are_as_spoilt_as_they_should_be(
     stubs.settings.faults = {"*": [f"{behaviour}*"]}
     request = PlanRequest(query=QUERY, today=TODAY, max_steps=5, tools={"web_search": "searches"})
     call = ModelCall(PLANNER, request, RoleModel(model="openai/stub"))
-    completion = await LiteLLMBackend(Environment.read(), new_ledger()).complete(call)
+    completion = await ask_model(call)
     assert isinstance(accept(call, completion), PlanAnswer) is accepted
 
 

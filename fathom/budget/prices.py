@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from types import ModuleType
 from typing import NamedTuple
 
+from fathom.budget.model_table import model_entry
 from fathom.config.caps import Price
 
 _MILLION = Decimal(1_000_000)
@@ -32,8 +32,7 @@ class Rates(NamedTuple):
 class Pricing:
     """The prices of a run: the user's by model name, which replace those of litellm's table."""
 
-    def __init__(self, litellm: ModuleType, prices: Mapping[str, Price]) -> None:
-        self._table: Mapping[str, Mapping[str, object]] = litellm.model_cost
+    def __init__(self, prices: Mapping[str, Price]) -> None:
         self._prices = prices
 
     def highest(self, model: str) -> Rates | None:
@@ -49,11 +48,10 @@ class Pricing:
     def _rates(self, model: str, of_entry: Callable[[Mapping[str, object]], Rates]) -> Rates | None:
         if price := self._prices.get(model):
             return Rates(Decimal(str(price.input)) / _MILLION, Decimal(str(price.output)) / _MILLION)
-        provider, _, name = model.partition("/")
-        entry = self._table.get(model) or self._table.get(name)
-        if entry is not None and entry.get("input_cost_per_token") is not None:
+        entry = model_entry(model)
+        if entry.get("input_cost_per_token") is not None:
             return of_entry(entry)
-        return Rates() if provider in _LOCAL else None
+        return Rates() if model.partition("/")[0] in _LOCAL else None
 
 
 def _rate(entry: Mapping[str, object], name: str, sent: int) -> Decimal:

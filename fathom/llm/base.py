@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fathom.config.models import RoleModel
 from fathom.models import Model, Usage
@@ -52,3 +53,30 @@ class Backend(Protocol):
         Raises:
             ModelError: the call failed for good; retries are the backend's own.
         """
+
+
+class Reply(NamedTuple):
+    """What a provider answered; token counts are 0 where it does not say."""
+
+    text: str | None  # None for an answer without content at all, empty for a refusal
+    refused: bool
+    truncated: bool  # at the limit of tokens
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class Transport(Protocol):
+    """Speaks a protocol of providers."""
+
+    def service(self, model: str) -> str:
+        """Return what answers for a model: its failures and limits are shared by all who ask it."""
+
+    async def send(self, call: ModelCall, options: Mapping[str, Any], seconds: float) -> Reply:
+        """Send one request, once, with the messages, `max_tokens` and `response_format` of the options.
+
+        Raises:
+            ModelError: it failed.
+        """
+
+    async def aclose(self) -> None:
+        """Close the connections."""

@@ -26,6 +26,11 @@ TOKEN_BYTES = 32  # of JSON for a token; one of English takes 5, an escaped char
 _most: ContextVar[int] = ContextVar("most bytes of an answer")
 
 
+def most_bytes(tokens: int) -> int:
+    """Return how large an answer of some tokens may be."""
+    return ERROR_BYTES + tokens * TOKEN_BYTES
+
+
 @contextmanager
 def limited(litellm: ModuleType, model: str, tokens: int) -> Iterator[None]:
     """Limit the answers of requests that litellm makes inside the block to some tokens.
@@ -34,7 +39,7 @@ def limited(litellm: ModuleType, model: str, tokens: int) -> Iterator[None]:
         AnswerTooLarge: one was larger; the connection is closed and the rest not read.
     """
     _watch(litellm)
-    token = _most.set(ERROR_BYTES + tokens * TOKEN_BYTES)
+    token = _most.set(most_bytes(tokens))
     try:
         yield
     except Exception as error:

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING
-
 from fathom.budget.prices import Pricing
 from fathom.config.caps import DEFAULT_USD, Budget
 from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE
 from fathom.config.settings import ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential
+from fathom.llm.openai_chat import speaks_openai_chat
+from fathom.llm.over_litellm import load_litellm
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
+OPENAI_KEY = "OPENAI_API_KEY"  # a server of the user's own takes any value
 # Providers that need no variable: a local server, or credentials from a profile or an instance's role.
 KEYLESS = frozenset({"ollama", "ollama_chat", "bedrock", "sagemaker", "sagemaker_chat", "vertex_ai", "vertex_ai_beta"})
-
-
-def load_litellm(environment: Environment) -> ModuleType:
-    """Import litellm, which takes seconds and 100 MB, on the first call that needs it."""
-    environment.quieten_litellm()
-    # litellm's types make pydantic warn about itself, at import and again at the first call.
-    warnings.filterwarnings(
-        "ignore", message=r"Item .* on TypedDict class .* is using the `ReadOnly`", category=UserWarning
-    )
-    import litellm
-
-    litellm.suppress_debug_info = True
-    litellm.disable_hf_tokenizer_download = True
-    litellm.telemetry = False
-    return litellm
 
 
 def check_models(settings: ResolvedSettings, environment: Environment) -> None:
@@ -43,25 +25,9 @@ def check_models(settings: ResolvedSettings, environment: Environment) -> None:
     """
     if not (models := _models(settings)):
         return
-    litellm = load_litellm(environment)
-    from openai import OpenAIError
-
     for model in models:
-        try:
-            _name, provider, *_rest = litellm.get_llm_provider(model)
-        except OpenAIError:
-            raise InvalidInput(
-                f"There is no model {model!r}.",
-                next_step="use a litellm name, provider first: openai/gpt-5-mini, anthropic/claude-sonnet-4-5, "
-                "ollama/qwen3; or use extractive",
-            ) from None
-        missing = litellm.validate_environment(model)["missing_keys"]
-        if missing and provider not in KEYLESS:
-            names = (" or " if provider == "gemini" else " and ").join(missing)
-            raise MissingCredential(
-                f"The model {model!r} needs {names}, which is not set.", next_step=f"export {missing[-1]}=..."
-            )
-    unpriced = _unpriced(models, Pricing(litellm, settings.prices))
+        _check_key(model, environment)
+    unpriced = _unpriced(models, Pricing(settings.prices))
     if unpriced and settings.budget.max_usd is not None:
         raise InvalidInput(
             f"The price of {unpriced[0]!r} is unknown, so a cap in dollars cannot be kept.",
@@ -70,12 +36,39 @@ def check_models(settings: ResolvedSettings, environment: Environment) -> None:
         )
 
 
-def settled_budget(settings: ResolvedSettings, environment: Environment) -> Budget:
+def _check_key(model: str, environment: Environment) -> None:
+    if speaks_openai_chat(model):
+        missing, between = [name for name in (OPENAI_KEY,) if not environment.variables.get(name)], ""
+    else:
+        missing, between = _missing_for_litellm(model, environment)
+    if missing:
+        message = f"The model {model!r} needs {between.join(missing)}, which is not set."
+        raise MissingCredential(message, next_step=f"export {missing[-1]}=...")
+
+
+def _missing_for_litellm(model: str, environment: Environment) -> tuple[list[str], str]:
+    """Return the variables that a model's provider needs and that are not set, and the word between them."""
+    litellm = load_litellm(environment)
+    from openai import OpenAIError
+
+    try:
+        _name, provider, *_rest = litellm.get_llm_provider(model)
+    except OpenAIError:
+        raise InvalidInput(
+            f"There is no model {model!r}.",
+            next_step="use a litellm name, provider first: openai/gpt-5-mini, anthropic/claude-sonnet-4-5, "
+            "ollama/qwen3; or use extractive",
+        ) from None
+    missing = [] if provider in KEYLESS else litellm.validate_environment(model)["missing_keys"]
+    return missing, " or " if provider == "gemini" else " and "
+
+
+def settled_budget(settings: ResolvedSettings) -> Budget:
     """Return the budget with its dollar cap: the chosen one, else the default if every price is known."""
     models = _models(settings)
     if settings.budget.max_usd is not None or not models:
         return settings.budget
-    if _unpriced(models, Pricing(load_litellm(environment), settings.prices)):
+    if _unpriced(models, Pricing(settings.prices)):
         return settings.budget
     return settings.budget.model_copy(update={"max_usd": DEFAULT_USD})
 

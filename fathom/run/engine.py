@@ -10,7 +10,7 @@ from fathom.config.settings import ResolvedSettings
 from fathom.errors import StoreError
 from fathom.extractive.backend import ExtractiveBackend
 from fathom.llm.base import Backend
-from fathom.llm.client import LiteLLMBackend
+from fathom.llm.client import ModelBackend
 from fathom.models import Model, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
 from fathom.storage.store import ArtifactStore, RunFolder
@@ -46,7 +46,7 @@ class Engine:
         self.extractive: Backend = ExtractiveBackend()
         self.ledger = ledger
         self.audit = audit
-        self._models: Backend = LiteLLMBackend(environment, ledger, start.settings.model_calls, start.settings.prices)
+        self._models = ModelBackend(environment, ledger, start.settings.model_calls, start.settings.prices)
 
     @property
     def words(self) -> int | None:
@@ -60,6 +60,10 @@ class Engine:
     def backend(self, model: RoleModel) -> Backend:
         """Return the backend that serves a model."""
         return self.extractive if model.model == EXTRACTIVE else self._models
+
+    async def aclose(self) -> None:
+        """Close the connections to providers."""
+        await self._models.aclose()
 
     async def enter(self, folder: str) -> None:
         """Set the run's folder in the store."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.network.body import ENCODINGS, TooLarge, limit_body
+from fathom.network.client import tls, user_agent
 from fathom.text.retry_after import retry_after
 
 if TYPE_CHECKING:
@@ -27,19 +25,6 @@ LONGEST_PAUSE = 30.0
 _FEWER = "lower max_results, or check the address of the service"
 
 T = TypeVar("T")
-
-
-def user_agent() -> str:
-    """Return the name by which web servers and their robots.txt know us."""
-    return f"fathom/{version('fathom-research')}"
-
-
-@cache
-def tls() -> ssl.SSLContext:
-    """Return the certificates that httpx trusts; reading them takes longer than a search over a local network."""
-    import httpx
-
-    return httpx.create_ssl_context()
 
 
 async def get(

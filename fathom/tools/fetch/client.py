@@ -17,8 +17,8 @@ import httpx
 
 from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.network.body import ENCODINGS, TooLarge, Unreadable, unpacked
+from fathom.network.client import tls, user_agent
 from fathom.tools.fetch.allow import AllowList, check_url
-from fathom.tools.http import tls, user_agent
 
 MAX_REDIRECTS = 5
 TOTAL_SECONDS = 20.0

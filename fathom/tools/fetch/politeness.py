@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from fathom.errors import ToolRejected, ToolUnavailable
+from fathom.network.client import user_agent
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.client import Client, follow
-from fathom.tools.http import user_agent
 
 if TYPE_CHECKING:
     import httpx
