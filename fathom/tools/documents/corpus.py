@@ -23,9 +23,10 @@ from fathom.telemetry.progress import Event, publish
 from fathom.tools.documents.embedding import check_installed
 from fathom.tools.documents.files import File, digest, find_files
 from fathom.tools.documents.index import Index, StoredFile
-from fathom.tools.documents.pool import Unfinished, read_files
+from fathom.tools.documents.pool import read_files
 from fathom.tools.documents.python_reference import python_reference
 from fathom.tools.documents.readers import Unreadable
+from fathom.tools.documents.worker import Unfinished
 
 KEPT_INDEXES = 8
 FORMAT = "3"  # changes when readers, layout or index treat the same files differently

@@ -37,6 +37,7 @@ class LaidOut(NamedTuple):
     title_terms: str
     text: str
     spans: list[Span]
+    unread: str = ""  # what part of the file is missing
 
 
 def lay_out(document: ReadDocument) -> LaidOut:

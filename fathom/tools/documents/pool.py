@@ -17,10 +17,9 @@ from fathom.telemetry.progress import Event, publish
 from fathom.tools.documents.files import File
 from fathom.tools.documents.layout import LaidOut
 from fathom.tools.documents.readers import Unreadable, is_plain
-from fathom.tools.documents.worker import decode_answer, encode_request, read_file
+from fathom.tools.documents.worker import Unfinished, decode_answer, encode_request, read_file
 
 SECONDS = 60.0  # for one file, and one more for each megabyte
-MEMORY = 4 << 30  # bytes of address space
 PLAIN_BYTES = 2_000_000  # of plain text are read sooner than a process starts
 FOREIGN = 10  # how much longer other formats take than plain text
 MAX_WORKERS = 8
@@ -29,17 +28,13 @@ REPORT_EVERY = 2.0  # seconds
 Read = tuple[File, "LaidOut | Unreadable"]
 
 
-class Unfinished(Unreadable):
-    """A file that could not be read within the limits; another time it may be."""
-
-
-def read_apart(path: Path, data: bytes, seconds: float, memory: int) -> LaidOut:
+def read_apart(path: Path, data: bytes, seconds: float) -> LaidOut:
     """Read a document's bytes in a process of their own; only the ending of the path counts.
 
     Raises:
-        Unreadable: they hold no readable text, or reading takes more seconds or bytes of memory.
+        Unreadable: they hold no readable text, or reading takes more seconds, or more memory than a reader may use.
     """
-    process = _start(memory)
+    process = _start()
     try:
         return _ask(process, path, data, seconds)
     finally:
@@ -75,7 +70,7 @@ def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:
     idle: list[subprocess.Popen[str]] = []
 
     def read(file: File) -> LaidOut | Unreadable:
-        process = idle.pop() if idle else _start(MEMORY)
+        process = idle.pop() if idle else _start()
         try:
             answer: LaidOut | Unreadable = _ask(process, file.path, None, SECONDS + file.size / 1_000_000)
         except Unfinished as error:
@@ -101,10 +96,10 @@ def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:
                 _stop(process)
 
 
-def _start(memory: int) -> subprocess.Popen[str]:
+def _start() -> subprocess.Popen[str]:
     # A plain command, because multiprocessing would run the user's main module again in every process.
-    return subprocess.Popen(  # noqa: S603 - nothing in the command comes from outside
-        [sys.executable, "-m", "fathom.tools.documents.worker", str(memory)],
+    return subprocess.Popen(
+        [sys.executable, "-m", "fathom.tools.documents.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -33,6 +33,9 @@ _PARSER_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError,
     ValueError, struct.error, zlib.error,
 )  # fmt: skip
+_XML_NO_MEMORY = 2  # `code` of lxml's error; XML_ERR_NO_MEMORY in libxml2
+MAX_UNPACKED = 200_000_000
+"""Bytes that a docx may unpack to. Its pictures count; one with 22 MB of text unpacks to 27 MB."""
 _Content = tuple[str, list[Section]]  # the title that the file names, and its sections
 
 
@@ -138,9 +141,25 @@ def _read_docx(data: bytes) -> _Content:
     from docx.opc.exceptions import OpcError
 
     try:
+        _check_unpacked(data)
         return _docx_content(Document(io.BytesIO(data)))
     except (OpcError, zipfile.BadZipFile, *_PARSER_ERRORS) as error:
+        if getattr(error, "code", None) == _XML_NO_MEMORY:
+            raise MemoryError from error
         raise Unreadable(f"it is a damaged docx, or not a docx file ({type(error).__name__})") from error
+
+
+def _check_unpacked(data: bytes) -> None:
+    """Unpack a zip without keeping anything, because the sizes that it declares may be false."""
+    left = MAX_UNPACKED
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for member in archive.infolist():
+            member.file_size = MAX_UNPACKED + 1  # where zipfile would stop; an honest member ends before
+            with archive.open(member) as stream:
+                while chunk := stream.read(1 << 20):
+                    left -= len(chunk)
+                    if left < 0:
+                        raise Unreadable(f"it unpacks to more than {MAX_UNPACKED // 1_000_000} MB")
 
 
 def _docx_content(document: DocxDocument) -> _Content:

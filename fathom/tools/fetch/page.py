@@ -20,7 +20,6 @@ from fathom.tools.documents.readers import Unreadable, read_document
 from fathom.tools.fetch.client import Answer
 
 SECONDS = 20.0
-MEMORY = 2 << 30  # bytes of address space
 SMALL = 256 * 1024  # bytes of HTML that any parser can read quickly
 _NO_TEXT = ("image/", "audio/", "video/", "font/")
 _DATE = rb"(\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?)"
@@ -62,7 +61,7 @@ def read_page(answer: Answer) -> Page:
     data = data if is_pdf else _as_utf8(data, charset)
     name, apart = f"page{_ending(kind, data)}", is_pdf or len(data) > SMALL
     try:
-        document = read_apart(Path(name), data, SECONDS, MEMORY) if apart else lay_out(read_document(name, data))
+        document = read_apart(Path(name), data, SECONDS) if apart else lay_out(read_document(name, data))
     except Unreadable as error:
         raise ToolRejected(f"The page cannot be read: {error}.") from error
     published = "" if is_pdf else _published(data[:_HEAD_BYTES])

@@ -1,0 +1,109 @@
+"""What a hostile or a huge document costs: itself, and never more memory, time or silence than is said."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import docx
+import pytest
+
+from fathom.tools.documents.readers import Unreadable
+from fathom.tools.documents.worker import MEMORY, PLAIN_BYTES, read_file
+from tests.conftest import ROOT, base_env
+
+# The processes that read are children of this one, so their memory is not mixed with that of other children.
+READ = """
+import json, resource, sys
+from pathlib import Path
+from fathom.tools.documents import pool
+from fathom.tools.documents.files import find_files
+from fathom.tools.documents.readers import Unreadable
+pool.MAX_WORKERS = 1
+found = {file.url: f"{type(read).__name__}: {read}" if isinstance(read, Unreadable) else read.title
+         for file, read in pool.read_files(list(find_files(sys.argv[1:])))}
+print(json.dumps({"found": found, "peak": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024}))
+"""
+
+
+def word(body: bytes, extra: bytes = b"") -> bytes:
+    """Return a docx whose body is XML that compresses well."""
+    document, buffer = docx.Document(), io.BytesIO()
+    document.save(buffer)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(buffer) as before, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as after:
+        for name in before.namelist():
+            data = before.read(name)
+            if name == "word/document.xml":
+                start = data.index(b"<w:body>") + len(b"<w:body>")
+                data = data[:start] + body + data[start:]
+            after.writestr(name, data)
+        if extra:
+            after.writestr("word/media/image1.png", extra)
+    return packed.getvalue()
+
+
+def with_false_size(data: bytes, size: int) -> bytes:
+    """Return a zip whose directory and headers declare another size of the largest member."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        largest = max(archive.infolist(), key=lambda member: member.file_size)
+    true = struct.pack("<L", largest.file_size)
+    return data.replace(
+        struct.pack("<L", largest.compress_size) + true, struct.pack("<LL", largest.compress_size, size)
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system limits no memory")
+def test_a_bomb_costs_only_itself(tmp_path: Path) -> None:
+    paragraphs = b"<w:p><w:r><w:t>x</w:t></w:r></w:p>" * 4_000_000  # 136 MB of XML are 3 GB of elements
+    zeros = bytes(1 << 20) * 250
+    small = word(b"", zeros)
+    (tmp_path / "a elements.docx").write_bytes(word(paragraphs))
+    (tmp_path / "b zeros.docx").write_bytes(small)
+    (tmp_path / "c false.docx").write_bytes(with_false_size(small, 1_000))
+    (tmp_path / "d.html").write_text("<html><title>A page</title><p>Read after the bombs.</p></html>")
+    (tmp_path / "e.docx").write_bytes(word(b"<w:p><w:r><w:t>Read too.</w:t></w:r></w:p>"))
+    assert max(path.stat().st_size for path in tmp_path.iterdir()) < 2_000_000
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(tmp_path)],
+        env=base_env(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    root = f"docs:{tmp_path.name}"
+    assert answer["found"] == {
+        f"{root}/a elements.docx": "Unfinished: reading it takes more than 576 MB of memory",
+        f"{root}/b zeros.docx": "Unreadable: it unpacks to more than 200 MB",
+        f"{root}/c false.docx": "Unreadable: it unpacks to more than 200 MB",
+        f"{root}/d.html": "A page",
+        f"{root}/e.docx": "e.docx",
+    }
+    assert answer["peak"] < MEMORY + (64 << 20)  # beside data, a process holds the code of its libraries
+
+
+def test_of_a_long_text_the_beginning_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    begins, ends = "Zeile über Ebbe und Flut.\n".encode(), "Spätestens".encode()
+    cut = begins.ljust(PLAIN_BYTES - 3) + ends  # in the middle of a letter
+    path.write_bytes(cut.ljust(2 * PLAIN_BYTES) + b"The end.")
+    read = read_file(path)
+    assert (read.text, read.unread) == ("Zeile über Ebbe und Flut.", "only the first 20 of 41 MB were read")
+    path.write_bytes(cut[:PLAIN_BYTES].rstrip(ends))
+    assert read_file(path).unread == ""
+
+
+def test_a_long_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "long.pdf"
+    with path.open("wb") as stream:
+        stream.write(b"%PDF-1.7\n")
+        stream.truncate(200_000_000)  # a hole, which takes no room
+    with pytest.raises(Unreadable, match="larger than 100 MB"):
+        read_file(path)
