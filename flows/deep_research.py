@@ -20,6 +20,7 @@ from fathom.config.settings import Execution, Mode, ResearchSettings
 from fathom.evidence.provenance import RoundRecord
 from fathom.llm.model_checks import check_models
 from fathom.models import Account, Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
+from fathom.report.unread import unread_lines
 from fathom.run.convergence import decide
 from fathom.run.engine import Engine
 from fathom.run.metrics import measure
@@ -101,7 +102,7 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
 async def _research(engine: Engine, display: Display) -> RunState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
     planned = await make_plan(engine.start.query, _engine=engine)
-    run = RunState(planned.plan, planned.usage)
+    run = RunState(planned.plan, planned.usage, planned.unread)
     await engine.enter(await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine))
     publish(Event("plan", f"{run.plan.plan_title}: {counted(len(run.plan.steps), 'step')}", total=len(run.plan.steps)))
     display.folder(engine.run_folder.url)
@@ -193,4 +194,5 @@ def _result(engine: Engine, run: RunState, report: Report | None, seconds: float
         sources=report.sources if report else list(run.sources.values()),
         metrics=measure(run, account, seconds),
         reason=reason,
+        warnings=unread_lines(run.unread),
     )

@@ -15,6 +15,7 @@ from fathom.models import Report, ReportSection, RunManifest, StepCoverage
 from fathom.report.assembly import assemble, coverage, limitations, next_steps, open_questions
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
+from fathom.report.unread import unread_warnings
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
 from fathom.run.metrics import phases_of
@@ -52,7 +53,10 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
         left_out=left_out,
     )
     today = date.fromisoformat(engine.start.today)
-    warnings = report_warnings(verified.claims, report.qualities, report.sources, today)
+    warnings = [
+        *unread_warnings(run.unread),
+        *report_warnings(verified.claims, report.qualities, report.sources, today),
+    ]
     checked: dict[str, object] = {"claims": verified.claims, "warnings": warnings}
     if engine.settings.mode is not Mode.answer:
         checked["limitations"] = limitations(run, verified.claims, left_out)
@@ -111,6 +115,7 @@ async def _draft(
         sections=sections,
         sources=run.sources,
         steps=steps,
+        unread=run.unread,
         questions=questions,
         contradictions=scored.contradictions,
         qualities=scored.qualities,

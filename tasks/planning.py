@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from fathom.config.models import Role
-from fathom.models import Document
+from fathom.models import Survey
 from fathom.roles import PLANNER, PlanRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
@@ -15,21 +15,21 @@ from tasks.results import Planned
 
 
 @recorded_task(name="survey", run_name="search the documents")
-async def survey(query: str, settings: dict[str, JsonValue], _engine: Engine) -> list[Document]:
-    """Return the local documents closest to the query, by name."""
+async def survey(query: str, settings: dict[str, JsonValue], _engine: Engine) -> Survey:
+    """Return the local documents closest to the query, by name, and the files that are not read."""
     return await _engine.tools.survey(query)
 
 
 @computed_task(name="plan", run_name="plan the research")
 async def make_plan(query: str, _engine: Engine) -> Planned:
     """Break the query into steps."""
-    documents = await survey(query, _engine.tools.settings, _engine=_engine)
+    found = await survey(query, _engine.tools.settings, _engine=_engine)
     request = PlanRequest(
         query=query,
         today=_engine.start.today,
         max_steps=_engine.settings.max_steps,
         tools=_engine.tools.offered,
-        documents=documents,
+        documents=found.documents,
     )
     answer, usage = await ask(PLANNER, request, _engine)
     plan = answer.plan()
@@ -37,4 +37,4 @@ async def make_plan(query: str, _engine: Engine) -> Planned:
     await _engine.audit.record(
         AuditType.plan_generated, Role.planner, plan.plan_title, steps=steps, without_model=bool(usage.fallbacks)
     )
-    return Planned(plan=plan, usage=usage)
+    return Planned(plan=plan, usage=usage, unread=found.unread)

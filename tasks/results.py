@@ -13,16 +13,18 @@ from fathom.models import (
     ReportSection,
     SourceQuality,
     ToolCall,
+    UnreadFile,
     Usage,
 )
 from fathom.roles import OutlineAnswer
 
 
 class Planned(Model):
-    """A plan."""
+    """A plan, and the user's files that no search can find, as they were when it was made."""
 
     plan: Plan
     usage: Usage
+    unread: list[UnreadFile] = []
 
 
 class Checked(Model):

@@ -83,6 +83,10 @@ def test_ctrl_c_during_the_imports_is_one_line() -> None:
         (["research", "q", "--docs", ""], "--docs path is empty"),
         (["research", "q", "--docs", "nowhere"], "nowhere"),
         (["research", "q", "--docs", "empty"], "Nothing to read"),
+        (
+            ["research", "q", "--docs", "sheet.xlsx"],
+            "'sheet.xlsx' is not of a kind that is read (give files of these: txt",
+        ),
         (["research", "q", "--model", "openai/gpt-5-mini"], "OPENAI_API_KEY"),
         (["research", "q", "--model", "nonsense"], "no model 'nonsense'"),
         (["research", "q", "--artifacts", "file.txt/below"], "file.txt/below"),
@@ -98,6 +102,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file.txt").write_text("a file, not a folder")
+    (tmp_path / "sheet.xlsx").write_text("could be taken for text")
     before = set(tmp_path.rglob("*"))
     done = fathom_cli(arguments)
     assert done.returncode == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import struct
 import subprocess
 import sys
@@ -13,9 +14,11 @@ from pathlib import Path
 import docx
 import pytest
 
+from fathom.models import Report, UnreadFile
 from fathom.tools.documents.readers import Unreadable
 from fathom.tools.documents.worker import MEMORY, PLAIN_BYTES, read_file
-from tests.conftest import ROOT, base_env
+from tests.conftest import ROOT, FathomCLI, base_env
+from tests.inprocess import research
 
 # The processes that read are children of this one, so their memory is not mixed with that of other children.
 READ = """
@@ -23,6 +26,7 @@ import json, resource, sys
 from pathlib import Path
 from fathom.tools.documents import pool
 from fathom.tools.documents.files import find_files
+from fathom.models import Report, UnreadFile
 from fathom.tools.documents.readers import Unreadable
 pool.MAX_WORKERS = 1
 found = {file.url: f"{type(read).__name__}: {read}" if isinstance(read, Unreadable) else read.title
@@ -107,3 +111,42 @@ def test_a_long_file_of_another_kind_is_refused(tmp_path: Path) -> None:
         stream.truncate(200_000_000)  # a hole, which takes no room
     with pytest.raises(Unreadable, match="larger than 100 MB"):
         read_file(path)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A folder with one note that can be read, one too long and 24 damaged files, of which some are alike."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "tides.md").write_text("# Tides\n\nTides form in methane seas as they form in seas of water.\n")
+    (folder / "long.txt").write_bytes(b"Methane seas are cold.".ljust(PLAIN_BYTES + 1) + b"The end.")
+    for number in range(24):
+        (folder / f"broken{number:02}.pdf").write_bytes(b"%PDF-1.4 broken" + bytes(number // 2))
+    return folder
+
+
+@pytest.mark.usefixtures("home", "prefect_server", "providers")
+@pytest.mark.parametrize("model", ["openai/stub", "extractive"])
+async def test_files_that_were_not_read_are_in_the_report_and_in_its_replay(
+    model: str, notes: Path, tmp_path: Path, fathom_cli: FathomCLI
+) -> None:
+    result = await research(tmp_path / "store", model=model, docs=[str(notes)], tools=["documents"], profile="quick")
+    assert result.warnings[0].startswith("docs:notes/broken00.pdf: it is a damaged pdf")
+    assert (len(result.warnings), result.warnings[-1]) == (21, "and 5 more files")
+    folder = Path(result.artifacts)
+    report = Report.model_validate_json((folder / "report.json").read_bytes())
+    assert len(report.unread) == 25
+    assert report.unread[-1] == UnreadFile(path="docs:notes/long.txt", reason="only the first 20 of 21 MB were read")
+    assert "25 files of yours were not read, or only in part: docs:notes/broken00.pdf" in report.warnings[0]
+    markdown = (folder / "report.md").read_text()
+    _, _, coverage = markdown.partition("## How this was researched")
+    assert coverage.count("- docs:notes/broken") == 20
+    assert "- and 5 more files" in coverage
+    assert "docs:notes/broken19.pdf" in (folder / "report.html").read_text()
+
+    shutil.rmtree(notes)  # a replay does not see the files
+    shown = fathom_cli(["show", result.run_id, "--artifacts", str(tmp_path / "store"), "--json"])
+    assert json.loads(shown.stdout)["result"]["warnings"] == result.warnings
+    done = fathom_cli(["replay", result.run_id, "--artifacts", str(tmp_path / "store"), "--json"])
+    assert done.returncode == 0, done.stderr
+    assert {file["state"] for file in json.loads(done.stdout)} == {"same"}

@@ -13,10 +13,12 @@ from fathom.models.evidence import (
     Source,
     SourceText,
     StepOutcome,
+    Survey,
     ToolCall,
     ToolFailure,
     ToolOutput,
     ToolResult,
+    UnreadFile,
     Usage,
 )
 from fathom.models.plan import Contradiction, Gap, Plan, PlanStep, Priority, Reflection, StepStatus
@@ -64,10 +66,12 @@ __all__ = [
     "StepCoverage",
     "StepOutcome",
     "StepStatus",
+    "Survey",
     "ToolCall",
     "ToolFailure",
     "ToolOutput",
     "ToolResult",
+    "UnreadFile",
     "Usage",
     "Verdict",
 ]

@@ -55,6 +55,20 @@ class Document(Model):
     headings: list[str] = []
 
 
+class UnreadFile(Model):
+    """A file of the user's that was not read, or only in part; `path` is as it would be cited, `docs:notes/a.pdf`."""
+
+    path: str
+    reason: str
+
+
+class Survey(Model):
+    """The local documents that come close to a question, and the files that no search can find."""
+
+    documents: list[Document] = []
+    unread: list[UnreadFile] = []
+
+
 class ToolCall(Model):
     """A request to a tool. `input` is a query, a pattern or a file, as the tool's description says."""
 

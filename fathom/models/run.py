@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from fathom.models.base import Model
 from fathom.models.claims import Claim, SourceQuality
-from fathom.models.evidence import Source, ToolFailure
+from fathom.models.evidence import Source, ToolFailure, UnreadFile
 from fathom.models.plan import Contradiction, StepStatus
 
 
@@ -40,6 +40,7 @@ class Report(Model):
     open_questions: list[str] = []
     contradictions: list[Contradiction] = []
     coverage: list[StepCoverage] = []
+    unread: list[UnreadFile] = []
     claims: list[Claim] = []  # the sentences of the sections, checked
     qualities: list[SourceQuality] = []
     warnings: list[str] = []  # what a reader must know before relying on it
@@ -138,4 +139,5 @@ class RunResult(Model):
     sources: list[Source]
     metrics: Metrics
     reason: str = ""  # why the run is not `complete`
+    warnings: list[str] = []  # about the request and the user's files; those about the evidence are the report's
     audit_head: AuditHead | None = None

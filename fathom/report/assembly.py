@@ -14,6 +14,7 @@ from fathom.models import (
     Source,
     SourceQuality,
     StepCoverage,
+    UnreadFile,
     Verdict,
 )
 from fathom.run.state import RunState
@@ -53,6 +54,7 @@ def assemble(
     sections: Sequence[ReportSection],
     sources: Mapping[str, Source],
     steps: list[StepCoverage],
+    unread: list[UnreadFile],
     questions: list[str],
     contradictions: list[Contradiction],
     qualities: Sequence[SourceQuality],
@@ -69,6 +71,7 @@ def assemble(
         open_questions=questions,
         contradictions=contradictions,
         coverage=steps,
+        unread=unread,
         qualities=[quality for quality in qualities if quality.source_id in cited],
     )
 

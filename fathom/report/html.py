@@ -24,6 +24,7 @@ from fathom.report.languages import language_tag
 from fathom.report.markdown import EXTRACTIVE_NOTICE, cited_sources, web_address
 from fathom.report.marks import NO_MARKS, doubt
 from fathom.report.prose import inline_html, section_html
+from fathom.report.unread import unread_lines
 from fathom.text.cleaning import clean_text
 from fathom.text.counting import counted
 
@@ -63,6 +64,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         corroborations=_CORROBORATIONS,
         facts=list(_facts(report, len(cited))),
         phases=phases,
+        unread=unread_lines(report.unread),
         charts=report_charts(report) + phase_charts(phases),
         lang=Markup(' lang="{}"').format(language) if language else "",
         style=Markup(style),  # noqa: S704 - files of this package
@@ -97,7 +99,7 @@ def _contents(report: Report, sections: Sequence[dict[str, Any]], phases: Sequen
         ("not-found", "Not found", report.open_questions),
         ("limitations", "Limitations", report.limitations),
         ("next-steps", "Next steps", report.next_steps),
-        ("method", "How this was researched", report.coverage or phases),
+        ("method", "How this was researched", report.coverage or report.unread or phases),
         ("sources", "Sources", True),
         ("evidence", "Evidence for every claim", report.claims),
     ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from urllib.parse import quote, urlsplit
 
-from fathom.models import Report, ReportSection, Source, StepCoverage
+from fathom.models import Report, ReportSection, Source, StepCoverage, UnreadFile
+from fathom.report.unread import unread_lines
 from fathom.text.citations import number_citations, without_citations
 from fathom.text.cleaning import clean_line
 
@@ -46,7 +47,7 @@ def chapters(report: Report) -> list[ReportSection]:
         "Not found": _list(report.open_questions),
         "Limitations": _list(report.limitations),
         "Next steps": _list(report.next_steps),
-        "How this was researched": _coverage_table(report.coverage) if report.coverage else "",
+        "How this was researched": "\n\n".join([*_coverage_table(report.coverage), *_unread(report.unread)]),
     }
     return report.sections + [ReportSection(heading=name, markdown=text) for name, text in added.items() if text]
 
@@ -81,14 +82,20 @@ def _contradictions(report: Report, known: Collection[str]) -> str:
     )
 
 
-def _coverage_table(rows: Sequence[StepCoverage]) -> str:
+def _unread(files: Sequence[UnreadFile]) -> list[str]:
+    return ["Files that were not read, or only in part:", _list(unread_lines(files))] if files else []
+
+
+def _coverage_table(rows: Sequence[StepCoverage]) -> list[str]:
+    if not rows:
+        return []
     lines = ["| Step | Status | Calls | Useful notes | Sources | Failed |", "|---|---|--:|--:|--:|---|"]
     for row in rows:
         failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures)) or "-"
         counts = [str(row.calls), str(row.useful_notes), str(row.sources)]
         cells = [f"{row.step_id}. {row.title}", row.status.value.replace("_", " "), *counts, failed]
         lines.append("| " + " | ".join(_prose(cell).replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines)
+    return ["\n".join(lines)]
 
 
 def _reference(source: Source) -> str:

@@ -10,7 +10,19 @@ from typing import NamedTuple
 
 from fathom.errors import BudgetExceeded
 from fathom.evidence.provenance import RoundRecord
-from fathom.models import Call, Ending, Note, Plan, PlanStep, Reflection, Source, StepOutcome, StepStatus, Usage
+from fathom.models import (
+    Call,
+    Ending,
+    Note,
+    Plan,
+    PlanStep,
+    Reflection,
+    Source,
+    StepOutcome,
+    StepStatus,
+    UnreadFile,
+    Usage,
+)
 
 
 class Spent(NamedTuple):
@@ -24,7 +36,8 @@ class Spent(NamedTuple):
 class RunState:
     """The state of a run between two calls."""
 
-    def __init__(self, plan: Plan, usage: Usage) -> None:
+    def __init__(self, plan: Plan, usage: Usage, unread: Sequence[UnreadFile] = ()) -> None:
+        self.unread = list(unread)  # the user's files that no search can find
         self.plan = plan  # with the steps' current statuses, follow-up steps included
         self.notes: list[Note] = []  # the working memory: useful notes only
         self.calls: dict[str, list[Call]] = {}  # by step id

@@ -15,7 +15,7 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import ToolError
-from fathom.models import Document, ToolCall, ToolOutput, ToolResult
+from fathom.models import Survey, ToolCall, ToolOutput, ToolResult
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import WebPage
@@ -78,9 +78,9 @@ class Tool(Configurable):
         """Return a call that the results of one decision make necessary, such as reading pages a search left out."""
         return None
 
-    async def survey(self, query: str, limit: int) -> list[Document]:
-        """Return names and headings of local documents that come close to a query, for the planner."""
-        return []
+    async def survey(self, query: str, limit: int) -> Survey:
+        """Return names and headings of local documents that come close to a query, and the files that are not read."""
+        return Survey()
 
 
 class SearchVendor(Configurable):

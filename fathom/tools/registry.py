@@ -10,10 +10,10 @@ from pkgutil import resolve_name
 from pydantic import JsonValue
 
 from fathom.config.environment import Environment
-from fathom.config.secrets import Scrubber
+from fathom.config.secrets import Scrubber, each_text
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRejected
-from fathom.models import Document, ToolCall, ToolOutput, ToolResult
+from fathom.models import Survey, ToolCall, ToolOutput, ToolResult
 from fathom.tools.base import READ_BY_TOOLS, ArtifactReader, Configurable, RunContext, SearchVendor, Tool
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import is_page
@@ -143,13 +143,15 @@ class Toolbox:
         calls = (tool.follow_up(results) for tool in self._tools.values())
         return next((call for call in calls if call and call.tool in self._tools), None)
 
-    async def survey(self, query: str, limit: int = 8) -> list[Document]:
-        """Return the local documents closest to a query, by name; none when no tool has any."""
-        found = [document for tool in self._tools.values() for document in await tool.survey(query, limit)]
-        found = [self._scrubber.model(document) for document in found]
-        if not self._redact:
-            return found
-        return [Document(title=redact(d.title), headings=list(map(redact, d.headings))) for d in found]
+    async def survey(self, query: str, limit: int = 8) -> Survey:
+        """Return the local documents closest to a query, by name, and the files that are not read."""
+        surveys = [await tool.survey(query, limit) for tool in self._tools.values()]
+        found = Survey(
+            documents=[document for survey in surveys for document in survey.documents],
+            unread=[file for survey in surveys for file in survey.unread],
+        )
+        found = self._scrubber.model(found)
+        return Survey.model_validate(each_text(found.model_dump(), redact)) if self._redact else found
 
 
 def open_toolbox(

@@ -63,7 +63,8 @@ def summary(result: RunResult, address: str = "", reference: str = "") -> str:
         "read it": f"fathom show {reference}" if result.report and reference else "",
     }
     head = f"{result.plan_title}: {status}" + (f" ({result.reason})" if result.reason else "")
-    return printable("\n".join([head, *(f"  {name:<10} {value}" for name, value in rows.items() if value)]))
+    lines = [(name, value) for name, value in rows.items() if value] + [("warning", line) for line in result.warnings]
+    return printable("\n".join([head, *(f"  {name:<10} {value}" for name, value in lines)]))
 
 
 def _used(metrics: Metrics) -> str:

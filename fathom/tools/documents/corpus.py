@@ -21,7 +21,7 @@ from pathlib import Path
 from fathom.errors import InvalidInput
 from fathom.telemetry.progress import Event, publish
 from fathom.tools.documents.embedding import check_installed
-from fathom.tools.documents.files import File, digest, find_files
+from fathom.tools.documents.files import KINDS, File, digest, find_files
 from fathom.tools.documents.index import Index, StoredFile
 from fathom.tools.documents.pool import read_files
 from fathom.tools.documents.python_reference import python_reference
@@ -29,8 +29,7 @@ from fathom.tools.documents.readers import Unreadable
 from fathom.tools.documents.worker import Unfinished
 
 KEPT_INDEXES = 8
-FORMAT = "3"  # changes when readers, layout or index treat the same files differently
-_FORMATS = "txt, md, rst, html, pdf, docx"
+FORMAT = "4"  # changes when readers, layout or index treat the same files differently
 _opening = threading.Lock()
 
 
@@ -38,7 +37,8 @@ def check_documents(paths: Sequence[str], embed_model: str | None = None) -> Non
     """Check that there is something to read, and a library for the model; no paths mean the built-in corpus.
 
     Raises:
-        InvalidInput: a path does not exist, no file below the paths can be read, or the `embed` extra is not installed.
+        InvalidInput: a path does not exist or is a file of another kind, no file below the paths can be read, or the
+            `embed` extra is not installed.
     """
     if embed_model:
         check_installed()
@@ -72,7 +72,7 @@ def _opened(files: tuple[File, ...], paths: tuple[str, ...], cache: Path) -> Ind
     if skipped := index.skipped:
         named = ", ".join(f"{name} ({reason})" for name, reason in list(skipped.items())[:5])
         more = f" and {len(skipped) - 5} more" if len(skipped) > 5 else ""
-        publish(Event("warning", f"Documents left out: {named}{more}"))
+        publish(Event("warning", f"Not read, or only in part: {named}{more}"))
     return index
 
 
@@ -141,10 +141,13 @@ def _synchronize(index: Index, files: Sequence[File], paths: Sequence[str]) -> N
             index.skip(file.url, "" if isinstance(read, Unfinished) else digests[file.url], str(read))
         else:
             index.add(file.url, digests[file.url], read)
-    # The same file twice would look like two sources that agree.
+            if read.unread:
+                index.skip(file.url, digests[file.url], read.unread)
+    # The same file twice would look like two sources that agree. It is missing only if the first one is.
+    skipped = index.skipped
     for url, of_bytes in digests.items():
-        if (first := first_with[of_bytes or url]) != url:
-            index.skip(url, "", f"the same as {first}")
+        if (first := first_with[of_bytes or url]) != url and first in skipped:
+            index.skip(url, "", skipped[first])
     if index.is_empty:
         raise _nothing_to_read(paths, index.skipped)
     index.finish(
@@ -159,5 +162,5 @@ def _digest(file: File, stored: StoredFile | None) -> str:
 
 
 def _nothing_to_read(paths: Sequence[str], reasons: dict[str, str]) -> InvalidInput:
-    why = "; ".join(f"{name}: {reason}" for name, reason in list(reasons.items())[:3]) or f"no {_FORMATS} file"
+    why = "; ".join(f"{name}: {reason}" for name, reason in list(reasons.items())[:3]) or f"no {KINDS} file"
     return InvalidInput(f"Nothing to read in {', '.join(paths)} ({why}).", next_step="give other files or folders")

@@ -13,6 +13,8 @@ from fathom.errors import InvalidInput
 from fathom.text.cleaning import clean_line
 from fathom.tools.documents.readers import ENDINGS
 
+KINDS = "txt, md, rst, html, pdf, docx"
+
 
 class File(NamedTuple):
     """A file of the corpus. `url` is the same on every machine that has the same folder."""
@@ -26,10 +28,10 @@ class File(NamedTuple):
 def find_files(paths: Sequence[str]) -> Iterator[File]:
     """Yield the files below the paths in a fixed order, each once.
 
-    Hidden files and those with unknown endings are skipped, unless they are given by name.
+    In folders, files with other endings and hidden files and folders are passed over.
 
     Raises:
-        InvalidInput: a path does not exist.
+        InvalidInput: a path does not exist, or is a file with another ending.
     """
     seen: set[Path] = set()
     names: set[str] = set()
@@ -37,6 +39,8 @@ def find_files(paths: Sequence[str]) -> Iterator[File]:
         root = Path(path).expanduser()
         if not root.exists():
             raise InvalidInput(f"There is no file or folder {path!r}.", next_step="check --docs")
+        if root.is_file() and root.suffix.lower() not in ENDINGS:
+            raise InvalidInput(f"{path!r} is not of a kind that is read.", next_step=f"give files of these: {KINDS}")
         name = _unused(portable(root.resolve().name), names)
         for file in [root] if root.is_file() else _walk(root):
             if not file.is_file() or (resolved := file.resolve()) in seen:

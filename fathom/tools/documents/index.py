@@ -126,7 +126,7 @@ class Index:
             run("INSERT INTO search (rowid, title, heading, text) VALUES (?, ?, ?, ?)", fields)
 
     def skip(self, url: str, digest: str, reason: str) -> None:
-        """Record a file that is left out; without a digest if the reason is not in its bytes."""
+        """Record a file that is left out, or read in part; without a digest if the reason is not in its bytes."""
         self._database.execute("INSERT INTO skipped VALUES (?, ?, ?)", (url, digest, reason))
 
     def forget_unsettled(self) -> None:
@@ -195,8 +195,8 @@ class Index:
 
     @property
     def skipped(self) -> dict[str, str]:
-        """Files that were left out, with the reason."""
-        return dict(self._rows("SELECT url, reason FROM skipped ORDER BY rowid", ()))
+        """Files that were left out, or read in part, with the reason."""
+        return dict(self._rows("SELECT url, reason FROM skipped ORDER BY url", ()))
 
     def _rows(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         with self._lock:

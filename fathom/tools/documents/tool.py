@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from fathom.config.settings import ResearchSettings
-from fathom.models import Document, SourceText, ToolOutput
+from fathom.models import Document, SourceText, Survey, ToolOutput, UnreadFile
 from fathom.retrieval.narrowing import OMISSION
 from fathom.text.urls import source_ids
 from fathom.tools.base import RunContext, Tool
@@ -53,8 +53,8 @@ class DocumentsTool(Tool):
         """Return the best documents: small ones whole, long ones as matching passages with their neighbours."""
         return await asyncio.to_thread(self._search, tool_input)
 
-    async def survey(self, query: str, limit: int) -> list[Document]:
-        """Return the names and best headings of the documents closest to a query."""
+    async def survey(self, query: str, limit: int) -> Survey:
+        """Return the names and best headings of the documents closest to a query, and the files left out."""
         return await asyncio.to_thread(self._survey, query, limit)
 
     def _search(self, query: str) -> ToolOutput:
@@ -67,7 +67,7 @@ class DocumentsTool(Tool):
         ids = source_ids(document.url for _, document in found)
         return ToolOutput(results=[_source_text(index, match, document, ids) for match, document in found])
 
-    def _survey(self, query: str, limit: int) -> list[Document]:
+    def _survey(self, query: str, limit: int) -> Survey:
         index = open_corpus(self._paths, self._cache)
         documents: list[Document] = []
         for match in index.search(query, limit):
@@ -75,7 +75,8 @@ class DocumentsTool(Tool):
             headings = {p.id: p.heading for p in index.passages(match.document)}
             best = dict.fromkeys(headings[hit.passage] for hit in match.hits)
             documents.append(Document(title=title, headings=[h for h in best if h and h != title][:HEADINGS]))
-        return documents
+        unread = [UnreadFile(path=url, reason=reason) for url, reason in index.skipped.items()]
+        return Survey(documents=documents, unread=unread)
 
 
 def _source_text(index: Index, match: Match, document: StoredDocument, ids: dict[str, str]) -> SourceText:
