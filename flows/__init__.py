@@ -6,9 +6,11 @@ takes more than a second to load and `fathom --help` does not need it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+# Not from `typing`, which takes so long to load that Ctrl-C would meet it before the command line can answer.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from flows.api import research, research_simple
 
 __all__ = ["research", "research_simple"]

@@ -194,5 +194,5 @@ def _result(engine: Engine, run: RunState, report: Report | None, seconds: float
         sources=report.sources if report else list(run.sources.values()),
         metrics=measure(run, account, seconds),
         reason=reason,
-        warnings=unread_lines(run.unread),
+        warnings=[*engine.start.warnings, *unread_lines(run.unread)],
     )

@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +20,7 @@ from fathom.errors import UserError
 from fathom.llm.model_checks import check_models
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Tool
-from fathom.tools.registry import REGISTRY, Registry, configured_tools
+from fathom.tools.registry import REGISTRY, Registry, check_addresses
 from flows.preflight import artifact_root
 from flows.server import find_api
 
@@ -44,7 +45,7 @@ def examine(registry: Registry = REGISTRY) -> Iterator[Finding]:
     yield _checked("model", lambda: _model(environment))
     for tool in registry.tools.values():
         if registry.variables(tool) and not tool.follows:
-            yield _tool(tool, registry, environment)
+            yield _checked(tool.name.replace("_", " "), partial(_tool, tool, registry, environment))
     yield _corpus()
     yield _checked("artifacts", _artifacts)
     yield _cache(environment)
@@ -73,7 +74,7 @@ def _api() -> Finding:
 
 def _model(environment: Environment) -> Finding:
     settings = ResearchSettings()
-    check_models(resolve(settings, environment, configured_tools(settings, environment)), environment)
+    check_models(resolve(settings, environment, []), environment)
     if environment.model in (None, EXTRACTIVE):
         how = "set FATHOM_MODEL or use --model, for example openai/gpt-5-mini with OPENAI_API_KEY"
         return Finding("model", "off", "extractive: reports consist of quotations, without a language model", how)
@@ -82,6 +83,7 @@ def _model(environment: Environment) -> Finding:
 
 def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Finding:
     name, ways = tool.name.replace("_", " "), registry.configured_by(tool)
+    check_addresses(ways, environment)
     if found := [" and ".join(way.variables) for way in ways if way.is_configured(environment)]:
         return Finding(name, "ok", f"configured by {', '.join(found)}")
     return Finding(name, "off", f"no {registry.variables(tool)}", "set " + ", or ".join(way.setup for way in ways))

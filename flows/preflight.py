@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from fathom.budget.prices import Pricing
+from fathom.config.caps import Budget
 from fathom.config.environment import Environment
 from fathom.config.inputs import check_query
 from fathom.config.secrets import HIDDEN, Scrubber
@@ -44,9 +45,18 @@ def settings_from(options: Mapping[str, object]) -> ResearchSettings:
         first = error.errors()[0]
         # The caps are options of their own.
         field = ".".join(map(str, first["loc"])).removeprefix("budget.")
-        raise InvalidInput(
-            f"--{field.replace('_', '-')} {first['input']!r}: {first['msg']}.", next_step="fathom research --help"
-        ) from None
+        message = f"--{field.replace('_', '-')} {first['input']!r}: {first['msg']}{_range(first['loc'])}."
+        raise InvalidInput(message, next_step="fathom research --help") from None
+
+
+def _range(place: Sequence[int | str]) -> str:
+    """Return the range of the number at a place of the settings, such as ` (at least 1 and at most 5)`."""
+    fields = Budget.model_fields if place[0] == "budget" else ResearchSettings.model_fields
+    field = fields.get(str(place[-1]))
+    words = {"ge": "at least", "gt": "more than", "le": "at most"}
+    rules = field.metadata if field else []
+    bounds = [f"{word} {getattr(rule, name)}" for rule in rules for name, word in words.items() if hasattr(rule, name)]
+    return f" ({' and '.join(bounds)})" if bounds else ""
 
 
 def check_request(query: str, settings: ResearchSettings) -> Checked:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from fathom.errors import InvalidInput, RunNotFound, StoreError
+from fathom.errors import InvalidInput, RunNotFound, ServerUnreachable, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, read
 from fathom.models import AuditHead, Model, Plan, RunResult
 from fathom.storage.lease import RESULTS, read_lease
@@ -18,8 +18,10 @@ from fathom.storage.store import ArtifactStore, RunFolder, runs
 from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
 from flows.preflight import artifact_root
+from flows.server import find_api
 
 ID_DIGITS = 4  # anything shorter is a name, not the beginning of an id
+LATEST = 200  # runs that `fathom runs` may list
 READERS = 16  # files that are read at once
 
 T = TypeVar("T")
@@ -59,9 +61,29 @@ def read_run(name: str, artifacts: str | None, reader: Callable[[ArtifactStore, 
     async def found() -> T:
         root, folder = locate(name, artifact_root(artifacts))
         store = ArtifactStore(root)
-        return await reader(store, await find(store, folder))
+        try:
+            manifest = await find(store, folder)
+        except RunNotFound as error:
+            if elsewhere := await _elsewhere(folder, root):
+                error.next_step = f"the Prefect server knows it; its files are there: --artifacts {elsewhere}"
+            raise
+        return await reader(store, manifest)
 
     return asyncio.run(found())
+
+
+async def _elsewhere(name: str, root: str) -> str:
+    """Return the root of another store, in which the Prefect server says that a run lies; nothing if it does not."""
+    try:
+        server = find_api()
+    except ServerUnreachable:  # stored runs are read without it
+        return ""
+    if not server:
+        return ""
+    from flows import local
+
+    roots = [local.place(run)[0].address() for run in await local.recent(LATEST) if is_prefix(name, str(run.id))]
+    return next((found for found in roots if found != root), "")
 
 
 def matching(name: str, manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -54,6 +54,7 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     )
     today = date.fromisoformat(engine.start.today)
     warnings = [
+        *engine.start.warnings,
         *unread_warnings(run.unread),
         *report_warnings(verified.claims, report.qualities, report.sources, today),
     ]

@@ -103,6 +103,11 @@ def current_run_id() -> str:
     return str(flow_run.id)
 
 
+def current_parameters() -> Mapping[str, Any]:
+    """Return the parameters of the flow run, as Prefect stores them."""
+    return to_jsonable_python(flow_run.parameters)  # type: ignore[no-any-return]
+
+
 def current_run_key() -> str:
     """Return the key under which results are stored: the `run_key` parameter, else the flow run's id."""
     return result_key(current_run_id(), flow_run.parameters.get("run_key"))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from fathom.config.environment import Environment
+from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.llm.model_checks import settled_budget
 from fathom.llm.prompts import prompt_hashes
@@ -14,7 +15,12 @@ from fathom.models.run import LAYOUT
 from fathom.run.engine import Engine, RunStart
 from fathom.storage.store import RunFolder
 from fathom.tools.registry import configured_tools
-from tasks.durable import current_run_id, current_run_key, recorded_task
+from tasks.durable import current_parameters, current_run_id, current_run_key, recorded_task, run_logger
+
+_WARNING = (
+    "The parameter {name} seems to hold a key or password, and Prefect stores parameters as they are: change that key, "
+    "and give it in an environment variable or a Secret block."
+)
 
 
 @recorded_task(name="today", run_name="read the date")
@@ -33,6 +39,9 @@ async def begin(query: str, settings: ResearchSettings, _artifacts: str, _enviro
     settings = settings.model_copy(update={"artifacts": _artifacts})
     resolved = resolve(settings, _environment, configured_tools(settings, _environment, query))
     resolved = resolved.model_copy(update={"budget": settled_budget(resolved)})
+    warnings = [_WARNING.format(name=name) for name in Scrubber(_environment.secrets).names_in(current_parameters())]
+    for warning in warnings:
+        run_logger().warning(warning)
     return RunStart(
         run_id=current_run_id(),
         run_key=current_run_key(),
@@ -40,6 +49,7 @@ async def begin(query: str, settings: ResearchSettings, _artifacts: str, _enviro
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         today=await first_day(),
         settings=resolved,
+        warnings=warnings,
     )
 
 

@@ -38,7 +38,8 @@ INTERRUPTED = """
 import sys
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if name == "flows.cli.commands":
+        if name == sys.argv[1]:
+            sys.meta_path.remove(self)
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Finder())
 from flows.cli.main import main
@@ -62,9 +63,14 @@ def test_help_teaches_by_example_and_imports_nothing_heavy() -> None:
     assert all(f"Example: fathom {command}" in text for command, text in zip(COMMANDS, helps, strict=True))
 
 
-def test_ctrl_c_during_the_imports_is_one_line() -> None:
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, "fathom: interrupted\n")
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [("flows.cli.exits", ""), ("typing", "fathom: interrupted\n"), ("flows.cli.commands", "fathom: interrupted\n")],
+)
+def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, module]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, said)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +79,20 @@ def test_ctrl_c_during_the_imports_is_one_line() -> None:
         (["research", "  "], "E4001 The query is empty"),
         (["research", "x" * 10_001], "E4001 The query has 10,001 characters"),
         (["research", "q", "--profile", "fast"], "'quick', 'standard' or 'deep'"),
-        (["research", "q", "--depth", "9"], "--depth 9"),
+        (
+            ["research", "q", "--depth", "9"],
+            "--depth 9: Input should be less than or equal to 5 (at least 1 and at most 5)",
+        ),
+        (["research", "q", "--depth", "0"], "--depth 0: "),
+        (["research", "q", "--max-usd", "inf"], "--max-usd inf: Input should be a finite number (at least 0)"),
+        (["research", "q", "--max-usd", "nan"], "--max-usd nan: "),
+        (["research", "q", "--max-tokens", "0"], "--max-tokens 0: "),
+        (
+            ["research", "q", "--max-calls", "-1"],
+            "--max-calls -1: Input should be greater than or equal to 1 (at least 1)",
+        ),
+        (["research", "q", "--max-seconds", "0"], "--max-seconds 0.0: Input should be greater than 0 (more than 0)"),
+        (["research", "q", "--price", "openai/x=inf,1"], "--price 'openai/x=inf,1' is not MODEL=INPUT,OUTPUT"),
         (["research", "q", "--breadth", "none"], "--breadth"),
         (["research", "q", "--role-model", "reporter"], "'reporter' is not ROLE=MODEL"),
         (["research", "q", "--role-model", "boss=extractive"], "no role 'boss'"),
@@ -85,7 +104,7 @@ def test_ctrl_c_during_the_imports_is_one_line() -> None:
         (["research", "q", "--docs", "empty"], "Nothing to read"),
         (
             ["research", "q", "--docs", "sheet.xlsx"],
-            "'sheet.xlsx' is not of a kind that is read (give files of these: txt",
+            "sheet.xlsx' is not of a kind that is read. (give files of these: txt",
         ),
         (["research", "q", "--model", "openai/gpt-5-mini"], "OPENAI_API_KEY"),
         (["research", "q", "--model", "nonsense"], "no model 'nonsense'"),
@@ -136,6 +155,9 @@ def test_a_question_without_any_key(fathom_cli: FathomCLI, prefect_server: Prefe
     # Without a server, from the store alone: by the beginning of the id, and by the folder's path from anywhere.
     assert fathom_cli(["show", result.run_id[:8]]).stdout == report
     assert fathom_cli(["show", result.artifacts, "--artifacts", "elsewhere"]).stdout == report
+    lost = fathom_cli(["show", result.run_id[:8], "--artifacts", "elsewhere"], prefect_server.env)  # `runs` lists it
+    assert lost.returncode == 2
+    assert f"--artifacts {tmp_path / 'artifacts'})" in lost.stderr
     shown = json.loads(fathom_cli(["show", Path(result.artifacts).name, "--json"]).stdout)
     assert shown["result"] == json.loads(done.stdout)
     assert {step["status"] for step in shown["plan"]["steps"]} <= {"done", "blocked"}
@@ -264,6 +286,11 @@ def test_doctor_names_what_is_missing_and_no_secret(fathom_cli: FathomCLI, home:
     assert found["web search"]["state"] == "ok"
     assert "secret" not in done.stdout
     assert fathom_cli(["doctor"]).returncode == 0
+    done = fathom_cli(["doctor", "--json"], {"TAVILY_API_KEY": "tvly-secret", "TAVILY_BASE_URL": "foo"})
+    [broken] = [finding for finding in json.loads(done.stdout) if finding["state"] == "broken"]
+    assert (done.returncode, broken["name"]) == (1, "web search")
+    assert broken["detail"] == "E4001 TAVILY_BASE_URL is not a web address."
+    assert "set it to one such as" in broken["how"]
     assert [*home.iterdir()] == []
     assert [*tmp_path.iterdir()] == [home]
 

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
+from prefect.exceptions import ParameterTypeError
 from prefect.flows import Flow, load_flow_from_entrypoint
+
+from flows.deep_research import deep_research
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "prefect.yaml"
@@ -22,6 +25,27 @@ def test_entrypoint_loads_and_takes_its_parameters(deployment: dict[str, Any], m
     assert flow.name == "deep-research"
     asked = {"query": "What is a descriptor?"}  # on-demand runs are asked
     flow.validate_parameters({**asked, **deployment.get("parameters", {})})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"budget": {"max_usd": "inf"}},
+        {"budget": {"max_usd": float("nan")}},
+        {"budget": {"max_usd": -1}},
+        {"budget": {"max_tokens": 0}},
+        {"budget": {"max_calls": 0}},
+        {"budget": {"max_seconds": "Infinity"}},
+        {"prices": {"openai/x": {"input": "inf", "output": 1}}},
+        {"model_calls": {"seconds": "nan"}},
+        {"depth": 0},
+        {"sources": {"min_quality": "nan"}},
+    ],
+    ids=str,
+)
+def test_a_number_out_of_range_is_no_parameter(settings: dict[str, Any]) -> None:
+    with pytest.raises(ParameterTypeError, match=next(iter(settings))):
+        deep_research.validate_parameters({"query": "What is a descriptor?", "settings": settings})
 
 
 def test_a_schedule_waits_until_it_is_wanted() -> None:

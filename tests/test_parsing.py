@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from fathom.roles import (
     PlanRequest,
     ResearchRequest,
 )
+from fathom.text.cleaning import without_controls
 
 PLAN = {
     "plan_title": "Tides on Mars",
@@ -167,3 +169,13 @@ def test_schemas_keep_to_the_strict_subset(name: str) -> None:
                 walk(child)
 
     walk(strict_schema(SPECS[name].answer.model_json_schema()))
+
+
+@given(st.text(st.characters(max_codepoint=0x2FF)))
+def test_no_control_character_of_an_answer_reaches_a_terminal(text: str) -> None:
+    plan = {**PLAN, "plan_title": f"Tides {text}"}
+    answer = accept(plan_call(), answered(json.dumps(plan)))
+    assert isinstance(answer, PlanAnswer)
+    kept = [char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc"]
+    assert without_controls(text) == "".join(kept)
+    assert all(char in "\n\t" or unicodedata.category(char) != "Cc" for char in answer.plan().plan_title)

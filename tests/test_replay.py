@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fathom.config.caps import Budget, Price
-from fathom.errors import RecordMissing
-from fathom.models import RunResult
+from fathom.errors import ModelRejected, RecordMissing
+from fathom.models import Plan, RunResult, StepStatus
 from fathom.storage.store import ArtifactStore, runs
 from flows.replay import replay
 from tests.conftest import FathomCLI
@@ -26,6 +26,7 @@ RUNS: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
     "extractive": ({"model": "extractive"}, {}),
     "re-asked": ({}, {"planner": ["broken_json"], "compressor": ["truncated"]}),
     "a role without its model": ({}, {"critic": ["refusal*"], "outline": ["broken_json*"]}),
+    "no evidence": ({"model": "extractive", "tools": ["web_search"]}, {"search": ["432*"]}),
     "failed searches": ({}, {"search": ["432", "ok", "432", "ok*"]}),
     "out of budget": (
         {"budget": Budget(max_usd=0.05), "prices": {"openai/stub": Price(input=3, output=15)}, "profile": "deep"},
@@ -46,6 +47,8 @@ def providers(providers: Stubs) -> Stubs:
 async def test_a_replay_gives_the_same_bytes_and_asks_nobody(providers: Stubs, tmp_path: Path, name: str) -> None:
     chosen, providers.settings.faults = RUNS[name]
     result = await research(tmp_path, **chosen)
+    plan = Plan.model_validate_json(Path(result.artifacts, "plan.json").read_bytes())
+    assert StepStatus.in_progress not in {step.status for step in plan.steps}
     asked = len(providers.requests)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     store = ArtifactStore(str(tmp_path))
@@ -82,3 +85,17 @@ async def test_a_missing_record_is_named(providers: Stubs, tmp_path: Path, fatho
     store = ArtifactStore(str(tmp_path))
     with pytest.raises(RecordMissing, match="record of a tool"):
         await replay(store, (await runs(store))[0])
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_a_run_that_has_not_finished_is_to_be_resumed_first(
+    providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI
+) -> None:
+    providers.settings.faults = {"section": ["401*"]}
+    with pytest.raises(ModelRejected):
+        await research(tmp_path)
+    [manifest] = await runs(ArtifactStore(str(tmp_path)))
+    done = fathom_cli(["replay", manifest["run_id"], "--artifacts", str(tmp_path)])
+    assert done.returncode == 1
+    advice = f"fathom resume {manifest['run_id'][:8]} finishes it"
+    assert done.stderr == f"fathom: E5003 The run has not finished. ({advice})\n"

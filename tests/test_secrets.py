@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from fathom.config.environment import Environment
 from fathom.config.models import ModelCallSettings
 from fathom.config.secrets import HIDDEN, Scrubber, guard_logs, without_credentials
-from fathom.config.settings import ResearchSettings
+from fathom.config.settings import Profile, ResearchSettings
 from fathom.errors import InvalidInput, ToolUnavailable
-from fathom.models import Ending, RunResult, ToolCall, ToolFailure
+from fathom.models import Ending, Report, RunResult, ToolCall, ToolFailure
 from fathom.storage.store import ArtifactStore
 from flows.deep_research import deep_research
 from tests.conftest import FathomCLI, PrefectServer
@@ -121,6 +121,23 @@ async def test_no_secret_is_in_what_a_deployment_logs(
     assert seen_by_the_model(leaky) == []
     await asyncio.sleep(3)  # Prefect sends logs every two seconds
     assert list(traces_in(Path(os.environ["PREFECT_HOME"]))) == []
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.parametrize("key", [MODEL_KEY, "sk-proj-Planted7dZ3kQ0vBnW2xTf8Rm"])
+async def test_a_secret_in_a_parameter_is_a_warning_that_does_not_repeat_it(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", MODEL_KEY)
+    settings = ResearchSettings(artifacts=str(tmp_path / "root"), tools=["documents"], profile=Profile.quick)
+    result = await deep_research(f"How does attribute lookup work with the key {key} in it?", settings)
+    assert isinstance(result, RunResult)
+    [warning] = result.warnings
+    assert warning.startswith("The parameter query seems to hold a key or password")
+    assert warning in Report.model_validate_json(Path(result.artifacts, "report.json").read_bytes()).warnings
+    assert warning in caplog.text
+    assert told_by(caplog.text) == []
+    assert list(traces_in(tmp_path)) == []
 
 
 def test_what_counts_as_a_secret() -> None:

@@ -11,10 +11,11 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from fathom.config.environment import Environment
+from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import MissingCredential, ToolRejected
 from fathom.extractive.researcher import decide
-from fathom.models import PlanStep, ToolCall, ToolOutput
+from fathom.models import PlanStep, SourceText, ToolCall, ToolOutput
 from fathom.roles import ResearchRequest
 from fathom.storage.names import artifact_name
 from fathom.tools import http
@@ -219,3 +220,19 @@ def test_doctor_shows_what_is_configured_and_how_to_configure_the_rest(monkeypat
     assert (after["web search"][0], after["almanac"][0]) == ("ok", "ok")
     assert "SHELF_API_KEY" in after["web search"][1]
     assert KEY not in str(after)
+
+
+class Terminal(Tool):
+    name = "terminal"
+    description = "Returns what a terminal would obey."
+
+    async def run(self, tool_input: str) -> ToolOutput:
+        text = SourceText(
+            source_id="S1a2b3c", url="x:1", title="A\x07 bell", kind="web", text="red\x1b[31m\n\tend\x9b2J"
+        )
+        return ToolOutput(results=[text])
+
+
+async def test_no_control_character_comes_from_a_tool() -> None:
+    output = await Toolbox([Terminal()], scrubber=Scrubber([])).run(ToolCall(tool="terminal", input="x"))
+    assert [(text.title, text.text) for text in output.results] == [("A bell", "red[31m\n\tend2J")]

@@ -16,8 +16,8 @@ class Budget(Model):
     max_usd: float | None = Field(
         None, ge=0, description=f"US dollars. Empty: {DEFAULT_USD:g} if the price of every model is known, else no cap."
     )
-    max_tokens: int = Field(3_000_000, ge=0, description="Tokens sent to and received from models.")
-    max_calls: int = Field(500, ge=0, description="Requests to models, retries included.")
+    max_tokens: int = Field(3_000_000, ge=1, description="Tokens sent to and received from models.")
+    max_calls: int = Field(500, ge=1, description="Requests to models, retries included.")
     max_seconds: float | None = Field(
         None, gt=0, description="Seconds of work, without the pauses before a resume. Empty: no cap."
     )

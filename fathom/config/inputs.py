@@ -9,18 +9,19 @@ from pydantic import ValidationError
 from fathom.config.caps import Price
 from fathom.config.models import ROLES, Role, RoleModel
 from fathom.errors import InvalidInput
+from fathom.text.cleaning import without_controls
 
 MAX_QUERY_CHARS = 10_000
 _WORDS = re.compile(r"\b(\d{2,3}(?:,?\d{3})?)[ -](?:words?|Wörtern?|mots|palabras|parole)\b", re.IGNORECASE)
 
 
 def check_query(query: str) -> str:
-    """Return the query without surrounding space.
+    """Return the query without control characters and surrounding space.
 
     Raises:
         InvalidInput: it is empty or longer than 10,000 characters.
     """
-    query = query.strip()
+    query = without_controls(query).strip()
     if not query:
         raise InvalidInput("The query is empty.", next_step='ask a question: fathom research "How does ...?"')
     if len(query) > MAX_QUERY_CHARS:

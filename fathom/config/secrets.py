@@ -25,13 +25,18 @@ from fathom.errors import FathomError
 HIDDEN = "***"
 BEGINNING = 12  # characters of a secret that are treated like the whole
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/?#\"'<>]+@")
+# Keys that services give a form of their own: OpenAI and others, Tavily, AWS, GitHub, Slack, Google, Hugging Face.
+_KEYS = re.compile(
+    r"\b(?:sk-(?=[\w-]*\d)[\w-]{20,}|tvly-[\w-]{16,}|A[KS]IA[0-9A-Z]{16}|gh[opsur]_\w{36,}|github_pat_\w{36,}|xox[abeoprs]-[\w-]{20,}"
+    r"|AIza[\w-]{35}|hf_\w{30,})"
+)
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def without_credentials(text: str) -> str:
-    """Return a text without the user names and passwords of its URLs."""
-    return _CREDENTIALS.sub(f"{HIDDEN}@", text)
+    """Return a text without the user names and passwords of its URLs, and without what has the form of a key."""
+    return _KEYS.sub(HIDDEN, _CREDENTIALS.sub(f"{HIDDEN}@", text))
 
 
 class Scrubber:
@@ -58,8 +63,16 @@ class Scrubber:
         return text
 
     def message(self, text: str) -> str:
-        """Return a message without the secrets and without the credentials of any URL."""
+        """Return a message without the secrets, the credentials of any URL, and what has the form of a key."""
         return without_credentials(self.text(text))
+
+    def names_in(self, data: Any, name: str = "") -> Iterator[str]:
+        """Yield the places in JSON-like data at which a text holds a secret, such as `settings.docs.0`."""
+        if isinstance(data, str) and self.message(data) != data:
+            yield name
+        elif isinstance(data, dict | list | tuple):
+            for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+                yield from self.names_in(value, f"{name}.{key}" if name else str(key))
 
     def model(self, model: ModelT) -> ModelT:
         """Return a model without secrets in any of its texts."""

@@ -16,6 +16,7 @@ from fathom.errors import AnswerInvalid
 from fathom.llm.base import Completion, InvalidAnswer, ModelCall
 from fathom.roles import Answer, Text
 from fathom.text.citations import without_addresses
+from fathom.text.cleaning import without_controls
 
 _THINK = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
@@ -51,6 +52,7 @@ def _read(call: ModelCall, text: str, *, truncated: bool) -> Answer:
     if truncated:
         raise ValueError("The answer was cut off at the token limit; answer more briefly.")
     answer = _parse(call.spec.answer, text)
+    answer = type(answer).model_validate(each_text(answer.model_dump(), without_controls))
     if call.spec.addresses or call.model.model == EXTRACTIVE:  # which quotes, and a quotation stays as it is
         return answer
     return type(answer).model_validate(each_text(answer.model_dump(), without_addresses))

@@ -30,6 +30,7 @@ class RunStart(Model):
     started: str
     today: str
     settings: ResolvedSettings
+    warnings: list[str] = []  # about the request
 
 
 class Engine:

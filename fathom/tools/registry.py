@@ -14,6 +14,7 @@ from fathom.config.secrets import Scrubber, each_text
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRejected
 from fathom.models import Survey, ToolCall, ToolOutput, ToolResult
+from fathom.text.cleaning import without_controls
 from fathom.tools.base import READ_BY_TOOLS, ArtifactReader, Configurable, RunContext, SearchVendor, Tool
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import is_page
@@ -90,11 +91,20 @@ def configured_tools(
         chosen = [tool for tool in configured if tool.name in settings.tools or tool.follows in settings.tools]
     else:
         chosen = [tool for tool in configured if tool.is_useful(settings, query, configured)]
-    ways = [way for tool in chosen for way in registry.configured_by(tool)]
-    for name in (name for way in ways for name in (*way.variables, *way.optional)):
-        if name.endswith("_URL") and (address := environment.variables.get(name)) and not is_page(address):
-            raise InvalidInput(f"{name} is not a web address.", next_step="set it to one such as http://localhost:8080")
+    for tool in chosen:
+        check_addresses(registry.configured_by(tool), environment)
     return [tool.name for tool in chosen]
+
+
+def check_addresses(ways: Sequence[type[Configurable]], environment: Environment) -> None:
+    """Check that the variables of tools or vendors which hold addresses do so, as far as they are set.
+
+    Raises:
+        InvalidInput: one does not.
+    """
+    for name in (name for way in ways for name in (*way.variables, *way.optional) if name.endswith("_URL")):
+        if (address := environment.variables.get(name)) and not is_page(address):
+            raise InvalidInput(f"{name} is not a web address.", next_step="set it to one such as http://localhost:8080")
 
 
 class Toolbox:
@@ -135,7 +145,9 @@ class Toolbox:
         if variables := self._missing.get(call.tool):
             raise ToolRejected(f"The tool {call.tool} is not configured.", next_step=f"set {variables}")
         with self._scrubber.errors():
-            output = self._scrubber.model(await self._tools[call.tool].run(call.input))
+            output = await self._tools[call.tool].run(call.input)
+        output = ToolOutput.model_validate(each_text(output.model_dump(), without_controls))
+        output = self._scrubber.model(output)
         return redacted(output) if self._redact else output
 
     def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:

@@ -6,7 +6,10 @@ import atexit
 import gc
 import sys
 
-from flows.cli.exits import check_text, exits
+try:
+    from flows.cli.exits import check_text, exits
+except KeyboardInterrupt:
+    sys.exit(130)
 
 
 def main() -> None:
