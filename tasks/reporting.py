@@ -95,7 +95,7 @@ async def write_section(
     if not _engine.settings.extractive and not usage.fallbacks:  # else it consists of quotations
         markdown, failing, more = await _revise(request, markdown, known, _texts, _engine)
         usage += more
-    return _written(section.heading, markdown, failing, usage)
+    return _written(section.heading, markdown, failing, usage, _engine)
 
 
 async def _revise(
@@ -167,9 +167,10 @@ async def write_answer(
         failure = Failure(code=AnswerInvalid.code, message=f"The sources do not support the answer: {why}.")
         answer, more = await answer_without_model(ANSWER, request, failure, _engine)
         usage += more
-    return _written("Answer", answer.text, failing, usage)
+    return _written("Answer", answer.text, failing, usage, _engine)
 
 
-def _written(heading: str, markdown: str, failing: list[Claim], usage: Usage) -> Written:
-    section = ReportSection(heading=heading, markdown=markdown)
+def _written(heading: str, markdown: str, failing: list[Claim], usage: Usage, engine: Engine) -> Written:
+    quoted = engine.settings.extractive or bool(usage.fallbacks)
+    section = ReportSection(heading=heading, markdown=markdown, quoted=quoted)
     return Written(section=section, unsupported=[claim.sentence for claim in failing], usage=usage)

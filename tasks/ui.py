@@ -21,6 +21,7 @@ from prefect.exceptions import PrefectHTTPStatusError
 from fathom.config.models import Role
 from fathom.config.settings import ResolvedSettings
 from fathom.models import Plan, Report
+from fathom.report.escaping import escaped
 from tasks.durable import current_run_id, run_logger
 
 
@@ -59,7 +60,7 @@ class Display:
             {"step": str(s.step_id), "title": s.title, "status": s.status.value, "description": s.description}
             for s in plan.steps
         ]
-        title = f"### {plan.plan_title}"
+        title = f"### {escaped(plan.plan_title)}"
         self._later(lambda: acreate_table_artifact(key="research-plan", description=title, table=table))
 
     def progress(self, done: int, total: int) -> None:
@@ -79,7 +80,9 @@ class Display:
         """Show the report, its warnings, and its sources as a table."""
         self._later(lambda: acreate_markdown_artifact(key="research-report", markdown=markdown))
         if report.warnings:
-            box = "\n".join(["> **Before you rely on it**", ">", *(f"> - ⚠ {warning}" for warning in report.warnings)])
+            box = "\n".join(
+                ["> **Before you rely on it**", ">", *(f"> - ⚠ {escaped(warning)}" for warning in report.warnings)]
+            )
             self._later(lambda: acreate_markdown_artifact(key="research-warnings", markdown=box))
         table = _sources(report)
         self._later(

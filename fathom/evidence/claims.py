@@ -81,8 +81,8 @@ def marked(markdown: str, claims: Collection[str]) -> str:
 
 
 def comparable(text: str) -> str:
-    """Return a text without citations and layout, so that a sentence is found again in the rendered report."""
-    return " ".join(re.sub(r"[|\s]+", " ", _NUMBERED.sub("", text)).split())
+    """Return a text without citations, layout and escapes, so that a sentence is found again in the rendered report."""
+    return " ".join(re.sub(r"[|\s]+", " ", _NUMBERED.sub("", text.replace("\\", ""))).split())
 
 
 def _statements(markdown: str) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -15,6 +15,7 @@ class ReportSection(Model):
 
     heading: str
     markdown: str
+    quoted: bool = False  # apart from paragraphs and citations it is plain text: quotations
 
 
 class StepCoverage(Model):

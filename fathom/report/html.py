@@ -46,7 +46,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     sections = []
     for position, section in enumerate(report.sections):
         claims = [claim for claim in report.claims if claim.section == position]
-        html = section_html(section.markdown, claims, numbers)
+        html = section_html(section, claims, numbers)
         sections.append({"id": f"section-{position + 1}", "heading": section.heading, "html": html, "claims": claims})
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     return _template().render(

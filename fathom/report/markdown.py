@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from urllib.parse import quote, urlsplit
 
 from fathom.models import Report, ReportSection, Source, StepCoverage, UnreadFile
+from fathom.report.escaping import escaped, with_names
 from fathom.report.unread import unread_lines
 from fathom.text.citations import number_citations, without_citations
 from fathom.text.cleaning import clean_line
@@ -25,8 +26,8 @@ def render_markdown(report: Report) -> str:
     by_id = {source.source_id: source for source in report.sources}
     parts = chapters(report)
     bodies, order = number_citations(part.markdown for part in parts)
-    texts = [f"# {report.title}", *(f"> {notice}" for notice in notices(report))]
-    texts += [f"## {part.heading}\n\n{body}" for part, body in zip(parts, bodies, strict=True)]
+    texts = [f"# {escaped(clean_line(report.title))}", *(f"> {notice}" for notice in notices(report))]
+    texts += [f"## {escaped(clean_line(part.heading))}\n\n{body}" for part, body in zip(parts, bodies, strict=True)]
     lines = [f"{number}. {_reference(by_id[source_id])}" for number, source_id in enumerate(order, 1)]
     texts.append("## Sources\n\n" + ("\n".join(lines) or "No source is cited."))
     return "\n\n".join(texts) + "\n"
@@ -34,12 +35,14 @@ def render_markdown(report: Report) -> str:
 
 def notices(report: Report) -> list[str]:
     """Return the notices above the report, as Markdown: the question, and who wrote the sentences."""
-    asked = [f"**Question:** {clean_line(report.query)}"] if report.query.strip() != report.title.strip() else []
+    asked = (
+        [f"**Question:** {escaped(clean_line(report.query))}"] if report.query.strip() != report.title.strip() else []
+    )
     return [*asked, EXTRACTIVE_NOTICE] if report.extractive else asked
 
 
 def chapters(report: Report) -> list[ReportSection]:
-    """Return the sections, then what is said about them, in reading order; they cite by source id."""
+    """Return the sections, then what is said about them, as Markdown in reading order; they cite by source id."""
     known = {source.source_id for source in report.sources}
     added = {
         "Before you rely on it": _list(report.warnings),
@@ -49,7 +52,11 @@ def chapters(report: Report) -> list[ReportSection]:
         "Next steps": _list(report.next_steps),
         "How this was researched": "\n\n".join([*_coverage_table(report.coverage), *_unread(report.unread)]),
     }
-    return report.sections + [ReportSection(heading=name, markdown=text) for name, text in added.items() if text]
+    written = [
+        section.model_copy(update={"markdown": (escaped if section.quoted else with_names)(section.markdown)})
+        for section in report.sections
+    ]
+    return written + [ReportSection(heading=name, markdown=text) for name, text in added.items() if text]
 
 
 def cited_sources(report: Report) -> list[Source]:
@@ -91,20 +98,26 @@ def _coverage_table(rows: Sequence[StepCoverage]) -> list[str]:
         return []
     lines = ["| Step | Status | Calls | Useful notes | Sources | Failed |", "|---|---|--:|--:|--:|---|"]
     for row in rows:
-        failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures)) or "-"
+        failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures))
         counts = [str(row.calls), str(row.useful_notes), str(row.sources)]
-        cells = [f"{row.step_id}. {row.title}", row.status.value.replace("_", " "), *counts, failed]
-        lines.append("| " + " | ".join(_prose(cell).replace("|", "\\|") for cell in cells) + " |")
+        step = f"{_cell(str(row.step_id))}. {_cell(row.title)}"
+        cells = [step, row.status.value.replace("_", " "), *counts, _cell(failed) or "-"]
+        lines.append(f"| {' | '.join(cells)} |")
     return ["\n".join(lines)]
 
 
 def _reference(source: Source) -> str:
-    title = clean_line(source.title).replace("[", "(").replace("]", ")")
+    title = escaped(clean_line(source.title).replace("[", "(").replace("]", ")"))
     address = web_address(source.url).replace("(", "%28").replace(")", "%29")  # which would end the link
     name = f"[{title}]({address})" if address else f"{title}, `{source.url}`"
-    return ", ".join([name, *map(clean_line, filter(None, (source.location, source.published)))])
+    return ", ".join([name, *(escaped(clean_line(detail)) for detail in (source.location, source.published) if detail)])
 
 
 def _prose(text: str) -> str:
     """Return a text on one line, without ids: plans and critics may name ones that the report does not have."""
-    return clean_line(without_citations(text))
+    return escaped(clean_line(without_citations(text)))
+
+
+def _cell(text: str) -> str:
+    """Return a text for a cell of a table, which a bar would end."""
+    return _prose(text).replace("\\|", "|").replace("|", "&#124;")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from fathom.models import Claim
+from fathom.models import Claim, ReportSection
+from fathom.report.escaping import escaped
 from fathom.report.marks import link_marks, place_marks
 
 if TYPE_CHECKING:
@@ -40,9 +41,11 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
     return state.src[state.pos] != "_" and emphasis.tokenize(state, silent)
 
 
-def section_html(markdown: str, claims: Sequence[Claim], numbers: Mapping[str, int]) -> Markup:
+def section_html(section: ReportSection, claims: Sequence[Claim], numbers: Mapping[str, int]) -> Markup:
     """Return a section as HTML with its citations linked to the claims."""
-    html = _sanitised(_parser().render(place_marks(markdown, claims, numbers)), _BLOCKS | _TABLES | _INLINE)
+    markdown = place_marks(section.markdown, claims, numbers)
+    markdown = escaped(markdown) if section.quoted else markdown
+    html = _sanitised(_parser().render(markdown), _BLOCKS | _TABLES | _INLINE)
     html = html.replace("<table>", _SCROLLING).replace("</table>", "</table></div>")
     return link_marks(html, {claim.number: claim for claim in claims})
 

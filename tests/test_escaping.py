@@ -1,0 +1,91 @@
+"""Plain text that becomes Markdown reads as it was: in a report of quotations, in titles, questions and tables."""
+
+from __future__ import annotations
+
+from html import unescape
+
+import nh3
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from fathom.models import Report, ReportSection, Source, StepCoverage, StepStatus, UnreadFile
+from fathom.report.escaping import escaped, with_names
+from fathom.report.html import render_html
+from fathom.report.markdown import render_markdown
+from fathom.report.prose import new_parser
+
+GITHUB = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+LAYOUT = [
+    "__dict__",
+    "snake_case",
+    "&amp;",
+    "1. ",
+    "10) ",
+    "- ",
+    "```",
+    "~~",
+    "![x](y)",
+    "[a]: b",
+    "<b>",
+    "---",
+    "    ",
+]
+texts = st.lists(st.sampled_from([*"\\`*_[]()<>#+-.!|~=:&;/ab1é \n", *LAYOUT]), max_size=14).map("".join)
+
+
+def rendered(parser: MarkdownIt, markdown: str) -> str:
+    """Return the text that a reader of a Markdown text sees, on one line."""
+    return " ".join(unescape(nh3.clean(parser.render(markdown).replace("<br", " <br"), tags=set())).split())
+
+
+@given(texts)
+def test_escaped_text_reads_as_it_was_and_has_no_layout(text: str) -> None:
+    assert rendered(GITHUB, escaped(text)) == " ".join(text.split())
+    blocks = {token.type for token in GITHUB.parse(escaped(text))}
+    assert blocks <= {"paragraph_open", "inline", "paragraph_close"}
+
+
+inline = st.lists(st.sampled_from(["__dict__", "`__a__`", "``__a`__``", "*c*", "_d_", "e_f", r"\_"]), max_size=5)
+
+
+@given(st.lists(st.one_of(inline.map(" ".join), st.just("```\n__b__ c\n```"), st.just("- __e__")), max_size=5))
+def test_names_in_a_model_s_markdown_keep_their_underscores(parts: list[str]) -> None:
+    markdown = "\n\n".join(parts)
+    assert rendered(GITHUB, with_names(markdown)) == rendered(new_parser(), markdown)
+
+
+def test_a_report_keeps_every_name_as_it_is() -> None:
+    quote = "Set `obj.__dict__` or *args and **kwargs; 1 < 2 & C:\\*.py [0](x)."
+    source = Source(source_id="S1a2b3c", url="docs:notes/__init__.md", title="The __init__ | of *it*", kind="document")
+    report = Report(
+        title="What is __dict__?",
+        query="What is __dict__ in C# _really_?",
+        extractive=True,
+        sections=[
+            ReportSection(heading="About __slots__", markdown=f"{quote} [S1a2b3c]", quoted=True),
+            ReportSection(heading="By a model", markdown="**Bold** __call__ and `__code__`. [S1a2b3c]"),
+        ],
+        sources=[source],
+        open_questions=["1. Who calls __del__?"],
+        coverage=[
+            StepCoverage(
+                step_id=1, title="__get__ | __set__", status=StepStatus.done, calls=1, useful_notes=1, sources=1
+            )
+        ],
+        unread=[UnreadFile(path="docs:notes/__main__.pdf", reason="it is empty")],
+    )
+    seen = rendered(GITHUB, render_markdown(report))
+    for text in (
+        "What is __dict__?",
+        "What is __dict__ in C# _really_?",
+        "About __slots__",
+        f"{quote} [1]",
+        "Bold __call__ and __code__. [1]",
+        "1. Who calls __del__?",
+        "1. __get__ | __set__ done",
+        "The __init__ | of *it*, docs:notes/__init__.md",
+        "docs:notes/__main__.pdf: it is empty",
+    ):
+        assert text in seen.replace("&#124;", "|")
+    assert quote in unescape(render_html(report))
