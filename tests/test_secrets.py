@@ -88,7 +88,7 @@ def test_no_secret_is_stored_shown_or_sent(
     assert "E2005" in failed.stderr
     for process in (done, shown, listed, failed):
         assert told_by(process.stdout + process.stderr) == []
-    assert HIDDEN in (Path(result.artifacts) / "report.md").read_text()
+    assert HIDDEN in (Path(result.artifacts) / "report.json").read_text()
     assert f"https://{HIDDEN}@example.com/tides" in (Path(result.artifacts) / "run.json").read_text()
     assert list(traces_in(tmp_path)) == []  # the artifacts, the results, and the caches in the home folder
     assert seen_by_the_model(leaky) == []
