@@ -26,14 +26,13 @@ from fathom.run.engine import Engine
 from fathom.run.metrics import measure
 from fathom.run.state import RunState
 from fathom.storage.lease import RESULTS
-from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.progress import Event, publish
 from fathom.text.counting import counted
 from flows.writing import save_provenance, save_report, write_report
 from tasks.auditing import log_event, session
-from tasks.durable import durable_run, run_logger
+from tasks.durable import durable_run, run_logger, run_store
 from tasks.planning import make_plan
 from tasks.reflection import reflect
 from tasks.research import research_step
@@ -65,7 +64,7 @@ async def deep_research(
     environment = Environment.read()
     scrubber = Scrubber(environment.secrets)
     guard_logs(scrubber)
-    store = ArtifactStore(settings.artifacts or environment.artifacts)
+    store = run_store(settings.artifacts or environment.artifacts)
     await store.check_writable()
     with durable_run(store):
         async with Supervision(store, scrubber) as supervision:

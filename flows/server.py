@@ -24,7 +24,8 @@ from fathom.errors import ServerUnreachable
 
 DEFAULT_PORT = 4200
 START_SECONDS = 120  # the first start makes the database: half a minute on a busy machine
-PROBE_SECONDS = 10
+PROBE_SECONDS = 3  # after which a server that listens is waited for, which the user is told
+BUSY_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -44,30 +45,36 @@ def ensure_api(say: Callable[[str], object] | None = None) -> ServerInfo:
     """Return a Prefect API that answers, and make Prefect use it in this process.
 
     If none is configured, a local server is started in the background; it keeps running for the next command. `say`
-    gets one line then; by default it is written to stderr.
+    gets one line then, and one when a busy server is waited for; by default they are written to stderr.
 
     Raises:
-        ServerUnreachable: the configured API does not answer, or no server could be started.
+        ServerUnreachable: the configured API does not answer, no server could be started, or one was busy for too long.
     """
-    return find_api() or _use(_start_once(say or (lambda line: sys.stderr.write(f"{line}\n"))))
+    say = say or _to_stderr
+    return find_api(say) or _use(_start_once(say))
 
 
-def find_api() -> ServerInfo | None:
+def find_api(say: Callable[[str], object] | None = None) -> ServerInfo | None:
     """Return and use the configured Prefect API or a local one that is running; None if there is neither.
 
     Raises:
-        ServerUnreachable: the configured API does not answer.
+        ServerUnreachable: the configured API does not answer, or one was busy for too long.
     """
+    say = say or _to_stderr
     _quieten()
     if url := _setting("PREFECT_API_URL"):
         url = url.rstrip("/")
-        if not _answers(url):
+        if not _answers(url, say):
             raise ServerUnreachable(
                 f"The Prefect API {url} does not answer.",
                 next_step="start it, or unset PREFECT_API_URL in the environment or Prefect profile for a local one",
             )
         return _use(ServerInfo(url))
-    return _use(ServerInfo(running)) if (running := _running()) else None
+    return _use(ServerInfo(running)) if (running := _running(say)) else None
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
 
 
 def _use(server: ServerInfo) -> ServerInfo:
@@ -108,8 +115,8 @@ def _local_url(port: int) -> str:
     return f"http://127.0.0.1:{port}/api"
 
 
-def _running() -> str | None:
-    return next((url for url in map(_local_url, _ports()) if _answers(url)), None)
+def _running(say: Callable[[str], object]) -> str | None:
+    return next((url for url in map(_local_url, _ports()) if _answers(url, say)), None)
 
 
 def _ports() -> list[int]:
@@ -130,12 +137,12 @@ def _start_once(say: Callable[[str], object]) -> ServerInfo:
     home = _home()
     home.mkdir(parents=True, exist_ok=True)
     with _locked(home / "fathom-server.lock"):
-        if running := _running():
+        if running := _running(say):
             return ServerInfo(running)
         preferred = _ports()[0]
         port = next(port for port in range(preferred, preferred + 1000) if _is_free(port))
         say(f"Starting a Prefect server on http://127.0.0.1:{port}; the first start takes half a minute ...")
-        _start(home, port)
+        _start(home, port, say)
         if port != preferred:
             (home / "fathom-server.port").write_text(str(port), encoding="ascii")
     return ServerInfo(_local_url(port), started=True)
@@ -151,7 +158,7 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _start(home: Path, port: int) -> None:
+def _start(home: Path, port: int, say: Callable[[str], object]) -> None:
     pid_file = home / "server.pid"
     if pid_file.exists() and not _is_server(_pid(pid_file)):
         pid_file.unlink()  # left by a server that was killed; Prefect would refuse to start another
@@ -170,7 +177,7 @@ def _start(home: Path, port: int) -> None:
     )
     deadline = time.monotonic() + START_SECONDS
     while done.returncode == 0 and time.monotonic() < deadline and _is_server(_pid(pid_file)):
-        if _answers(_local_url(port)):
+        if _answers(_local_url(port), say):
             return
         time.sleep(0.25)
     said = " ".join((done.stderr or done.stdout).split())[-300:] if done.returncode else ""
@@ -212,16 +219,42 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _answers(api_url: str) -> bool:
-    """Whether a Prefect API answers; one that asks for credentials does, and reports that itself later."""
+def _answers(api_url: str, say: Callable[[str], object]) -> bool:
+    """Whether a Prefect API answers; while something listens there and is silent, it is waited for.
+
+    Raises:
+        ServerUnreachable: it was silent for too long.
+    """
+    try:
+        return _is_api(api_url, PROBE_SECONDS)
+    except TimeoutError:
+        say(f"The Prefect server at {api_url} is busy; waiting for up to {BUSY_SECONDS // 60} minutes ...")
+    try:
+        return _is_api(api_url, BUSY_SECONDS)
+    except TimeoutError:
+        raise ServerUnreachable(
+            f"The server at {api_url} is busy: it accepts connections, but did not answer for {BUSY_SECONDS} s.",
+            next_step="wait for its runs to end; if it is no Prefect server, choose another PREFECT_API_URL or "
+            "PREFECT_SERVER_API_PORT",
+        ) from None
+
+
+def _is_api(api_url: str, seconds: float) -> bool:
+    """Whether it is a Prefect API that answers; one that asks for credentials is, and reports that itself later.
+
+    Raises:
+        TimeoutError: the connection was accepted, and nothing was said in that many seconds.
+    """
     host = urlsplit(api_url).hostname or ""
     # A proxy in the environment is not for local addresses.
     opener = build_opener(ProxyHandler({})) if host in ("127.0.0.1", "localhost", "::1") else build_opener()
     try:
-        with opener.open(f"{api_url}/health", timeout=PROBE_SECONDS) as response:
+        with opener.open(f"{api_url}/health", timeout=seconds) as response:
             return bool(response.read(100).strip() == b"true") or host.endswith("prefect.cloud")
     except HTTPError as error:
         with error:
             return error.code in (401, 403) or host.endswith("prefect.cloud")
+    except TimeoutError:  # one while connecting is a URLError
+        raise
     except (OSError, HTTPException, ValueError):
         return False

@@ -6,9 +6,9 @@ resumed, which repeats no call. So what a call depends on is all that it is give
 can make a finished call be made again.
 
 By default, a nested task's result is committed with its parent's transaction, so a killed step would repeat all of its
-finished calls. `durable_run` therefore runs the whole flow body in one eager transaction: every task inside, however
-deep, commits when it finishes. Results are stored under the artifact root, so that a process on any machine can resume
-the run.
+finished calls. Each task here therefore makes its transaction eager, which the tasks inside inherit: however deep and
+in whatever process, each commits when it finishes. Results are stored under the artifact root, so that a process on any
+machine can resume the run.
 
 A replay uses the same results: inside `replaying`, computed tasks run without Prefect, and of recorded ones the results
 are read.
@@ -23,18 +23,19 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE, CachePolicy
 from prefect.context import FlowRunContext, TaskRunContext
 from prefect.filesystems import WritableFileSystem
-from prefect.logging import get_run_logger
+from prefect.logging import get_logger, get_run_logger
 from prefect.results import ResultStore
 from prefect.runtime import flow_run
 from prefect.serializers import JSONSerializer
 from prefect.tasks import Task
-from prefect.transactions import CommitMode, transaction
+from prefect.transactions import CommitMode, get_transaction
 from prefect.utilities.callables import get_call_parameters
 from pydantic import PrivateAttr
 from pydantic_core import to_jsonable_python
@@ -43,7 +44,9 @@ from fathom.errors import RecordMissing
 from fathom.run.engine import RunStart
 from fathom.storage.lease import RESULTS, result_key
 from fathom.storage.names import slug
+from fathom.storage.outages import OUTAGE_SECONDS
 from fathom.storage.store import ArtifactStore
+from fathom.telemetry.progress import Event, publish
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -54,14 +57,22 @@ class StoredResults(WritableFileSystem):
 
     _block_type_name = "Fathom results"
     _block_type_slug = "fathom-results"
-    _store: ArtifactStore = PrivateAttr()
+    root: str  # the address of the store: all that goes along when a task is sent to another process
+    _store: ArtifactStore | None = PrivateAttr(None)
 
     @classmethod
     def on(cls, store: ArtifactStore) -> StoredResults:
         """Return the result storage of a store."""
-        results = cls()
+        results = cls(root=store.address())
         results._store = store
         return results
+
+    @property
+    def store(self) -> ArtifactStore:
+        """The store, opened at its first use in this process."""
+        if self._store is None:
+            self._store = run_store(self.root)
+        return self._store
 
     def _resolve_path(self, _path: str) -> None:
         """Tell Prefect that keys are paths in the store."""
@@ -69,11 +80,11 @@ class StoredResults(WritableFileSystem):
 
     async def read_path(self, path: str) -> bytes:
         """Read a result; FileNotFoundError means that the call has not finished yet."""
-        return await self._store.read(path)
+        return await self.store.read(path)
 
     async def write_path(self, path: str, content: bytes) -> None:
         """Write a result, completely or not at all."""
-        await self._store.write(path, content)
+        await self.store.write(path, content)
 
 
 @dataclass
@@ -113,6 +124,20 @@ def current_run_key() -> str:
     return result_key(current_run_id(), flow_run.parameters.get("run_key"))
 
 
+def run_store(root: str) -> ArtifactStore:
+    """Return the store of a run, which rides out outages and says so in the run's progress.
+
+    Raises:
+        InvalidInput: there can be no store there.
+    """
+    return ArtifactStore(root, OUTAGE_SECONDS, _warn)
+
+
+def _warn(message: str) -> None:
+    get_logger("fathom").warning("%s", message)
+    publish(Event("warning", message))
+
+
 def _results_on(store: ArtifactStore) -> ResultStore:
     return ResultStore(
         result_storage=StoredResults.on(store), serializer=JSONSerializer(), cache_result_in_memory=False
@@ -121,11 +146,11 @@ def _results_on(store: ArtifactStore) -> ResultStore:
 
 @contextmanager
 def durable_run(store: ArtifactStore) -> Iterator[None]:
-    """Keep the results of all tasks called inside on the store, each committed when it finishes."""
+    """Keep the results of all tasks called inside on the store."""
     flow_context = FlowRunContext.get()
     assert flow_context, "durable tasks run inside a flow"
     context = flow_context.model_copy(update={"result_store": _results_on(store), "persist_result": True})
-    with context, transaction(commit_mode=CommitMode.EAGER):
+    with context:
         yield
 
 
@@ -190,6 +215,18 @@ class RunTask(Generic[P, R]):
         return result
 
 
+def _eager(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    """Let the tasks that a task calls commit when they finish, and not with it."""
+
+    @wraps(function)
+    async def body(*args: P.args, **kwargs: P.kwargs) -> R:
+        if own := get_transaction():  # none in a replay
+            own.commit_mode = CommitMode.EAGER
+        return await function(*args, **kwargs)
+
+    return body
+
+
 def recorded_task(
     *, name: str, run_name: str | Callable[[], str]
 ) -> Callable[[Callable[P, Awaitable[R]]], RunTask[P, R]]:
@@ -203,7 +240,7 @@ def recorded_task(
             persist_result=True,
             result_serializer="json",
             cache_result_in_memory=False,
-        )(function)
+        )(_eager(function))
         return RunTask(made, recorded=True)
 
     return decorate
@@ -215,7 +252,7 @@ def computed_task(
     """Make a coroutine function a task that is computed again when its run is resumed."""
 
     def decorate(function: Callable[P, Awaitable[R]]) -> RunTask[P, R]:
-        made = task(name=name, task_run_name=run_name, cache_policy=NO_CACHE, persist_result=False)(function)
+        made = task(name=name, task_run_name=run_name, cache_policy=NO_CACHE, persist_result=False)(_eager(function))
         return RunTask(made, recorded=False)
 
     return decorate

@@ -14,9 +14,10 @@ from aiohttp import web
 
 __all__ = ["Fault", "Proxy", "proxying"]
 
-Fault = Literal["500", "503", "409", "412", "hang", "drop", "cut", "lost"]
+Fault = Literal["403", "500", "503", "409", "412", "hang", "drop", "cut", "lost"]
 
 _ERRORS = {
+    "403": (403, "AccessDenied"),
     "500": (500, "InternalError"),
     "503": (503, "SlowDown"),
     "409": (409, "ConditionalRequestConflict"),

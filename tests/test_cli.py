@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ import pytest
 
 from fathom.config.settings import Profile, ResearchSettings
 from fathom.models import RunResult
-from tests.conftest import ROOT, FathomCLI, PrefectServer
+from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env
 from tests.stubs import Stubs
 
 QUERY = "How does Python look up an attribute on an instance?"
@@ -140,6 +141,31 @@ def test_a_configured_api_that_does_not_answer_is_named(fathom_cli: FathomCLI, h
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "http://127.0.0.1:9/api does not answer" in done.stderr
     assert not (tmp_path / "artifacts").exists()
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_busy_server_is_waited_for(home: Path, answers: bool) -> None:
+    """The server listens, is silent until the first request is given up, and then answers, or never does."""
+    script = f"import flows.server; flows.server.PROBE_SECONDS = 1; flows.server.BUSY_SECONDS = {60 if answers else 1}"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/api"
+        command = [sys.executable, "-c", f"{script}; print(flows.server.ensure_api().api_url)"]
+        env = {**base_env(), "HOME": str(home), "PREFECT_API_URL": url}
+        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            for answer in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntrue" if answers else b""):
+                connection, _address = listening.accept()
+                with connection:
+                    connection.settimeout(100)
+                    assert connection.recv(1_000).startswith(b"GET /api/health ")
+                    connection.sendall(answer)
+                    assert connection.recv(1_000) == b""  # the other side hangs up
+            printed, errors = process.communicate(timeout=100)
+    busy = f"The Prefect server at {url} is busy; waiting"
+    assert errors.count(busy) == 1
+    if answers:
+        assert (process.returncode, printed) == (0, f"{url}\n"), errors
+    else:
+        assert f"ServerUnreachable: E4005 The server at {url} is busy: it accepts connections" in errors
 
 
 def test_a_question_without_any_key(fathom_cli: FathomCLI, prefect_server: PrefectServer, tmp_path: Path) -> None:

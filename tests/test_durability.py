@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tasks.watching import LONGEST_SECONDS
 from tests.conftest import ROOT, PrefectServer, base_env
 from tests.forking import forking
 from tests.processes import Kills, end_all, fathom, finish, flow_runs, left_behind
@@ -203,7 +204,7 @@ def test_a_workers_run_is_killed_and_cancelled_and_repeats_nothing(
     assert f"fathom resume {run_id}" in said.splitlines()[-1]
     late = [record.started - cancelled for record in stubs.requests if record.started > cancelled]
     print("started after the cancellation:", late)
-    assert max(late, default=0) < 1
+    assert max(late, default=0) < 2 * LONGEST_SECONDS
     state = httpx.get(address).json()["state"]
     assert state["type"] == "CANCELLED"
     result = finish(fathom(env, "resume", run_id, "--json", "--quiet"))

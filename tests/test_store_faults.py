@@ -24,7 +24,9 @@ from fathom.errors import StoreError
 from fathom.models import SourceText, ToolOutput
 from fathom.storage.store import ArtifactStore, RunFolder, runs
 from tests.conftest import ROOT, Bucket, FathomCLI, PrefectServer, base_env
+from tests.processes import end_all, fathom, finish
 from tests.s3_proxy import Fault, Proxy, proxying
+from tests.stubs import Stubs
 
 SECONDS = 30  # within which a store that fails is given up
 OUTPUT = ToolOutput(
@@ -259,7 +261,7 @@ def test_a_run_whose_object_store_fails_ends_clearly_and_can_be_continued(
     fathom_cli: FathomCLI, prefect_server: PrefectServer, faulty: Proxy, moto_s3: Bucket
 ) -> None:
     env = {**prefect_server.env, **moto_s3.env, "AWS_ENDPOINT_URL": faulty.url}
-    faulty.sound, faulty.always = 25, "500"
+    faulty.sound, faulty.always = 25, "403"
     failed = fathom_cli(["research", QUERY, "--profile", "quick", "--artifacts", f"{moto_s3.url}/runs"], env)
     assert (failed.returncode, failed.stdout) == (1, ""), failed.stderr
     why, resume = failed.stderr.splitlines()[-2:]
@@ -271,6 +273,92 @@ def test_a_run_whose_object_store_fails_ends_clearly_and_can_be_continued(
     assert resumed.returncode == 0, resumed.stderr
     result = json.loads(resumed.stdout)
     assert (result["status"], result["artifacts"].startswith(f"{moto_s3.url}/runs/")) == ("complete", True)
+
+
+@pytest.mark.parametrize("fault", ["drop", "500"])
+async def test_an_outage_is_ridden_out(faulty: Proxy, moto_s3: Bucket, fault: Fault) -> None:
+    told = "the artifact store does not answer; trying again for up to 60 s"
+    said: list[str] = []
+
+    def ends(line: str) -> None:
+        said.append(line)
+        faulty.always = None
+
+    store = ArtifactStore(moto_s3.url, patience=60, say=ends)
+    await store.write("run/old", b"old" * 999)
+    assert await store.exclusive()
+    operations = [*OPERATIONS.values(), (lambda store: store.create("new", b"new"), True)]
+    faulty.always = fault
+    found = await asyncio.gather(*(operation(store) for operation, _expected in operations))
+    assert found == [expected for _operation, expected in operations]
+    assert told in said
+    said.clear()
+    faulty.once = ["500"] * 9  # more than one call to S3 tries by itself
+    assert await store.read("run/old") == b"old" * 999
+    assert said == [told]
+
+
+async def test_what_was_written_though_the_reply_was_lost_is_written_once(faulty: Proxy, moto_s3: Bucket) -> None:
+    store = ArtifactStore(moto_s3.url, patience=60)
+    assert await store.exclusive()
+    await store.append("log", b"1\n")
+    faulty.method = "PUT"
+    faulty.once = ["lost", "500", "500", "500", "500"]
+    assert await store.create("a", b"mine")
+    assert not await store.create("a", b"another's")
+    faulty.once = ["lost", "500", "500", "500", "500"]
+    await store.append("log", b"2\n")
+    assert await store.read("log") == b"1\n2\n"
+
+
+async def test_what_no_waiting_mends_is_reported_at_once(faulty: Proxy, moto_s3: Bucket) -> None:
+    said: list[str] = []
+    missing = ArtifactStore(f"{moto_s3.url}-missing", patience=60, say=said.append)
+    with pytest.raises(StoreError, match="bucket does not exist"):
+        await missing.write("a", b"")
+    store = ArtifactStore(moto_s3.url, patience=60, say=said.append)
+    with pytest.raises(FileNotFoundError):
+        await store.read("a")
+    faulty.always = "403"
+    for operation, _expected in OPERATIONS.values():
+        with pytest.raises(StoreError, match=r"AccessDenied!|Forbidden"):
+            await operation(store)
+    assert said == []
+
+
+async def test_an_outage_that_lasts_is_waited_for_once(faulty: Proxy, moto_s3: Bucket) -> None:
+    said: list[str] = []
+    store = ArtifactStore(moto_s3.url, patience=1.5, say=said.append)
+    faulty.always = "500"
+    needed = []
+    for _ in range(2):
+        before = len(faulty.requests)
+        with pytest.raises(StoreError, match="InternalError!"):
+            await store.write("a", b"")
+        needed.append(len(faulty.requests) - before)
+    assert needed[0] > needed[1]  # requests
+    assert len(said) == 1
+
+
+def test_a_run_rides_out_an_outage_and_repeats_no_call(
+    stubs: Stubs, prefect_server: PrefectServer, home: Path, faulty: Proxy, moto_s3: Bucket
+) -> None:
+    env = {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env, **moto_s3.env}
+    env["AWS_ENDPOINT_URL"] = faulty.url
+    arguments = ["--model", "openai/stub", "--profile", "quick", "--fresh", "--json", "--artifacts", moto_s3.url]
+    stubs.settings.llm_delay = 0.3
+    process = fathom(env, "research", QUERY, *arguments)
+    try:
+        stubs.wait_for(4, "llm")
+        faulty.always = "drop"
+        assert process.stderr
+        told = next(line for line in process.stderr if "artifact store" in line)
+        assert "warning: the artifact store does not answer; trying again for up to 60 s" in told
+        faulty.always = None
+        assert finish(process)["status"] == "complete"
+    finally:
+        end_all()
+    assert len({record.fingerprint for record in stubs.requests}) == len(stubs.requests)
 
 
 # -- a server that knows no conditional writes --------------------------------------------------------------------

@@ -37,6 +37,7 @@ class AtomicFiles:
         self.root: str = root.rstrip("/")
         self.local = isinstance(self._fs, LocalFileSystem)
         self.failures: tuple[type[Exception], ...] = (OSError,)
+        self._unanswered: tuple[type[Exception], ...] = () if self.local else (ConnectionError, TimeoutError)
         self._seconds: float | None = None
         if s3:
             from botocore.exceptions import BotoCoreError
@@ -44,6 +45,7 @@ class AtomicFiles:
 
             # After its last retry it raises the error as it is: also broken transfers and unreadable answers.
             self.failures = (OSError, BotoCoreError, *S3_RETRYABLE_ERRORS)
+            self._unanswered += S3_RETRYABLE_ERRORS
             self._seconds = _S3_SECONDS
         self._exclusive: bool | None = None
 
@@ -51,6 +53,11 @@ class AtomicFiles:
         """Return the absolute path or URL of a file, or of the root for an empty path."""
         full = f"{self.root}/{path}" if path else self.root
         return full if self.local else str(self._fs.unstrip_protocol(full))
+
+    def is_outage(self, error: Exception) -> bool:
+        """Whether the same call may succeed in a while: nothing answered, or a server that is overloaded or broken."""
+        status = _response(error).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        return isinstance(error, self._unanswered) or status in (429, 500, 502, 503, 504)
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file."""
@@ -79,17 +86,22 @@ class AtomicFiles:
         with suppress(FileNotFoundError):
             self._call(self._fs.rm_file, path)
 
-    def append(self, path: str, data: bytes) -> None:
-        """Append bytes to a file, or create it; there must be no other writer at the same time.
+    def append_local(self, path: str, data: bytes) -> None:
+        """Append bytes to a file on a local disk, or create it: all of them or, when the disk is full, none.
 
-        On a local disk a killed process may leave only the first of them.
+        A killed process may leave only the first of them.
         """
-        if self.local:
-            self._append_local(path, data)
-            return
-        with suppress(FileNotFoundError):
-            data = self.read(path) + data
-        self.write(path, data)
+        target = Path(self.root, path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("ab", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            try:
+                if file.write(data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(end)
+                raise
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a new file; return False, and write nothing, when it exists."""
@@ -159,25 +171,15 @@ class AtomicFiles:
         finally:
             hidden.unlink(missing_ok=True)
 
-    def _append_local(self, path: str, data: bytes) -> None:
-        """Append all bytes or none: on a full disk the part that was written is cut off again."""
-        target = Path(self.root, path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("ab", buffering=0) as file:
-            end = file.seek(0, os.SEEK_END)
-            try:
-                if file.write(data) < len(data):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(file.fileno())
-            except OSError:
-                file.truncate(end)
-                raise
-
 
 def _is_taken(error: OSError) -> bool:
     """Whether an S3 server refused a put because another one came first.
 
     s3fs recognises only AWS's own wording of this; in a race AWS may also report a conflict.
     """
-    response = getattr(error.__cause__, "response", None) or {}
-    return response.get("Error", {}).get("Code") in ("PreconditionFailed", "ConditionalRequestConflict")
+    return _response(error).get("Error", {}).get("Code") in ("PreconditionFailed", "ConditionalRequestConflict")
+
+
+def _response(error: Exception) -> dict[str, Any]:
+    """Return the answer of an S3 server that s3fs made an error of, in botocore's form; empty for another error."""
+    return getattr(error.__cause__, "response", None) or {}

@@ -7,25 +7,32 @@ holds the run's parameters, so a run can be restarted from the store alone.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
 import socket
+from collections.abc import Callable
+from concurrent.futures import Future
 from datetime import UTC, datetime
+from threading import Event, Thread
+from time import monotonic
 from typing import Annotated, Any
 from uuid import uuid4
 
 from pydantic import AfterValidator, ValidationError
 
-from fathom.errors import OtherLayout, RunBusy, StoreError
+from fathom.errors import FathomError, OtherLayout, RunBusy, StoreError
 from fathom.models import Model
 from fathom.models.run import LAYOUT
 from fathom.storage.names import slug
+from fathom.storage.outages import OUTAGE_SECONDS
 from fathom.storage.store import ArtifactStore
 
 RESULTS = ".results"
 LEASE_SECONDS = 45.0
 """How long a lease is valid after it was renewed. The clocks of machines that share a store must differ by less."""
+_RENEWALS = 4.5  # while a lease is valid
 
 
 def _in_utc(text: str) -> str:
@@ -46,6 +53,7 @@ class Lease(Model):
     token: str  # different for every attempt
     started: str
     renewed: Annotated[str, AfterValidator(_in_utc)]
+    seconds: float = LEASE_SECONDS  # for which it is valid after that
     released: bool = False  # the attempt has ended, with or without success
 
     @property
@@ -56,7 +64,7 @@ class Lease(Model):
     @property
     def alive(self) -> bool:
         """Whether its process still works on the run, as far as this machine can tell."""
-        return not self.released and self.age < LEASE_SECONDS and not is_gone(self.host, self.pid)
+        return not self.released and self.age < self.seconds and not is_gone(self.host, self.pid)
 
     def check_free(self) -> None:
         """Check that this process may continue the run.
@@ -87,8 +95,15 @@ class LeaseFile:
         self._number = number
 
     @classmethod
-    async def take(cls, store: ArtifactStore, run_id: str, run_key: str, parameters: dict[str, Any]) -> LeaseFile:
-        """Take a run that no process works on.
+    async def take(
+        cls,
+        store: ArtifactStore,
+        run_id: str,
+        run_key: str,
+        parameters: dict[str, Any],
+        seconds: float = LEASE_SECONDS,
+    ) -> LeaseFile:
+        """Take a run that no process works on, for some seconds after each renewal.
 
         Raises:
             RunBusy: another process does, perhaps one that was quicker.
@@ -108,11 +123,10 @@ class LeaseFile:
             pid=os.getpid(),
             started=now,
             renewed=now,
+            seconds=seconds,
         )
         if not await store.create(_path(run_key, number + 1), _bytes(lease)):
-            winner = await _read(store, run_key, number + 1)
-            if winner != lease:  # else the reply to an earlier attempt of the same request was lost, and it is ours
-                raise (winner or lease).busy()
+            raise (await _read(store, run_key, number + 1) or lease).busy()
         return cls(store, lease, number + 1)
 
     async def renew(self) -> bool:
@@ -126,6 +140,62 @@ class LeaseFile:
 
     async def _write(self, lease: Lease) -> None:
         await self._store.write(_path(lease.run_key, self._number), _bytes(lease))
+
+    @property
+    def seconds(self) -> float:
+        """How long it is valid after a renewal."""
+        return self._lease.seconds
+
+
+class LeaseKeeper:
+    """Renews a lease from a thread of its own, so that work which blocks the event loop does not lose the run.
+
+    `lost` is called in that thread, when another process has taken the run over (RunBusy) and when the lease could not
+    be renewed for longer than an outage may last (StoreError).
+    """
+
+    def __init__(self, lease: LeaseFile, lost: Callable[[FathomError], object]) -> None:
+        self._lease = lease
+        self._lost = lost
+        self._ending = Event()
+        self._ended: Future[None] = Future()
+        self._ended.set_running_or_notify_cancel()  # whoever waits for the thread cannot cancel it
+        Thread(target=self._run, name="lease", daemon=True).start()
+
+    async def release(self) -> None:
+        """Give the run up, unless it was taken over. The thread does it last, so no late renewal undoes it.
+
+        Raises:
+            StoreError: it could not be written; the lease expires by itself.
+        """
+        self._ending.set()
+        await asyncio.wrap_future(self._ended)
+
+    def _run(self) -> None:
+        try:
+            self._keep()
+        except StoreError as error:
+            self._ended.set_exception(error)
+        else:
+            self._ended.set_result(None)
+
+    def _keep(self) -> None:
+        renewed = monotonic()
+        while not self._ending.wait(self._lease.seconds / _RENEWALS):
+            try:
+                owned = asyncio.run(self._lease.renew())
+            except StoreError as error:
+                if self._ending.is_set():
+                    raise
+                if monotonic() - renewed > OUTAGE_SECONDS:
+                    self._lost(error)
+                continue
+            renewed = monotonic()
+            if not owned:
+                if not self._ending.is_set():
+                    self._lost(RunBusy("Another process has taken over the run.", next_step="see fathom runs"))
+                return
+        asyncio.run(self._lease.release())
 
 
 async def read_lease(store: ArtifactStore, run_key: str) -> Lease | None:

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from fathom.errors import InvalidInput, StoreError
 from fathom.models import Source, ToolOutput
 from fathom.storage.atomic import AtomicFiles
 from fathom.storage.names import folder_name
+from fathom.storage.outages import Outages
 from fathom.text.urls import source_ids
 
 RUNS = "research_artifacts"
@@ -30,13 +31,14 @@ T = TypeVar("T")
 class ArtifactStore:
     """Files below a root, a folder or an fsspec address such as `s3://bucket/prefix`; paths are relative to it.
 
-    Its methods raise StoreError when the store fails.
+    Its methods raise StoreError when the store fails. While an object store does not answer, is overloaded or reports
+    an error of its own, they try again for up to `patience` seconds, which `say` is told once an outage.
 
     Raises:
         InvalidInput: fsspec cannot open the root, or its address contains credentials.
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, patience: float = 0, say: Callable[[str], object] = lambda line: None) -> None:
         if without_credentials(root) != root:
             raise InvalidInput(
                 "The address of the artifact store contains a user name or password, which would be shown and stored.",
@@ -49,6 +51,7 @@ class ArtifactStore:
                 f"The artifact store {root!r} cannot be opened: {error}.",
                 next_step="choose a folder or an address such as s3://bucket/prefix",
             ) from error
+        self._outages = Outages(self._files, patience, say)
 
     def address(self, path: str = "") -> str:
         """Return the absolute path or URL of a file, or of the root."""
@@ -68,11 +71,23 @@ class ArtifactStore:
 
     async def append(self, path: str, data: bytes) -> None:
         """Append bytes to a file, or create it; there must be no other writer at the same time."""
-        await self._run("write", path, lambda path: self._files.append(path, data))
+        if self._files.local:
+            await self._run("write", path, lambda path: self._files.append_local(path, data))
+            return
+        with suppress(FileNotFoundError):
+            data = await self.read(path) + data
+        await self.write(path, data)
 
     async def create(self, path: str, data: bytes) -> bool:
-        """Write a new file. Returns False, and writes nothing, when it exists."""
-        return await self._run("write", path, lambda path: self._files.create(path, data))
+        """Write a new file. Returns False, and writes nothing, when there is one with other bytes.
+
+        The same bytes are taken for our own: the reply to an earlier attempt was lost.
+        """
+        if await self._run("write", path, lambda path: self._files.create(path, data)):
+            return True
+        with suppress(FileNotFoundError):
+            return await self.read(path) == data
+        return False
 
     async def remove(self, path: str) -> None:
         """Remove a file, if there is one."""
@@ -108,7 +123,7 @@ class ArtifactStore:
         if path and any(part in ("", ".", "..") for part in path.split("/")):
             raise InvalidInput(f"{path!r} is not a path in the artifact store.", next_step="name a file of the run")
         try:
-            return await asyncio.to_thread(blocking, path)
+            return await self._outages.call(path, blocking)
         except self._files.failures as error:
             if action == "read" and isinstance(error, (FileNotFoundError, NotADirectoryError)):
                 raise FileNotFoundError(self.address(path)) from error
