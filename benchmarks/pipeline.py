@@ -250,10 +250,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--page-bytes", type=int, nargs="+", default=[20_000, 100_000])
+    parser.add_argument("--steps", type=int, default=3, help="of the plan, at most 10")
+    parser.add_argument("--breadth", type=int, default=2, help="searches of a step, at most 10")
     parser.add_argument("--port", type=int, default=24_217, help="of the Prefect server this starts")
     parser.add_argument("--json", action="store_true", help="one JSON line a run")
     options = parser.parse_args()
-    arguments = ["--depth", "2"]
+    arguments = ["--depth", "2", "--max-steps", str(options.steps), "--breadth", str(options.breadth)]
+    scripted = [*DELAYS, "--steps", str(options.steps), "--breadth", str(options.breadth)]
     with tempfile.TemporaryDirectory(prefix="fathom-bench-") as folder:
         home = Path(folder)
         with server(home, options.port) as api:
@@ -261,7 +264,7 @@ def main() -> None:
             measure(api, home, ["--page-bytes", "4000"], ["--depth", "1"], unit)  # warms file caches and the server
             sizes: dict[int, list[Run]] = {}
             for size in options.page_bytes:
-                stub = [*DELAYS, "--page-bytes", str(size)]
+                stub = [*scripted, "--page-bytes", str(size)]
                 sizes[size] = [measure(api, home, stub, arguments, unit) for _ in range(options.runs)]
     if options.json:
         for size, runs in sizes.items():
@@ -269,7 +272,9 @@ def main() -> None:
         return
     print(f"importing Prefect and litellm takes {unit:.2f} s of processor time")
     for size, runs in sizes.items():
-        print(f"\n{options.runs} runs, 3 steps x 2 rounds, model 500 ms, search 300 ms, pages of {size} bytes")
+        print(
+            f"\n{len(runs)} runs, {options.steps} steps x 2 rounds, model 500 ms, search 300 ms, pages of {size} bytes"
+        )
         _print_table(runs)
     if len(sizes) > 1:
         (small, *_, large) = sizes.values()
