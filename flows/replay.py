@@ -21,7 +21,7 @@ from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
 from fathom.telemetry.audit_log import AuditLog
 from flows.deep_research import investigate
 from flows.runs import folder_of, read_json
-from tasks.durable import recorded_start, replaying
+from tasks.durable import outside_prefect, recorded_start, results_of
 from tasks.ui import Display
 
 
@@ -79,7 +79,7 @@ async def replay(store: ArtifactStore, manifest: dict[str, Any]) -> list[Replaye
     ledger, audit = Ledger(start.settings.budget, nowhere, "ledger"), AuditLog(nowhere, "audit")
     engine = _ReplayEngine(start, store, environment, ledger, audit)
     try:
-        with replaying(store, run_key):
+        with outside_prefect(results_of(store, run_key)):
             await investigate(engine, Display(shown=False))
     except RecordMissing as error:
         now, then = prompt_hashes(), manifest.get("prompts") or {}

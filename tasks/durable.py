@@ -10,8 +10,8 @@ finished calls. Each task here therefore makes its transaction eager, which the 
 in whatever process, each commits when it finishes. Results are stored under the artifact root, so that a process on any
 machine can resume the run.
 
-A replay uses the same results: inside `replaying`, computed tasks run without Prefect, and of recorded ones the results
-are read.
+The distinction serves twice: inside `outside_prefect`, computed tasks run as the functions they are, and the caller
+says how recorded ones get their results. A replay reads those of its run.
 """
 
 from __future__ import annotations
@@ -165,37 +165,44 @@ async def recorded_start(store: ArtifactStore, run_key: str, run_id: str) -> Run
     return None
 
 
-async def _recorded(task: Task[Any, Any], inputs: Mapping[str, Any], store: ArtifactStore, run_key: str) -> Any:
-    """Return what a call returned in the run that is replayed."""
-    path = _result_path(run_key, task.name, inputs)
-    try:
-        return (await _results_on(store).aread(path)).result
-    except (FileNotFoundError, ValueError) as error:
-        call = task.task_run_name.format(**inputs) if isinstance(task.task_run_name, str) else task.name
-        raise RecordMissing(f"There is no record of a {task.name} ({call}) at {path}.") from error
+Recorded = Callable[[Task[Any, Any], Mapping[str, Any]], Awaitable[Any]]
+"""How a recorded task gets its result outside Prefect, given the task and all its inputs by name."""
 
-
-_replayed: ContextVar[tuple[ArtifactStore, str] | None] = ContextVar("fathom_replayed", default=None)
-"""The store and the run key of the run that is replayed."""
+_outside: ContextVar[Recorded | None] = ContextVar("fathom_outside_prefect", default=None)
 
 
 @contextmanager
-def replaying(store: ArtifactStore, run_key: str) -> Iterator[None]:
-    """Read the results of recorded tasks from a run's store, and run the other tasks without Prefect."""
-    token = _replayed.set((store, run_key))
+def outside_prefect(recorded: Recorded) -> Iterator[None]:
+    """Run the tasks called inside without Prefect, and so without a server; recorded ones get their results so."""
+    token = _outside.set(recorded)
     try:
         yield
     finally:
-        _replayed.reset(token)
+        _outside.reset(token)
+
+
+def results_of(store: ArtifactStore, run_key: str) -> Recorded:
+    """Return a reader of the results that a run left in its store; it raises RecordMissing where there is none."""
+    results = _results_on(store)
+
+    async def read(task: Task[Any, Any], inputs: Mapping[str, Any]) -> Any:
+        path = _result_path(run_key, task.name, inputs)
+        try:
+            return (await results.aread(path)).result
+        except (FileNotFoundError, ValueError) as error:
+            call = task.task_run_name.format(**inputs) if isinstance(task.task_run_name, str) else task.name
+            raise RecordMissing(f"There is no record of a {task.name} ({call}) at {path}.") from error
+
+    return read
 
 
 def run_logger() -> logging.Logger | logging.LoggerAdapter[logging.Logger]:
-    """Return Prefect's logger of the run; in a replay, one that prints nothing by default."""
-    return get_run_logger() if _replayed.get() is None else logging.getLogger("fathom.replay")
+    """Return Prefect's logger of the run; outside Prefect, one that prints warnings only, unless it is configured."""
+    return get_run_logger() if _outside.get() is None else logging.getLogger("fathom.run")
 
 
 class RunTask(Generic[P, R]):
-    """A Prefect task of a run, which a replay runs, or reads if it is recorded, without Prefect.
+    """A Prefect task of a run, which `outside_prefect` does without Prefect.
 
     Task runs have no tags: for each one, Prefect asks the server for a concurrency limit of every tag, and a local
     server on SQLite answers some of these with 503, which the client repeats only after two seconds (Prefect 3.8.8).
@@ -207,11 +214,11 @@ class RunTask(Generic[P, R]):
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the task."""
-        replayed = _replayed.get()
-        if replayed and self._recorded:
-            result: R = await _recorded(self.task, get_call_parameters(self.task.fn, args, kwargs), *replayed)
+        recorded = _outside.get()
+        if recorded and self._recorded:
+            result: R = await recorded(self.task, get_call_parameters(self.task.fn, args, kwargs))
         else:
-            result = await (self.task.fn if replayed else self.task)(*args, **kwargs)
+            result = await (self.task.fn if recorded else self.task)(*args, **kwargs)
         return result
 
 

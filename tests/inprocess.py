@@ -1,23 +1,60 @@
-"""Whole runs in the test's own process, on the session's Prefect server."""
+"""Whole runs in the test's own process: on the session's Prefect server, or, where it does not matter, without it."""
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Mapping
+from contextlib import aclosing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fathom.config.settings import ResearchSettings
-from fathom.models import RunResult
-from flows.deep_research import deep_research
+from prefect.tasks import Task
 
-__all__ = ["QUERY", "research"]
+from fathom.budget.ledger import Ledger
+from fathom.config.environment import Environment
+from fathom.config.settings import ResearchSettings, resolve
+from fathom.models import RunResult
+from fathom.run.engine import Engine, RunStart
+from fathom.storage.store import ArtifactStore
+from fathom.telemetry.audit_log import AuditLog
+from fathom.tools.registry import configured_tools
+from flows.deep_research import deep_research, investigate
+from tasks.durable import outside_prefect
+from tasks.ui import Display
+
+__all__ = ["QUERY", "investigated", "research"]
 
 QUERY = "How do tides form on moons with liquid methane seas?"
 
 
 async def research(root: Path | str, query: str = QUERY, run_key: str | None = None, **settings: Any) -> RunResult:
     """Research with the scripted model unless another is chosen, and little patience."""
-    chosen = {"model": "openai/stub", "model_calls": {"seconds": 5, "backoff_seconds": 0.01}, **settings}
-    wanted = ResearchSettings.model_validate({"artifacts": str(root), **chosen})
-    result = await deep_research(query, wanted, run_key)
+    result = await deep_research(query, _settings(root, settings), run_key)
     assert isinstance(result, RunResult)
     return result
+
+
+async def investigated(root: Path | str, query: str = QUERY, **settings: Any) -> RunResult:
+    """Research as `research` does, without Prefect: a tenth of the time, and nothing can be resumed."""
+    environment, asked, store = Environment.read(), _settings(root, settings), ArtifactStore(str(root))
+    resolved = resolve(asked, environment, configured_tools(asked, environment, query))
+    now, run_id = datetime.now(UTC).isoformat(timespec="seconds"), uuid.uuid4().hex
+    start = RunStart(run_id=run_id, run_key=run_id, query=query, started=now, today=now[:10], settings=resolved)
+    engine = Engine(start, store, environment, Ledger(resolved.budget, store, "ledger"), AuditLog(store, "audit"))
+    async with aclosing(engine):
+        with outside_prefect(_called):
+            _run, _report, result = await investigate(engine, Display(shown=False))
+    return result
+
+
+def _settings(root: Path | str, chosen: Mapping[str, Any]) -> ResearchSettings:
+    patience = {"seconds": 5, "backoff_seconds": 0.01}
+    return ResearchSettings.model_validate(
+        {"artifacts": str(root), "model": "openai/stub", "model_calls": patience, **chosen}
+    )
+
+
+async def _called(task: Task[Any, Any], inputs: Mapping[str, Any]) -> Any:
+    """Give a recorded task its result by doing it."""
+    return await task.fn(**inputs)

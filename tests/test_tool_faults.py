@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fathom.config.models import ModelCallSettings
-from fathom.config.settings import ResearchSettings
 from fathom.errors import ToolRejected
 from fathom.models import Ending, RunResult
 from fathom.storage.cache import TimedCache
@@ -18,14 +16,12 @@ from fathom.tools import http
 from fathom.tools.fetch import client, politeness
 from fathom.tools.search.searxng import SearXNG
 from fathom.tools.search.tavily import Tavily
-from flows.deep_research import deep_research
+from tests.inprocess import investigated, research
 from tests.stubs import Stubs
 from tests.stubs.floods import FLOOD
 from tests.stubs.pages import page
 from tests.tool_fault_matrix import ToolCell, tool_runs
 
-QUERY = "How do tides form on moons with liquid methane seas?"
-LONGEST_RUN = 20.0  # seconds, on a busy machine; undisturbed it takes half a second
 BODIES = ("Unauthorized", "excessive requests", "Internal server error", "something failed", "Failed to fetch", "MZ")
 """What the stubs say in their failures."""
 
@@ -45,27 +41,22 @@ def web(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
     return stubs
 
 
-async def research(root: Path, query: str = QUERY, **settings: Any) -> RunResult:
-    chosen = {
-        "model": "openai/stub",
-        "tools": ["web_search"],
-        "depth": 1,
-        "turns": 1,
-        "max_results": 2,
-        "fresh": True,
-        "model_calls": ModelCallSettings(backoff_seconds=0.01),
-        **settings,
-    }
-    result = await deep_research(query, ResearchSettings(artifacts=str(root), **chosen))
-    assert isinstance(result, RunResult)
-    return result
+SMALL: dict[str, Any] = {
+    "tools": ["web_search"],
+    "depth": 1,
+    "turns": 1,
+    "max_results": 2,
+    "fresh": True,
+    "model_calls": ModelCallSettings(backoff_seconds=0.01),
+}
+"""Settings of a run that asks as often as `PLACES` says."""
 
 
 def name_of(cells: list[ToolCell]) -> str:
     return f"{cells[0].fault.name}-{' and '.join(cell.place for cell in cells)}"
 
 
-@pytest.mark.usefixtures("home", "quiet")
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("cells", list(tool_runs()), ids=name_of)
 async def test_each_fault_ends_as_declared(
     web: Stubs, tmp_path: Path, cells: list[ToolCell], monkeypatch: pytest.MonkeyPatch
@@ -78,12 +69,11 @@ async def test_each_fault_ends_as_declared(
         monkeypatch.setenv("SEARXNG_URL", web.url)
     web.settings.faults = {service: script for cell in cells for service, script in cell.scripts.items()}
     web.settings.retry_after = fault.retry_after
-    began = time.monotonic()
     if places == {"fetch"}:
-        result = await research(tmp_path, f"What does {web.url}/planted/0 say about tides?", tools=["fetch"])
+        query = f"What does {web.url}/planted/0 say about tides?"
+        result = await investigated(tmp_path, query, **SMALL | {"tools": ["fetch"]})
     else:
-        result = await research(tmp_path)
-    assert time.monotonic() - began < LONGEST_RUN
+        result = await investigated(tmp_path, **SMALL)
     assert result.status is (endings.pop() if len(endings) == 1 else Ending.degraded), result.reason
     assert bool(result.reason) == (result.status is not Ending.complete)
     assert (result.report is None) == (result.status is Ending.insufficient_evidence)
@@ -118,7 +108,7 @@ async def test_a_failure_made_good_is_told_and_no_reason(
 ) -> None:
     monkeypatch.setenv("SEARXNG_URL", web.url)
     web.settings.faults = {"search": ["401*"], "extract": ["500*"]}
-    result = await research(tmp_path)
+    result = await research(tmp_path, **SMALL)
     assert (result.status, result.reason) == (Ending.complete, "")
     assert len(web.calls("searxng")) == 2
     table = Path(result.report or "").read_text()
@@ -131,7 +121,7 @@ async def test_searxng_alone_is_enough(web: Stubs, tmp_path: Path, monkeypatch: 
     monkeypatch.delenv("TAVILY_API_KEY")
     monkeypatch.setenv("SEARXNG_URL", web.url)
     web.settings.faults = {"searxng": ["silent", "bad_json", "ok", "429"]}
-    result = await research(tmp_path, tools=None)
+    result = await investigated(tmp_path, **SMALL | {"tools": None})
     assert result.status is Ending.complete, result.reason
     assert [len(web.calls(kind)) for kind in ("search", "extract", "searxng", "page")] == [0, 0, 5, 4]
     assert all("counted" in source.model_dump_json() or source.full for source in result.sources)
@@ -141,7 +131,7 @@ async def test_searxng_alone_is_enough(web: Stubs, tmp_path: Path, monkeypatch: 
 async def test_a_second_run_asks_the_web_nothing_unless_told_to(web: Stubs, tmp_path: Path) -> None:
     # Both steps find the same pages: the first run reads them once, a fresh one twice.
     for fresh, asked in ((False, [2, 1]), (False, [2, 1]), (True, [4, 3])):
-        result = await research(tmp_path, fresh=fresh)
+        result = await research(tmp_path, **SMALL | {"fresh": fresh})
         assert result.status is Ending.complete, result.reason
         assert [len(web.calls(kind)) for kind in ("search", "extract")] == asked
 
