@@ -17,9 +17,10 @@ import httpx
 from tests.conftest import OWN_FILES, ROOT, base_env
 from tests.stubs import Record, Stubs
 
-__all__ = ["COMMIT_SECONDS", "Kills", "OwnServer", "end_all", "fathom", "finish", "flow_runs", "left_behind"]
+__all__ = ["AT_ONCE", "COMMIT_SECONDS", "Kills", "OwnServer", "end_all", "fathom", "finish", "flow_runs", "left_behind"]
 
-COMMIT_SECONDS = 1.0  # in which an answer is stored, on a busy machine too
+AT_ONCE = 4  # requests, which a run may be about to make when it is stopped
+COMMIT_SECONDS = 2.0  # in which an answer is stored, on a busy machine too
 
 _started: list[subprocess.Popen[str]] = []
 
@@ -71,7 +72,7 @@ class Kills:
 
     def after(self, answered: int, kill: Callable[[], object]) -> float:
         """Kill once that many requests were answered and stored, while others are under way; return when."""
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 120
         while sum(r.ended is not None for r in self._stubs.requests) < answered:
             assert time.monotonic() < deadline, "the run makes no progress"
             time.sleep(0.005)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from fathom.errors import ToolRejected
@@ -74,10 +72,8 @@ async def test_grep_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(found.text) <= 20 * (artifacts.LONGEST_PASSAGE + 10)
 
     monkeypatch.setattr(artifacts, "SEARCH_SECONDS", 0.2)
-    start = time.perf_counter()
-    with pytest.raises(ToolRejected, match="too long"):
+    with pytest.raises(ToolRejected, match="too long"):  # not within a lifetime, were it not stopped
         await ArtifactGrepTool(Run(o_json=[source("https://n.org", "a" * 5_000 + "!")])).run("(a|a)*(a+)+$")
-    assert time.perf_counter() - start < 5
     for pattern in (
         "",
         "a" * 501,

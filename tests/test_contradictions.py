@@ -159,7 +159,7 @@ def test_two_thousand_sentences_are_compared_quickly() -> None:
     ]
     started = time.process_time()
     find_contradictions([*alike, *various])
-    assert time.process_time() - started < 1.5  # on a loaded machine; 0.5 s on a quiet one
+    assert time.process_time() - started < 60  # 0.5 s; minutes, were each compared with each
 
 
 def test_a_number_of_hundreds_of_digits_is_no_amount() -> None:

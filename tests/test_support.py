@@ -47,12 +47,8 @@ def test_it_is_a_share_that_another_reference_never_lowers(claim: str, reference
 
 
 def test_a_long_reference_takes_linear_time() -> None:
-    def seconds(lines: int) -> float:
-        start = time.process_time()
-        support(CLAIM, ["The bridge of Sydney\n" * lines])
-        return time.process_time() - start
-
-    few, many = (min(seconds(lines) for _ in range(3)) for lines in (1_000, 8_000))
-    assert many < 24 * few  # eight times, were the machine idle; 64 times if each line were compared with each
+    start = time.process_time()
+    support(CLAIM, ["The bridge of Sydney\n" * 200_000])
+    assert time.process_time() - start < 60  # 1 s; minutes, were each line compared with each
     assert support("Anything.", []) == 0
     assert support("", ["Anything."]) == 0

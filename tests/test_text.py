@@ -90,7 +90,7 @@ def test_kinds_tell_prose_from_layout() -> None:
 def test_any_input_is_split_in_linear_time(text: str) -> None:
     start = time.process_time()
     split_sentences(text)
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 60  # 1 s; hours, were it quadratic
 
 
 def test_terms_agree_across_spellings() -> None:
