@@ -16,7 +16,7 @@ export Q DOCS MODEL
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help research install test check lint bench bench-text lock clean
+.PHONY: help research install test test-long check lint bench bench-text lock clean
 
 help:
 	@echo 'make research Q="How does ...?"   research a question; prints where the report is kept'
@@ -25,6 +25,7 @@ help:
 	@echo '              ARGS="--profile deep"   any other option of `fathom research --help`'
 	@echo 'make install                      only build .venv, for the commands in .venv/bin (fathom, prefect)'
 	@echo 'make test                         run the tests            (ARGS="-k store" for some of them)'
+	@echo 'make test-long                    the same, with a run killed at 30 moments instead of 8'
 	@echo 'make check                        format, lint, types, tests: what a change must pass'
 	@echo 'make bench                        measure what the pipeline itself costs, against scripted providers'
 	@echo 'make bench-text EVAL_DATA=folder  measure the text engine on evaluation data (ARGS=--speed: on generated text)'
@@ -44,8 +45,12 @@ endif
 
 install: $(VENV)/.runtime
 
+# Each process has its Prefect server and providers; one that has nothing left to do takes over tests of the other.
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+test-long: export KILLS = 30
+test-long: test
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check --quiet .

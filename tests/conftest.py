@@ -36,6 +36,7 @@ from fathom.llm import services
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import ModelBackend
 from fathom.storage.store import ArtifactStore
+from tests.forking import COMMANDS, Forks, forking
 from tests.stubs import Stubs, serving
 
 ROOT = Path(__file__).parent.parent
@@ -82,9 +83,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", line)
 
 
+def _ports() -> Iterator[int]:
+    """Yield ports that no outgoing connection takes, as they lie below the ephemeral ones, and no other worker."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
+    yield from random.sample(range(20_000 + 1_000 * worker, 21_000 + 1_000 * worker), 1_000)
+
+
+_PORTS = _ports()
+
+
 def quiet_port() -> int:
-    """Return a free port that no outgoing connection takes meanwhile: it lies below the ephemeral ones."""
-    for port in random.sample(range(20_000, 30_000), 100):
+    """Return a port that nothing listens on, another one at each call: it stays free until its server starts."""
+    for port in _PORTS:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)):
                 return port
@@ -179,7 +189,7 @@ def _drain_prefect() -> None:
 
 
 def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 120  # the first start migrates the database: half a minute on a busy machine
+    deadline = time.monotonic() + 240  # the first start migrates the database: half a minute on a busy machine
     while time.monotonic() < deadline and process.poll() is None:
         try:
             if httpx.get(url, timeout=2).is_success:
@@ -259,26 +269,28 @@ class FathomCLI(Protocol):
     """Runs `fathom` with the arguments; `env` comes on top of a clean environment."""
 
     def __call__(
-        self, args: Sequence[str], env: Mapping[str, str] | None = None, *, timeout: float = 120.0
+        self, args: Sequence[str], env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]: ...
 
 
-@pytest.fixture
-def fathom_cli(home: Path, tmp_path: Path) -> FathomCLI:
-    """The command line in a process of its own, with an empty home, in the test's temporary folder."""
+@pytest.fixture(scope="session")
+def command_forks() -> Iterator[Forks]:
+    """A process that has imported what commands need, and forks for each."""
+    with forking(base_env(), COMMANDS) as forks:
+        yield forks
 
-    def run(
-        args: Sequence[str], env: Mapping[str, str] | None = None, *, timeout: float = 120.0
-    ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "flows.cli.main", *args],
-            # A server that a developer runs must not be found.
-            env={**base_env(), **_home_env(home), "PREFECT_SERVER_API_PORT": str(quiet_port()), **(env or {})},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+
+@pytest.fixture
+def fathom_cli(command_forks: Forks, home: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> FathomCLI:
+    """The command line in a process of its own, with an empty home, in the test's temporary folder."""
+    output = tmp_path_factory.mktemp("output") / "out"
+
+    def run(args: Sequence[str], env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        # A server that a developer runs must not be found.
+        wanted = {**base_env(), **_home_env(home), "PREFECT_SERVER_API_PORT": str(quiet_port()), **(env or {})}
+        command_forks.start(wanted, output, args, tmp_path)
+        code = command_forks.wait()
+        said = (path.read_text(encoding="utf-8") for path in (output, output.with_name("out.err")))
+        return subprocess.CompletedProcess(args, code, *said)
 
     return run

@@ -1,25 +1,53 @@
 """Runs of the command line without their start-up: a process that has imported everything forks once for each.
 
 The children are processes like any other: they have an environment, files and connections of their own, and are killed
-by the operating system. `python -m tests.forking` reads one JSON line a run and answers with the child's number; an
-empty line waits for the child and answers with its exit code.
+by the operating system. `python -m tests.forking MODULE...` imports the modules, reads one JSON line a run and answers
+with the child's number; an empty line waits for the child and answers with its exit code.
+
+Prefect reads its settings when it is imported. So either all children have those of the process that forks, or it must
+not import Prefect, which each child then does itself.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import ROOT
+ROOT = Path(__file__).parent.parent
 
-__all__ = ["Forks", "forking"]
+__all__ = ["COMMANDS", "RUNS", "Forks", "forking"]
+
+COMMANDS = (
+    "flows.cli.commands",
+    "flows.cli.watch",
+    "flows.diagnosis",
+    "flows.listing",
+    "flows.preflight",
+    "flows.runs",
+    "fathom.evidence.trace",
+    "fathom.evidence.verify",
+    "fathom.extractive.backend",
+    "fathom.report.exporting",
+    "fathom.tools.documents.corpus",
+    "fathom.tools.registry",
+    "httpx",
+    "rich.markdown",
+    "s3fs",
+    "trafilatura",
+)
+"""What commands import, without Prefect."""
+
+RUNS = ("flows.cli.commands", "flows.cli.watch", "flows.local", "flows.preflight", "flows.resuming", "litellm")
+"""What runs import."""
 
 
 class Forks:
@@ -28,12 +56,13 @@ class Forks:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def start(self, env: Mapping[str, str], output: Path, *arguments: str) -> int:
-        """Run the command line with additions to the environment, both of its outputs in files; return its number.
+    def start(self, env: Mapping[str, str], output: Path, arguments: Sequence[str], folder: Path = ROOT) -> int:
+        """Run the command line with an environment, in a folder, both of its outputs in files; return its number.
 
         Stdout is `output`, stderr a file beside it that ends in `.err`.
         """
-        return int(self._ask(json.dumps({"env": dict(env), "output": str(output), "arguments": arguments})))
+        order = {"env": dict(env), "output": str(output), "arguments": [*arguments], "folder": str(folder)}
+        return int(self._ask(json.dumps(order)))
 
     def wait(self) -> int:
         """Return the exit code of the child, negative for a signal, once it has ended."""
@@ -47,27 +76,33 @@ class Forks:
 
 
 @contextmanager
-def forking(env: Mapping[str, str]) -> Iterator[Forks]:
-    """Start a process that forks, with the environment that its children share."""
-    command = [sys.executable, "-m", "tests.forking"]
+def forking(env: Mapping[str, str], modules: Sequence[str]) -> Iterator[Forks]:
+    """Start a process that imports modules in an environment, and forks; it ends with its children."""
+    command = [sys.executable, "-m", "tests.forking", *modules]
     with subprocess.Popen(
-        command, env=dict(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        command,
+        env=dict(env),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
     ) as process:
         try:
             yield Forks(process)
         finally:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _serve() -> None:
-    """Import everything a run needs, then fork for each line."""
-    from fathom.config.environment import Environment
-    from fathom.llm.over_litellm import load_litellm
-    from flows import local, preflight, resuming
-    from flows.cli import commands, watch
+    """Import the modules, then fork for each line."""
+    if "litellm" in sys.argv:
+        from fathom.config.environment import Environment
+        from fathom.llm.over_litellm import load_litellm
 
-    load_litellm(Environment.read())
-    assert commands and watch and local and preflight and resuming
+        load_litellm(Environment.read())
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
     assert threading.active_count() == 1, "a thread would not survive the fork"
     child = 0
     for line in sys.stdin:
@@ -84,12 +119,15 @@ def _run(order: dict[str, Any]) -> None:
     """Be the command line."""
     from flows.cli.main import main
 
+    os.environ.clear()
     os.environ.update(order["env"])
+    os.chdir(order["folder"])
     for number, path in ((1, order["output"]), (2, f"{order['output']}.err")):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.argv = ["fathom", *order["arguments"]]
     main()
+    sys.exit()
 
 
 if __name__ == "__main__":

@@ -16,12 +16,12 @@ import httpx
 import pytest
 
 from tests.conftest import ROOT, PrefectServer, base_env
-from tests.forking import forking
+from tests.forking import RUNS, forking
 from tests.processes import AT_ONCE, Kills, end_all, fathom, finish, flow_runs, left_behind
 from tests.stubs import Stubs
 
 QUERY = "How do tides form on moons with liquid methane seas?"
-KILLS = 30
+KILLS = int(os.environ.get("KILLS", "8"))  # 30 in `make test-long`
 SEED = int(os.environ.get("KILL_SEED", "20261122"))  # another one tries other moments
 
 
@@ -90,12 +90,14 @@ def test_a_run_killed_at_random_points_repeats_nothing(
     root.mkdir()
     attempts = Attempts(stubs, root)
     began = time.monotonic()
-    with forking(env) as forks:
+    with forking(env, RUNS) as forks:
         command = ["research", QUERY, *options, "--artifacts", str(root)]
         for number, moment in enumerate(moments):
             first, reached = len(stubs.requests), answered(stubs) >= moment
             stubs.settings.llm_delay = stubs.settings.search_delay = 30 if reached else 0.1
-            pid = forks.start({"FATHOM_CACHE": str(tmp_path / f"cache-{number}")}, tmp_path / f"out-{number}", *command)
+            pid = forks.start(
+                env | {"FATHOM_CACHE": str(tmp_path / f"cache-{number}")}, tmp_path / f"out-{number}", command
+            )
             if not number:  # before that there is nothing to resume
                 stubs.wait_for(1, "planner", ended=False)
             wait_for_answers(stubs, moment, tmp_path / f"out-{number}.err")
@@ -106,7 +108,7 @@ def test_a_run_killed_at_random_points_repeats_nothing(
             run_id = flow_runs(prefect_server.api_url)[0]["id"]
             command = ["resume", run_id, "--json", "--quiet"]
         stubs.settings.llm_delay = stubs.settings.search_delay = 0
-        forks.start({"FATHOM_CACHE": str(tmp_path / "cache")}, tmp_path / "out", *command)
+        forks.start(env | {"FATHOM_CACHE": str(tmp_path / "cache")}, tmp_path / "out", command)
         assert forks.wait() == 0, (tmp_path / "out.err").read_text()
     print(
         f"seed {SEED}: {KILLS} kills in {time.monotonic() - began:.0f} s, at {moments} of {total} calls; "
