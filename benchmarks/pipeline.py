@@ -250,12 +250,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--page-bytes", type=int, nargs="+", default=[20_000, 100_000])
-    parser.add_argument("--steps", type=int, default=3, help="of the plan, at most 10")
+    parser.add_argument("--steps", type=int, default=3, help="of the plan, at most 5")
     parser.add_argument("--breadth", type=int, default=2, help="searches of a step, at most 10")
     parser.add_argument("--port", type=int, default=24_217, help="of the Prefect server this starts")
     parser.add_argument("--json", action="store_true", help="one JSON line a run")
     options = parser.parse_args()
-    arguments = ["--depth", "2", "--max-steps", str(options.steps), "--breadth", str(options.breadth)]
+    arguments = ["--depth", "2", "--breadth", str(options.breadth)]
     scripted = [*DELAYS, "--steps", str(options.steps), "--breadth", str(options.breadth)]
     with tempfile.TemporaryDirectory(prefix="fathom-bench-") as folder:
         home = Path(folder)
