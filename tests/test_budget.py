@@ -42,7 +42,7 @@ ATTEMPT = st.tuples(st.integers(1, 60), st.integers(0, 100), st.booleans(), st.b
 
 
 @settings(max_examples=15, deadline=None)
-@given(kinds=st.lists(ATTEMPT, min_size=1, max_size=20), cap=st.integers(0, 20_000), calls=st.integers(0, 1_200))
+@given(kinds=st.lists(ATTEMPT, min_size=1, max_size=20), cap=st.integers(1, 20_000), calls=st.integers(1, 1_200))
 async def test_a_thousand_reservations_at_once_never_pass_a_cap(
     kinds: list[tuple[int, int, bool, bool]], cap: int, calls: int
 ) -> None:
