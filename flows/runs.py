@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from fathom.errors import InvalidInput, RunNotFound, ServerUnreachable, StoreError
+from fathom.errors import FathomError, InvalidInput, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, read
 from fathom.models import AuditHead, Model, Plan, RunResult
 from fathom.storage.lease import RESULTS, read_lease
@@ -75,14 +75,13 @@ def read_run(name: str, artifacts: str | None, reader: Callable[[ArtifactStore, 
 async def _elsewhere(name: str, root: str) -> str:
     """Return the root of another store, in which the Prefect server says that a run lies; nothing if it does not."""
     try:
-        server = find_api()
-    except ServerUnreachable:  # stored runs are read without it
-        return ""
-    if not server:
-        return ""
-    from flows import local
+        if not find_api():
+            return ""
+        from flows import local
 
-    roots = [local.place(run)[0].address() for run in await local.recent(LATEST) if is_prefix(name, str(run.id))]
+        roots = [local.place(run)[0].address() for run in await local.recent(LATEST) if is_prefix(name, str(run.id))]
+    except FathomError:  # it is only a hint: stored runs are read without the server
+        return ""
     return next((found for found in roots if found != root), "")
 
 

@@ -101,8 +101,8 @@ class _Watch:
                 if monotonic() - answered > SERVER_SECONDS:
                     for run_id in list(self._runs):
                         self._stop(run_id, ServerLost("The Prefect server is gone.", next_step="start it again"))
-            except (httpx.TransportError, PrefectHTTPStatusError, TimeoutError):
-                pass
+            except (httpx.HTTPError, PrefectHTTPStatusError, TimeoutError, ValueError):
+                pass  # slow, broken, or a proxy's page in its place: asked again
             await asyncio.sleep(FIRST_SECONDS)
 
     def _stop(self, run_id: UUID, reason: FathomError) -> None:

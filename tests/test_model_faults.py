@@ -227,6 +227,31 @@ async def test_every_protocol_tells_failures_apart_alike(
     assert len(providers.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OPENAI_BASE_URL", "http://[::1/v1"),
+        ("OPENAI_BASE_URL", "localhost:8000/v1"),
+        ("OPENAI_API_KEY", "sk-pasted\u2026"),
+    ],
+)
+async def test_a_wrong_address_or_key_is_for_the_user_to_correct(
+    providers: Stubs, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ModelRejected) as failure:
+        await answer_to(section_call())
+    assert variable in failure.value.next_step
+    assert providers.requests == []
+
+
+def test_names_tell_which_models_are_asked_directly() -> None:
+    direct = ("openai/gpt-5-mini", "gpt-5-mini", "openai/stub", "openai/Qwen/Qwen3-8B")
+    assert all(map(speaks_openai_chat, direct))
+    others = ("anthropic/claude-sonnet-4-5", "ollama/qwen3", "hosted_vllm/openai/stub", "openai/o1-pro", "openai/", "x")
+    assert not any(map(speaks_openai_chat, others))
+
+
 async def test_no_more_calls_than_allowed_are_under_way(providers: Stubs) -> None:
     providers.settings.llm_delay = 0.3
     await asyncio.gather(*(answer_to(section_call(), at_once=3) for _ in range(10)))

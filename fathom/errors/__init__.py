@@ -151,7 +151,7 @@ class ProviderFailed(ModelUnavailable):
 
 
 class AnswerTooLarge(ModelUnavailable):
-    """The answer is larger than the tokens that were asked for can be, or an error page than 64 KB."""
+    """The answer is far longer than the tokens asked for allow, or an error page is larger than 64 KB."""
 
     code = "E2007"
     retryable = True

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 ADDRESS = "https://api.openai.com/v1"
 CONNECT_SECONDS = 20.0
+_ADDRESS_HINT = "set OPENAI_BASE_URL to the server's own address, such as http://localhost:8000/v1"
 # How servers of this protocol say that a prompt does not fit: OpenAI, vLLM, llama.cpp, LM Studio, gateways.
 _TOO_LONG = re.compile(
     r"context_length_exceeded|maximum context length|context (?:window|size|length)|exceed_context_size|"
@@ -67,10 +68,10 @@ class _Answer(BaseModel):
 
 def speaks_openai_chat(model: str) -> bool:
     """Return whether a model is asked in this protocol: its provider is `openai`, named or known from the table."""
-    provider, _, name = model.rpartition("/")
+    provider, slash, name = model.partition("/")  # the name may have more: openai/Qwen/Qwen3-8B
     entry = model_entry(model)
-    known = provider == "openai" if provider else entry.get("litellm_provider") == "openai"
-    return known and bool(name) and entry.get("mode", "chat") == "chat"
+    known = provider == "openai" and bool(name) if slash else entry.get("litellm_provider") == "openai"
+    return known and entry.get("mode", "chat") == "chat"
 
 
 class OpenAIChat:
@@ -83,7 +84,8 @@ class OpenAIChat:
 
     @property
     def _own_address(self) -> str:
-        return self._variables.get("OPENAI_BASE_URL") or self._variables.get("OPENAI_API_BASE") or ""
+        address = self._variables.get("OPENAI_BASE_URL") or self._variables.get("OPENAI_API_BASE") or ""
+        return "" if address.strip().rstrip("/") == ADDRESS else address.strip()
 
     @property
     def _key(self) -> str:
@@ -98,8 +100,8 @@ class OpenAIChat:
         import httpx
 
         model, body = call.model.model, self._body(call, options)
-        if not self._key:
-            raise ModelRejected(f"{model}: there is no key.", next_step="set OPENAI_API_KEY")
+        if not (self._key and self._key.isascii()):
+            raise ModelRejected(f"{model}: there is no key, or none that can be sent.", next_step="set OPENAI_API_KEY")
         try:
             async with self._client().stream("POST", "chat/completions", json=body) as response:
                 usable = response.is_success and "json" in response.headers.get("content-type", "")
@@ -107,6 +109,8 @@ class OpenAIChat:
                 data = await response.aread()
         except TooLarge as error:
             raise AnswerTooLarge(f"{model}: {error}") from None
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            raise ModelRejected(f"{model}: no such address: {error}", next_step=_ADDRESS_HINT) from error
         except httpx.TimeoutException as error:
             raise ModelTimeout(f"{model}: no connection within {CONNECT_SECONDS:g} s.") from error
         except (httpx.HTTPError, Unreadable) as error:
@@ -125,7 +129,8 @@ class OpenAIChat:
 
     def _body(self, call: ModelCall, options: Mapping[str, Any]) -> dict[str, Any]:
         body = {"model": call.model.model.removeprefix("openai/"), **options}
-        thinks = bool(model_entry(call.model.model).get("supports_reasoning"))
+        entry = model_entry(call.model.model)
+        thinks = entry.get("litellm_provider") == "openai" and bool(entry.get("supports_reasoning"))
         if thinks or not self._own_address:  # OpenAI's newer name, which its reasoning models insist on
             body["max_completion_tokens"] = body.pop("max_tokens")
         if call.model.temperature is not None and not thinks:  # they refuse any temperature but their own
@@ -149,12 +154,15 @@ class OpenAIChat:
                 headers={name: value for name, value in headers.items() if value},
                 timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),  # the whole request has a deadline of its own
                 limits=httpx.Limits(max_connections=None),
-                verify=tls() if address.startswith("https:") else False,
+                verify=tls(),
             )
         return self._http
 
     def _failure(self, call: ModelCall, response: httpx.Response, text: str) -> ModelError:
-        said, status = self._said(call.model.model, text), response.status_code
+        status = response.status_code
+        said = self._said(call.model.model, text or f"HTTP {status}")
+        if response.is_redirect:
+            return ModelRejected(f"{said}, a redirect", next_step=_ADDRESS_HINT)
         if status == 413 or (status == 400 and _TOO_LONG.search(text)):
             return ContextOverflow(said)
         if status == 400 and _UNSAFE.search(text):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 
 from fathom.contradictions.finding import Said
 from fathom.models import Source, SourceText
@@ -38,6 +37,7 @@ class _Texts:
     def __init__(self, texts: Iterable[SourceText], facts: Iterable[str]) -> None:
         self._parsed = {text.source_id: parse(text.text) for text in texts}
         wanted = {term for fact in facts for term in query_terms(fact)}
+        self._said: dict[str, frozenset[int]] = {}
         self._having: dict[str, list[str]] = {}  # the sources with each term
         for source_id, text in self._parsed.items():
             for term in wanted & text.occurrences.keys():
@@ -59,10 +59,11 @@ class _Texts:
             if any(_has(text, i, wanted, numbers) for term in rare for i in text.occurrences.get(term, ()))
         }
 
-    @cache  # noqa: B019 - lives as long as the comparison
     def said(self, source_id: str) -> frozenset[int]:
         """Return the hashes of a source's sentences."""
-        return frozenset(map(hash, _long_sentences(self._parsed[source_id])))
+        if source_id not in self._said:
+            self._said[source_id] = frozenset(map(hash, _long_sentences(self._parsed[source_id])))
+        return self._said[source_id]
 
 
 def _has(text: ParsedText, number: int, wanted: Sequence[str], numbers: frozenset[str]) -> bool:

@@ -72,7 +72,8 @@ _SENSATION = _sign(
     r"the truth about|they don'?t want you to|exposed|secret (?:trick|they)|must-?see|unbelievable|insane)\b",
 )
 _PAYWALL = _sign(
-    "subscribe subscriber reading read login unlock buy purchase access account abonnieren abo lesen weiterlesen",
+    "sign continue subscribe subscriber reading read login unlock buy purchase access account abonnieren abo lesen "
+    "weiterlesen",
     r"\b(?:subscribe (?:now )?(?:to|for) (?:continue|read|unlimited|full|keep)|subscribers? only|subscriber-only|"
     r"for subscribers|already a subscriber|to (?:continue|keep) reading|read the full (?:article|story)|"
     r"(?:sign|log) in to (?:read|continue)|create (?:a free|an) account to|unlock (?:this|the full) (?:article|story)|"
@@ -143,7 +144,7 @@ def _matches(text: str, parsed: ParsedText, pattern: re.Pattern[str], held: Iter
 
 
 def _of_reference(term: str) -> bool:
-    return term[0].isdigit() or term in ("doi", "http", "https")
+    return term[0].isdigit() or term in ("al", "doi", "http", "https")
 
 
 def author_authority(signals: Signals, institutional: bool) -> float:

@@ -33,6 +33,7 @@ RESULTS = ".results"
 LEASE_SECONDS = 45.0
 """How long a lease is valid after it was renewed. The clocks of machines that share a store must differ by less."""
 _RENEWALS = 4.5  # while a lease is valid
+_FAILURES = (StoreError, OSError, RuntimeError)  # the last two where no file or thread can be opened any more
 
 
 def _in_utc(text: str) -> str:
@@ -174,21 +175,22 @@ class LeaseKeeper:
     def _run(self) -> None:
         try:
             self._keep()
-        except StoreError as error:
+        except _FAILURES as error:
             self._ended.set_exception(error)
-        else:
-            self._ended.set_result(None)
+        finally:
+            if not self._ended.done():
+                self._ended.set_result(None)
 
     def _keep(self) -> None:
         renewed = monotonic()
         while not self._ending.wait(self._lease.seconds / _RENEWALS):
             try:
                 owned = asyncio.run(self._lease.renew())
-            except StoreError as error:
+            except _FAILURES as error:
                 if self._ending.is_set():
                     raise
                 if monotonic() - renewed > OUTAGE_SECONDS:
-                    self._lost(error)
+                    self._lost(StoreError(f"The lease cannot be renewed: {error}", next_step="fathom resume RUN"))
                 continue
             renewed = monotonic()
             if not owned:

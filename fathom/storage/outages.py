@@ -38,14 +38,15 @@ class Outages:
                 result = await asyncio.to_thread(blocking, path)
             except self._files.failures as error:
                 if not self._files.is_outage(error):
+                    self._until = None  # it answered
                     raise
                 now = monotonic()
-                if self._until is None:
-                    self._until = now + self._patience
+                if (outage := self._until) is None:
+                    outage = self._until = now + self._patience
                     if self._patience:
                         self._say(f"the artifact store does not answer; trying again for up to {self._patience:.0f} s")
                 until = until or now + self._patience
-                left = min(until, self._until) - now
+                left = min(until, outage) - now
                 if left <= 0:
                     raise
             else:

@@ -1,7 +1,7 @@
 """A text parsed once: its sentences and their terms, shared by every stage that reads the text.
 
 A page is narrowed, scored, compared with others and searched for claims. Each of these needs the same sentences and
-terms, and making them costs far more than using them. They are kept as numbers, in about five bytes a character: a run
+terms, and making them costs far more than using them. They are kept compactly, in six to nine bytes a character: a run
 may read millions.
 """
 
