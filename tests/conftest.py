@@ -48,6 +48,8 @@ _FOREIGN = re.compile(
     re.IGNORECASE,
 )
 _THIRD_PARTY_WARNINGS = (
+    # Hypothesis sees numbers drawn by any thread, also by those of Prefect.
+    "ignore:Do not use the `random` module inside strategies:hypothesis.errors.HypothesisDeprecationWarning",
     # litellm's types, which pydantic reads when a model is first called.
     "ignore:Item .* on TypedDict class .* is using the `ReadOnly` qualifier:UserWarning",
     # Prefect's client that asks for the server's default result storage is never closed.
