@@ -15,6 +15,7 @@ from fathom.evidence.grounding import Grounded, ground
 from fathom.llm.base import Failure
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolResult, Usage
 from fathom.retrieval.narrowing import Narrowed, narrow
+from fathom.retrieval.titles import titled
 from fathom.retrieval.working_memory import message_tokens
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.run.engine import Engine
@@ -139,6 +140,7 @@ def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts:
         **answer.model_dump(),
         artifact_file=result.artifact_file,
         source_ids=list(dict.fromkeys(text.source_id for text in texts)),
+        titles={text.source_id: titled(text).title for text in texts},
     )
     return ground(note, texts)
 

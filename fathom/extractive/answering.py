@@ -1,7 +1,7 @@
-"""Answering in one sentence without a model: the quotation that says most of what is asked, cut where it may be cut.
+"""Answering in at most 140 characters without a model: the quotation that answers best, cut where it may be cut.
 
 A cut can make a true sentence false, so it runs along the borders of clauses, and what is left out may not hold a
-negation, a condition or a doubt.
+negation, a condition or a doubt. Of a row the cells that are asked for stay, of a list whole items, of code whole lines.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fathom.extractive.kinds import has_kind, kind_of
-from fathom.extractive.statements import Relevance, Statement, statements_of
+from fathom.extractive.statements import Quotations, Statement, asked_by, statements_of
 from fathom.extractive.verbs import is_verb
 from fathom.models import Note
+from fathom.retrieval.kinds import has_kind, kind_of
+from fathom.retrieval.relevance import Asked
 from fathom.roles import Text
 from fathom.roles.reporter import ANSWER_CHARS, AnswerRequest
 from fathom.text.sentences import split_sentences
+from fathom.text.terms import terms
 
-OF_KIND = 1.6  # factor for a sentence that holds the kind of thing that is asked for
-AROUND = 0.3  # weight of the statement that a sentence is part of
+CONSIDERED = 12  # excerpts
+OF_KIND = 1.6  # factor for a text that holds the kind of thing that is asked for
 CUT = 0.9  # factor for a clause: it says less than its sentence
 INNER = 0.8  # further factor for one that does not begin with its sentence
 MARKED = 0.75  # factor for a part that is not a clause; an ellipsis marks it
 LIMITED = 0.5  # factor for one whose rest limits what it says: only where there is nothing better
+HELD = 0.5  # of the score is for what the text itself holds of the question
 MIN_CHARS = 25
 NOTHING = "The notes hold no sentence that answers this."
 
@@ -39,38 +42,94 @@ _LIMITING = re.compile(
     r"instead|rather|unlike|than|cannot|planned|proposed|expected|rumou?r\w*)\b|n['’]t\b",
     re.I,
 )
+_RULE = re.compile(r"\|(?:-+\|)+\Z")
 
 
 class _Candidate(NamedTuple):
     score: float
     text: str
-    statement: Statement
+    sources: tuple[str, ...]
 
 
 def write_answer(request: AnswerRequest) -> Text:
-    """Return the sentence or clause that answers best, at most 140 characters, with its citations."""
-    statements = statements_of(request.notes) or _summaries(request.notes)
-    kind = kind_of(request.query)
-    relevance = Relevance(request.query, [statement.text for statement in statements])
+    """Return the quotation that answers best, at most 140 characters, with its citations."""
+    quotations = Quotations(statements_of(request.notes) or _summaries(request.notes))
+    asked, kind = asked_by(request.query), kind_of(request.query)
     best: _Candidate | None = None
-    for statement in statements:
-        around = AROUND * relevance.score(statement.text)
-        for sentence in split_sentences(statement.text):
-            for text, factor in _spans(sentence.clean):
-                score = factor * (relevance.score(text) + around)
-                score *= OF_KIND if has_kind(kind, text, request.query) else 1.0
-                if best is None or score > best.score:
-                    best = _Candidate(score, text, statement)
-    sources = best.statement.sources if best else (source for note in request.notes for source in note.source_ids)
-    cited = "".join(f"[{source}]" for source in dict.fromkeys(sources))
-    return Text(text=f"{best.text if best else NOTHING} {cited}")
+    for found in quotations.rank(request.query)[:CONSIDERED]:
+        sources = quotations.statements[found.text].sources
+        for text, factor in _short(quotations.markdown(found, request.query), asked):
+            score = found.score * factor * (1 - HELD + HELD * _share(text, asked))
+            score *= OF_KIND if has_kind(kind, text, request.query) else 1.0
+            if best is None or score > best.score:
+                best = _Candidate(score, text, sources)
+    if best is None:
+        return Text(text=f"{NOTHING} {''.join(f'[{i}]' for note in request.notes for i in note.source_ids)}")
+    return Text(text=f"{best.text} {''.join(f'[{source}]' for source in best.sources)}")
 
 
 def _summaries(notes: Sequence[Note]) -> list[Statement]:
     """Return the summaries of notes without any quotation, as a model may write them, with all their sources."""
-    return [Statement(note.summary, tuple(note.source_ids), n, 0) for n, note in enumerate(notes) if note.summary]
+    return [Statement(note.summary, tuple(note.source_ids), "", n, 0) for n, note in enumerate(notes) if note.summary]
 
 
+def _share(text: str, asked: Asked) -> float:
+    """Return the share of the question's terms that a text holds."""
+    held = set(terms(text))
+    return sum(not held.isdisjoint(said) for said in asked.terms.values()) / (len(asked.terms) or 1)
+
+
+def _short(markdown: str, asked: Asked) -> Iterator[tuple[str, float]]:
+    """Yield parts of an excerpt that fit, each with a factor."""
+    lines = [line for line in markdown.split("\n") if line.strip()]
+    if any(line.startswith("```") for line in lines):
+        yield from _of_code([line for line in lines if not line.startswith("```")], asked)
+    elif any(_RULE.match(line) for line in lines):
+        yield from _of_rows(lines, asked)
+    else:
+        plain = " ".join(sentence.clean for line in lines for sentence in split_sentences(line))
+        if len(plain) <= ANSWER_CHARS:
+            yield plain, 1.0
+        for line in lines:
+            for sentence in split_sentences(line):
+                yield from _spans(sentence.clean)
+
+
+def _of_code(lines: Sequence[str], asked: Asked) -> Iterator[tuple[str, float]]:
+    whole = " ".join(line.strip() for line in lines)
+    if len(whole) <= ANSWER_CHARS:
+        yield whole, 1.0
+    code = [line.strip() for line in lines[-20:]]
+    for first in range(len(code)):
+        run = code[first]
+        for last in range(first + 1, len(code) + 1):
+            run = " ".join(code[first:last])
+            if len(run) > ANSWER_CHARS:
+                break
+            yield run, CUT
+
+
+def _of_rows(lines: Sequence[str], asked: Asked) -> Iterator[tuple[str, float]]:
+    """Yield each row as its first cell and the cells that are asked for, with the names of their columns."""
+    rule = next(i for i, line in enumerate(lines) if _RULE.match(line))
+    header = _cells(lines[rule - 1])
+    for line in lines[rule + 1 :]:
+        cells = _cells(line)
+        pairs = [
+            (f"{name}: {cell}" if name else cell, name) for name, cell in zip(header[1:], cells[1:], strict=False) if cell
+        ]
+        pairs.sort(key=lambda pair: -_share(pair[1], asked))
+        text = cells[0]
+        for part, _ in pairs:
+            if len(text) + len(part) + 2 > ANSWER_CHARS:
+                break
+            text = f"{text}; {part}" if text else part
+        if len(text) <= ANSWER_CHARS:
+            yield text, 1.0
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", row.strip().strip("|"))]
 def _spans(sentence: str) -> Iterator[tuple[str, float]]:
     """Yield a sentence if it is short enough, else the runs of its clauses that are."""
     if len(sentence) <= ANSWER_CHARS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fathom.contradictions.finding import Said, find_contradictions
 from fathom.extractive.questions import questions_of
-from fathom.extractive.statements import Relevance, Statement, statements_of
+from fathom.extractive.statements import ANSWERED, Quotations, Statement, statements_of
 from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import capitalized, keywords, topic_terms
 from fathom.models import Gap, Note, PlanStep, Priority, StepStatus
@@ -13,7 +13,6 @@ from fathom.roles.critic import StepVerdict
 from fathom.roles.planner import PlannedStep
 from fathom.text.terms import terms
 
-HELD = 0.5  # share of a step's terms that one statement must hold for the step to count as answered
 ON_QUESTION = 0.3  # share of a question's terms, by worth, from which a contradiction matters to it
 QUERY_WORDS = 10
 MOST_CONTRADICTIONS = 5
@@ -32,9 +31,9 @@ def reflect(request: ReflectRequest) -> ReflectAnswer:
     held = {str(step.step_id): _held(step, request.notes, statements) for step in request.plan.steps}
     empty = [step for step in request.plan.steps if not any(_is_of(note, step) for note in request.notes)]
     covered = 1 - len(missing) / (len(wanted) or 1)
-    best = _best(request.query, statements)
-    steps = sum(min(1.0, share / HELD) for share in held.values()) / len(held)
-    score = 1 + round(9 * (covered + min(1.0, best / HELD) + steps) / 3) if request.notes else 1
+    best = Quotations(statements).share(request.query)
+    steps = sum(min(1.0, share / ANSWERED) for share in held.values()) / len(held)
+    score = 1 + round(9 * (covered + min(1.0, best / ANSWERED) + steps) / 3) if request.notes else 1
     return ReflectAnswer(
         sufficiency_score=score,
         reasoning=(
@@ -56,7 +55,7 @@ def reflect(request: ReflectRequest) -> ReflectAnswer:
 def _status(held: float, empty: bool) -> StepStatus:
     if empty:
         return StepStatus.blocked
-    return StepStatus.done if held >= HELD else StepStatus.in_progress
+    return StepStatus.done if held >= ANSWERED else StepStatus.in_progress
 
 
 def _is_of(note: Note, step: PlanStep) -> bool:
@@ -64,27 +63,21 @@ def _is_of(note: Note, step: PlanStep) -> bool:
 
 
 def _held(step: PlanStep, notes: list[Note], statements: list[Statement]) -> float:
-    """Return the largest share of the step's terms that one statement of its own notes holds."""
-    own = [statement for statement in statements if _is_of(notes[statement.note], step)]
-    return _best(step.title, own)
-
-
-def _best(wording: str, statements: list[Statement]) -> float:
-    texts = [statement.text for statement in statements]
-    relevance = Relevance(wording, texts)
-    return max(map(relevance.share, texts), default=0.0)
+    """Return the largest share of the step's terms that one quotation of its own notes holds."""
+    return Quotations([statement for statement in statements if _is_of(notes[statement.note], step)]).share(step.title)
 
 
 def _on_question(query: str, statements: list[Statement]) -> list[Statement]:
     """Return the statements that have something to do with a part of the question."""
-    texts = [statement.text for statement in statements]
-    questions = [Relevance(question, texts) for question in questions_of(query)]
-    return [s for s in statements if max(question.share(s.text) for question in questions) >= ON_QUESTION]
+    quotations = Quotations(statements)
+    found = [each for question in questions_of(query) for each in quotations.rank(question)]
+    near = {each.text for each in found if each.share >= ON_QUESTION}
+    return [statement for number, statement in enumerate(quotations.statements) if number in near]
 
 
 def _missing_words(request: ReflectRequest) -> list[str]:
     """Return the question's key words that no note holds and that a search could be for: no verbs, no small words."""
-    held = {term for n in request.notes for text in (n.summary_title, n.summary, *n.extraction) for term in terms(text)}
+    held = {term for note in request.notes for quoted, _ in note.quotations() for term in terms(quoted)}
     return [
         word
         for word in keywords(request.query)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fathom.extractive.questions import questions_of
 from fathom.extractive.sections import CITED, write_section
-from fathom.extractive.statements import Relevance, statements_of
+from fathom.extractive.statements import ANSWERED, Quotations, statements_of
 from fathom.extractive.wording import capitalized, clip
 from fathom.models import PlanStep
 from fathom.retrieval.duplicates import is_near_duplicate
@@ -13,8 +13,7 @@ from fathom.roles.reporter import OutlinedSection
 from fathom.text.terms import terms
 
 MAX_SECTIONS = 7
-ANSWERED = 0.6  # share of a question's terms, by worth, from which a statement may pass for its answer
-LEAST_NEW = 3  # sentences a section must have of its own
+LEAST_NEW = 2  # sentences, rows or items that a section must have of its own
 
 
 def outline(request: OutlineRequest) -> OutlineAnswer:
@@ -39,10 +38,9 @@ def outline(request: OutlineRequest) -> OutlineAnswer:
 
 
 def _is_answered(request: OutlineRequest) -> bool:
-    """Whether one statement holds the better part of the question or of one of its parts."""
-    texts = [statement.text for statement in statements_of(request.notes)]
-    questions = [Relevance(question, texts) for question in questions_of(request.query)]
-    return max((question.share(text) for question in questions for text in texts), default=0.0) >= ANSWERED
+    """Whether one quotation answers the question or one of its parts."""
+    quotations = Quotations(statements_of(request.notes))
+    return any(quotations.share(question) >= ANSWERED for question in questions_of(request.query))
 
 
 def _section(steps: list[PlanStep]) -> OutlinedSection:

@@ -132,6 +132,7 @@ class Note(Model):
     is_useful: bool
     artifact_file: str
     source_ids: list[str]
+    titles: dict[str, str] = {}  # of the sources, by id, with the words of their addresses
     tokens: int = 0  # of the injected message
 
     def quotations(self) -> Iterator[tuple[str, tuple[str, ...]]]:

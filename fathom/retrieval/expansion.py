@@ -31,7 +31,45 @@ delivery: delivered; problem: failure fault; begin: began started; end: ended; h
 cost: price; election: elected; look: lookup search; lookup: access find resolve search; difference: differ unlike
 whereas; winner: won; win: won; won: winner win; film: movie; movie: film; geburt: geboren; geboren: geburt; tod:
 gestorben starb; gestorben: tod starb; autor: geschrieben schrieb; gründer: gegründet gründete; einwohner:
-bevölkerung; bevölkerung: einwohner
+bevölkerung; bevölkerung: einwohner;
+default: otherwise unset omitted; limit: maximum max cap restrict; maximum: limit max; minimum: least min oldest
+lowest; max: maximum limit; min: minimum; oldest: minimum earliest; latest: newest recent last current; highest:
+maximum max top; lowest: minimum min; timeout: expire expiration lifetime wait; expire: lifetime expiration timeout;
+long: time seconds minutes hours days lifetime duration; setting: option parameter configuration variable flag;
+option: flag parameter setting argument switch; flag: option switch; parameter: option argument setting; configure:
+set setting configuration; configuration: config setting; config: configuration; install: installation dependency;
+dependency: require requirement; package: library dependency distribution; require: need necessary; need: require
+necessary; mandatory: required; run: execute command start invoke; command: run execute; execute: run; start: run
+launch begin; launch: start run; stop: shut terminate kill end; restart: reboot reload; reload: restart refresh;
+enable: activate allow turn; disable: deactivate; turn: enable disable switch; remove: delete drop removed deprecated;
+delete: remove; drop: remove removed discontinued; dropped: removed; create: generate make new add; generate: create
+make; make: create; add: include create; error: failure exception fail; fail: error failure; failure: error fail;
+code: status; status: code state; allowed: permitted; permitted: allowed; allow: permit enable; forbidden: prohibited;
+change: modify update edit; modify: change edit; update: change upgrade new; upgrade: update; publish: release;
+published: release released; release: published version; version: release; cost: price fee; price: cost; pay: cost
+payment paid reimburse; paid: pay; fee: cost charge; responsible: owner charge lead maintain; owner: responsible lead;
+charge: responsible lead; lead: responsible owner; decide: agree consensus decision approve; decision: agreed
+consensus; agree: decide consensus approve; vote: approve ballot; report: disclose submit send file; submit: send file
+report; send: submit request; check: verify validate test confirm; verify: check validate; test: check verify;
+validate: check verify; save: store write keep; store: save keep; keep: store retain; retain: keep retention;
+retention: keep stored; show: display print output; display: show print; print: show output display; output: print
+result; retry: transient; retries: retry; help: support assist; support: help compatible; contact: email reach ask;
+ask: contact request; meeting: minutes sync agenda; join: become member; leave: absence vacation; vacation: leave;
+holiday: leave; absence: leave; sick: illness medical; count: number total; number: count total; total: sum number;
+amount: sum quantity; size: bytes large; large: big size; big: large size; memory: ram bytes; difference: differ
+compared unlike versus; use: usage using; usage: use; meaning: mean means stand denote indicate; mean: indicate
+represent denote; stand: mean; represent: mean denote; folder: directory; directory: folder path; file: path document;
+website: site url; url: address link; rename: name; shorten: reduce; reduce: lower decrease; lower: reduce; often:
+every frequency interval; frequency: interval every; interval: every frequency; recommended: should prefer advise;
+recommend: should advise; advise: recommend should; should: recommended; why: because reason; safe: secure; secure:
+safe security; security: secure vulnerability; vulnerability: security; hole: vulnerability; bug: issue defect; issue:
+bug problem; sign: signature; signature: sign; key: token secret; password: credential; log: record; deadline: due
+date; due: deadline; handed: submit due; notes: note documentation; document: documentation doc; documentation: docs
+document; ends: finish complete; finish: complete end; complete: finish done; quick: fast; speed: fast rate; machine:
+host server computer; server: host; host: server; computer: machine; people: person persons member user respondents;
+person: people individual; member: people; somebody: person; watch: observe attend; observe: watch; attend: join
+participate; participate: take join attend; part: participate participation join; look: lookup resolve search find;
+find: locate search; resolve: lookup; receipt: proof
 """
 
 

@@ -17,11 +17,18 @@ _REASON = (
     r"\b(?:because|since|due to|owing to|so that|in order to|as a result|therefore|reason|caused?|leads? to|led to|"
     r"results? (?:in|from)|to (?:avoid|prevent|allow|make|keep|reduce|ensure))\b"
 )
+_CODE = r"```|`[^`\n]+`|^\s*(?:\$|>>>)\s|(?<!\w)--?\w[\w-]+|\b\w+(?:_\w+)+\b|\w\(\)"
 # What is asked, and the pattern that an answer to it holds; the first match counts.
 _KINDS = [
-    (re.compile(asked, re.IGNORECASE), re.compile(held))
+    (re.compile(asked, re.IGNORECASE), re.compile(held, re.MULTILINE))
     for asked, held in (
         (r"\bwho(?:m|se)?\b|\b(?:what|which) (?:person|man|woman|author|actor|actress|director)\b", _NAME),
+        (
+            r"\b(?:what|which) (?:\w+ )?(?:commands?|options?|flags?|settings?|variables?|parameters?|functions?|methods?|"
+            r"keys?|attributes?|decorators?|fields?|headers?|signals?|endpoints?|quer(?:y|ies)|expressions?)\b"
+            r"|\bwhat do i (?:run|type|call|set)\b|\bhow (?:do|can|would) (?:i|you|we)\b|\blooks? like\b",
+            _CODE,
+        ),
         (
             r"\bhow (?:many|much|long|old|far|large|big|tall|high|deep|wide|fast|heavy|often)\b|\b(?:what|which) "
             r"(?:\w+ )?(?:number|percentage|percent|share|amount|rate|price|cost|size|age|population|speed)\b",

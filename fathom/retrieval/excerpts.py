@@ -1,0 +1,139 @@
+"""Excerpts: the pieces of a text that may answer a question, each complete enough to be quoted.
+
+A unit by itself; a short list, table or paragraph as a whole; a sentence that announces something with what it
+announces; a heading with what follows it. They overlap: the question decides which of them is quoted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from fathom.retrieval.quoting import as_markdown
+from fathom.text.blocks import Kind
+from fathom.text.leaning import leans
+from fathom.text.parsed import ParsedText, parse
+from fathom.text.sentences import Sentence
+from fathom.text.tokens import count_tokens
+from fathom.text.units import Unit, introduces, units_of
+
+MOST_TOKENS = 200  # of an excerpt of several units
+UNDER_HEADING = 100  # tokens of the excerpt that begins with a heading
+
+
+class Excerpt(NamedTuple):
+    """A run of units of a text."""
+
+    units: range
+    own: range  # their sentences
+    lead: range  # what introduces the first of them
+    headings: tuple[int, ...]
+    kind: Kind  # of the first unit that is no heading
+
+
+class ReadText:
+    """A text with its units and excerpts."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.parsed: ParsedText = parse(text)
+        self.units: Sequence[Unit] = units_of(self.parsed, text)
+
+    @cached_property
+    def excerpts(self) -> list[Excerpt]:
+        """All excerpts in reading order; a unit comes before the longer excerpts that begin with it."""
+        return list(self._excerpts())
+
+    def _excerpts(self) -> Iterator[Excerpt]:
+        ends_of_lists = self._ends_of_lists()
+        for number, unit in enumerate(self.units):
+            if unit.kind == "heading":
+                stop = self._with_announced(self._fitting(number, self._end_of_section(number), UNDER_HEADING))
+                if number + 1 < (stop := self._fitting(number, stop, MOST_TOKENS)):
+                    yield self._excerpt(number, stop)
+                continue
+            first = self._first(number)
+            if not self._is_header(number) and not self._only_announces(unit):
+                yield self._excerpt(first, number + 1)
+            ends = {self._end_of_group(number), self._end_of_announced(number), ends_of_lists.get(number, 0)}
+            ends = {self._with_announced(end) for end in ends if end > number}
+            fitting = {self._fitting(number, end, MOST_TOKENS) for end in ends if end > number + 1}
+            yield from (self._excerpt(number, stop) for stop in sorted(fitting) if stop > number + 1)
+
+    def _with_announced(self, stop: int) -> int:
+        """Return where that which the unit before `stop` announces ends; `stop` if it announces nothing."""
+        return self._end_of_announced(stop - 1)
+
+    def _excerpt(self, first: int, stop: int) -> Excerpt:
+        units = self.units[first:stop]
+        kind: Kind = next((unit.kind for unit in units if unit.kind != "heading"), "heading")
+        own = range(units[0].own.start, units[-1].own.stop)
+        return Excerpt(range(first, stop), own, units[0].lead, units[0].headings, kind)
+
+    def _first(self, number: int) -> int:
+        """Return the unit before, if the sentence can only be understood with it."""
+        unit = self.units[number]
+        if unit.kind != "prose" or not number or self.units[number - 1].group != unit.group:
+            return number
+        return number - 1 if leans(self._sentence(unit.own[0]).clean) else number
+
+    def _only_announces(self, unit: Unit) -> bool:
+        return unit.kind in ("prose", "item") and self._sentence(unit.own[-1]).text.rstrip().endswith((":", "?", "："))
+
+    def _is_header(self, number: int) -> bool:
+        unit = self.units[number]
+        return unit.kind == "table" and any(other.lead == unit.own for other in self.units[number + 1 : number + 2])
+
+    def _end_of_section(self, number: int) -> int:
+        return next((n for n in range(number + 1, len(self.units)) if self.units[n].kind == "heading"), len(self.units))
+
+    def _end_of_group(self, number: int) -> int:
+        """Return where the paragraph or table that begins with a unit ends; its number if it begins with another."""
+        group = self.units[number].group
+        if number and self.units[number - 1].group == group:
+            return number
+        return next((n for n in range(number + 1, len(self.units)) if self.units[n].group != group), len(self.units))
+
+    def _ends_of_lists(self) -> dict[int, int]:
+        """Return where each list ends, by its first item: items under the same headings, with what they contain."""
+        ends: dict[int, int] = {}
+        first = None
+        for number, unit in enumerate(self.units):
+            inside = first is not None and unit.headings == self.units[first].headings
+            if inside and (unit.kind == "item" or unit.lead) and unit.kind != "table":
+                ends[first or 0] = number + 1
+            else:
+                first = number if unit.kind == "item" else None
+        return ends
+
+    def _end_of_announced(self, number: int) -> int:
+        """Return where that which a sentence or item announces or contains ends."""
+        unit, stop = self.units[number], number + 1
+        if unit.kind not in ("prose", "item"):
+            return stop
+        while stop < len(self.units) and self.units[stop].lead.start >= unit.own.start and self.units[stop].lead:
+            stop += 1
+        announces = stop == number + 1 and introduces(self._sentence(unit.own[-1]).text)
+        if announces and stop < len(self.units) and self.units[stop].kind != "heading":
+            stop += 1
+        return stop
+
+    def _fitting(self, first: int, stop: int, most: int) -> int:
+        """Return `stop`, or where the units from `first` on have no more than `most` tokens."""
+        tokens = 0
+        for number in range(first, stop):
+            own = self.units[number].own
+            tokens += count_tokens(self.text[self._sentence(own[0]).start : self._sentence(own[-1]).end])
+            if tokens > most:
+                return number
+        return stop
+
+    def _sentence(self, number: int) -> Sentence:
+        return self.parsed.sentence(number)
+
+    def markdown(self, excerpt: Excerpt, *, heading: bool) -> str:
+        """Return an excerpt as Markdown in its own words, with its lead-in; with `heading` below its last heading."""
+        above = excerpt.headings[-1:] if heading else ()
+        lead = [number for number in excerpt.lead if number not in excerpt.own]
+        return as_markdown(self.text, [self._sentence(number) for number in (*above, *lead, *excerpt.own)])
