@@ -507,3 +507,30 @@ def test_looking_for_the_very_words_takes_no_longer_where_they_nearly_are() -> N
     text = "**Set** `x`, İ\n| then | go! |"
     ((start, end),) = places("set x, i then go!", text)
     assert text[start:end] == "Set** `x`, İ\n| then | go!"
+
+
+def test_a_note_may_quote_rows_below_a_header_code_and_items() -> None:
+    text = SourceText(source_id="S1a2b3c", url="https://a.example.org/", title="", kind="web", text=MANUAL)
+    table = "| Code | Meaning | Retry |\n|---|---|---|\n"
+    kept = [
+        f"{table}| 404 | not found | no | [S1a2b3c]",
+        f"{table}| 503 | service is not available | after 30 s |\n[S1a2b3c]",
+        "Install it with:\n\n```sh\npip install frob\nif x != 3:\n    run(x)\n``` [S1a2b3c]",
+    ]
+    dropped = [
+        f"{table}| 404 | ok | no | [S1a2b3c]",
+        f"{table}| 405 | not found | no | [S1a2b3c]",
+        "Install it with:\n\n```sh\npip install frob\n    run(x)\n``` [S1a2b3c]",
+    ]
+    note = Note(
+        step_id=1,
+        summary_title="Codes",
+        summary="",
+        extraction=[*kept, *dropped],
+        is_useful=True,
+        artifact_file="a.json",
+        source_ids=["S1a2b3c"],
+    )
+    grounded = ground(note, [text])
+    assert grounded.note.extraction == kept
+    assert grounded.dropped == dropped

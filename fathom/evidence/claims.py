@@ -122,7 +122,7 @@ def _statements(markdown: str) -> Iterator[tuple[str, tuple[str, ...], Kind]]:
         elif part.kind == "rule" or (part.kind == "heading" and not _is_loose(part)):
             continue
         elif part.kind == "table":
-            if text and not _is_head(parts, number):
+            if text and not is_head(parts, number):
                 yield text, tuple(own), part.kind
         elif re.search(r"\w", text) and (own or not _connects(text)):
             if number in leading and text.endswith((":", "：")):
@@ -149,7 +149,7 @@ def _is_loose(part: Sentence) -> bool:
     )
 
 
-def _is_head(sentences: Sequence[Sentence], number: int) -> bool:
+def is_head(sentences: Sequence[Sentence], number: int) -> bool:
     """Whether a row names the columns, or is the rule below those."""
     following = sentences[number + 1].text if number + 1 < len(sentences) else ""
     return any(_CELL_RULE.match(text) and "-" in text for text in (sentences[number].text, following))
@@ -171,8 +171,8 @@ def _is_left_empty(parts: Sequence[Sentence], number: int, gone: Collection[int]
         return following == len(parts) or 0 < _level(parts[following]) <= level
     if number + 1 == len(parts) or following == number + 1:
         return False
-    if "|" in part.text and _is_head(parts, number):  # of a table without rows
-        return following == len(parts) or parts[following].kind != "table" or _is_head(parts, following)
+    if "|" in part.text and is_head(parts, number):  # of a table without rows
+        return following == len(parts) or parts[following].kind != "table" or is_head(parts, following)
     led_to = parts[number + 1].kind
     if led_to in ("item", "table", "code") and led_to != part.kind and claim_text(part).endswith((":", "：")):
         return following == len(parts) or parts[following].kind != led_to
