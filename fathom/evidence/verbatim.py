@@ -16,7 +16,7 @@ ENOUGH = 5  # words that are said together by no chance; fewer must be all of a 
 _SIGN = r"[%$€£<>=]|!(?==)|(?<!\w)-(?=\d)"
 _TOKEN = re.compile(rf"\w+(?:[.,]\d+)*|{_SIGN}")
 _BETWEEN = rf"(?:(?!{_SIGN})\W)*+"
-_MARKS = " \t*_`~#>\\\"'“”„‘’«»([{)]}"
+_MARKS = " \t*_`~#>+•\\\"'“”„‘’«»([{)]}-"
 _ENDS = frozenset("\n.!?…;:,|–—。！？；：，、")
 
 
