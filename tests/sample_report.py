@@ -149,7 +149,7 @@ PHASES = [
 
 def _claims(sections: list[ReportSection]) -> list[Claim]:
     claims: list[Claim] = []
-    for number, (section, sentence, ids) in enumerate(claims_of(sections), 1):
+    for number, (section, sentence, ids, _) in enumerate(claims_of(sections), 1):
         start = next((start for start in _VERDICTS if sentence.startswith(start)), "")
         corroboration = Corroboration.verified if len(ids) > 1 else Corroboration.single_source
         verdict, corroboration, complaints, score = _VERDICTS.get(start, (Verdict.supported, corroboration, [], 0.86))

@@ -136,3 +136,62 @@ async def test_a_run_is_verified_and_its_tampering_named(
     done = fathom_cli(["trace", result.artifacts, "1"])
     assert done.returncode == 1
     assert f"{quote.artifact_file}: bytes {quote.start} to {quote.end}" in done.stderr
+
+
+MANUAL = """# Frob
+
+The server answers with one of these codes.
+
+| Code | Meaning | Retry |
+|---|---|---|
+| 200 | all went well | no |
+| 404 | not found | no |
+
+Install the tides client with:
+
+```sh
+pip install frob
+frob tides --all
+```
+"""
+TABLE = "| Code | Meaning |\n|---|---|\n"
+CODE = "Install the tides client with: [ID]\n\n```sh\npip install frob\nfrob tides --all\n```"
+
+
+async def test_rows_and_code_of_a_document_are_quoted_checked_and_shown(
+    providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "frob.md").write_text(MANUAL)
+    providers.settings.bullets = [
+        "| Code | Meaning | Retry |\n|---|---|---|\n| 404 | not found | no | [ID]",
+        "Install the tides client with:\n\n```sh\npip install frob\nfrob tides --all\n```\n[ID]",
+    ]
+    rows = ["| 404 | not found [ID] |", "| 405 | not found [ID] |", "| 404 | all went well [ID] |"]
+    providers.settings.section = f"{TABLE}{chr(10).join(rows)}\n\n{CODE}"
+    mark = ReportSettings(unsupported=Unsupported.mark)
+    result = await research(
+        tmp_path / "store", "What is frob?", docs=[str(notes)], tools=["documents"], report=mark, profile="quick"
+    )
+    assert result.report, result.reason
+    report = report_of(result)
+    assert all(
+        "404" in " ".join(note["extraction"]) for note in json.loads(Path(result.artifacts, "notes.json").read_bytes())
+    )
+    verdicts = {claim.sentence: claim.verdict for claim in report.claims}
+    assert verdicts == {
+        "404 | not found": Verdict.supported,
+        "405 | not found": Verdict.unsupported,
+        "404 | all went well": Verdict.unsupported,
+        "pip install frob frob tides --all": Verdict.supported,
+    }
+    code = next(claim for claim in report.claims if claim.sentence.startswith("pip"))
+    assert [quote.text for quote in code.quotes] == ["pip install frob\nfrob tides --all"]
+    assert "the cells are of different rows" in str([claim.complaints for claim in report.claims])
+    page = Path(result.artifacts, "report.html").read_text()
+    assert '<pre tabindex="0"><code>pip install frob\nfrob tides --all\n</code></pre>' in page
+    assert f'href="#claim-{code.number}"' in page
+    assert "<td>404</td>" in page
+    done = fathom_cli(["verify", result.artifacts])
+    assert done.returncode == 0, done.stdout + done.stderr

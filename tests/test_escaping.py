@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import unescape
 
 import nh3
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from fathom.models import Report, ReportSection, Source, StepCoverage, StepStatus, UnreadFile
-from fathom.report.escaping import escaped, with_names
+from fathom.report.escaping import escaped, escaped_quotation, with_names
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
 from fathom.report.prose import new_parser
+from fathom.report.quotations import quoted_markdown
 
 GITHUB = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 LAYOUT = [
@@ -80,7 +82,7 @@ def test_a_report_keeps_every_name_as_it_is() -> None:
         "What is __dict__?",
         "What is __dict__ in C# _really_?",
         "About __slots__",
-        f"{quote} [1]",
+        f"{quote.replace('`', '')} [1]",
         "Bold __call__ and __code__. [1]",
         "1. Who calls __del__?",
         "1. __get__ | __set__ done",
@@ -88,4 +90,51 @@ def test_a_report_keeps_every_name_as_it_is() -> None:
         "docs:notes/__main__.pdf: it is empty",
     ):
         assert text in seen.replace("&#124;", "|")
-    assert quote in unescape(render_html(report))
+    assert quote.replace("`obj.__dict__`", "<code>obj.__dict__</code>") in unescape(render_html(report))
+
+
+words = st.lists(st.sampled_from([*"\\*_[]()<>#+-.!~=:&;/ab1é ", *LAYOUT[:4], "`x`", "[S1a2b3c]"]), max_size=8)
+cells = st.lists(st.one_of(words.map("".join), st.just("a | b")).map(str.strip), min_size=2, max_size=2)
+
+
+@given(st.lists(cells, min_size=1, max_size=3))
+def test_a_quoted_table_stays_a_table_and_its_cells_plain_text(rows: list[list[str]]) -> None:
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    markdown = quoted_markdown("\n".join([lines[0], "|---|---|", *lines[1:]]))
+    tokens = GITHUB.parse(markdown)
+    assert [token.type for token in tokens if token.level == 0] == ["table_open", "table_close"]
+    found = [" ".join(rendered(GITHUB, token.content).split()) for token in tokens if token.type == "inline"]
+    expected = [rendered(GITHUB, escaped_quotation(cell)) for row in rows for cell in row]
+    assert found == expected
+
+
+@given(st.text(st.sampled_from("`~ab \\*<|-#[]\n"), max_size=40), st.sampled_from(["", "sh", "c++"]))
+def test_quoted_code_stays_verbatim(code: str, language: str) -> None:
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
+    markdown = quoted_markdown(f"Run *it*: [S1a2b3c]\n\n{fence}{language}\n{code}\n{fence}\n\n- *item*")
+    tokens = GITHUB.parse(markdown)
+    assert [token.content for token in tokens if token.type == "fence"] == [f"{code}\n"]
+    assert [t.type for t in tokens if t.level == 0 and t.nesting >= 0] == [
+        "paragraph_open",
+        "fence",
+        "bullet_list_open",
+    ]
+    assert not [child for token in tokens for child in token.children or [] if child.type == "em_open"]
+
+
+@given(st.lists(texts, max_size=4).map("\n\n".join))
+def test_quoted_prose_reads_as_it_was_and_has_no_layout(text: str) -> None:
+    lines = [line for line in text.split("\n") if not line.strip().startswith(("- ", "|", "```", "~~~"))]
+    plain = "\n".join(lines).replace("`", "'")
+    assert rendered(GITHUB, quoted_markdown(plain)) == " ".join(plain.split())
+    assert {token.type for token in GITHUB.parse(quoted_markdown(plain))} <= {
+        "paragraph_open",
+        "inline",
+        "paragraph_close",
+    }
+
+
+@given(texts)
+def test_any_quotation_renders_and_loses_no_letter(text: str) -> None:
+    shown = rendered(GITHUB, quoted_markdown(text))
+    assert re.findall(r"[ab1é]", shown) == re.findall(r"[ab1é]", text) or "```" in text

@@ -16,12 +16,14 @@ from fathom.evidence.corroboration import corroborate
 from fathom.evidence.grounding import PARAPHRASE, ground
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import locate, read_quote, stored_texts
-from fathom.evidence.verdict import check_texts
+from fathom.evidence.verbatim import places
+from fathom.evidence.verdict import check, check_texts
 from fathom.facts.dates import find_dates
 from fathom.facts.extraction import facts_of
 from fathom.models import Note, ReportSection, Source, SourceText, ToolCall, ToolResult
 from fathom.models.claims import Corroboration, Verdict
 from fathom.storage.store import json_bytes
+from fathom.text.blocks import Kind
 from tests.evidence_run import BRIDGE, GUIDE, PAGES, in_memory, source_text
 
 TRUE = [
@@ -397,3 +399,138 @@ def test_sentences_are_taken_out_and_leave_no_holes() -> None:
     every = {statement.sentence for statement in claims_of([ReportSection(heading="", markdown=SECTION_OF_THREE)])}
     assert "|" not in without(SECTION_OF_THREE, every)
     assert marked(SECTION_OF_THREE, gone).count(MARK) == len(gone)
+
+
+QUOTED_SECTION = """\
+It is good for all of them [S1a2b3c].
+
+Install it with: [S1a2b3c]
+
+```sh
+pip install x
+
+# [0] -
+-
+```
+
+The options are:
+
+- one of the options [S1a2b3c]
+
+| Code | Meaning |
+|---|---|
+| 404 | not found [S1a2b3c] |
+
+The default is 30 seconds [S1a2b3c]"""
+
+
+def test_rows_items_and_code_are_claims_that_can_be_taken_out_or_marked() -> None:
+    claims = claims_of([ReportSection(heading="", markdown=QUOTED_SECTION)])
+    names = [claim.sentence for claim in claims]
+    assert names == [
+        "It is good for all of them.",
+        "pip install x # [0] - -",
+        "one of the options",
+        "404 | not found",
+        "The default is 30 seconds",
+    ]
+    assert {claim.source_ids for claim in claims} == {("S1a2b3c",)}
+    blocks = QUOTED_SECTION.split("\n\n")
+    code, items, table = "\n\n".join(blocks[1:4]), "\n\n".join(blocks[4:6]), blocks[6]
+    for name, block in zip(names, [blocks[0], code, items, table, blocks[7]], strict=True):
+        left = without(QUOTED_SECTION, {name})
+        assert left == QUOTED_SECTION.replace(block, "").replace("\n\n\n\n", "\n\n").strip()
+        assert without(left, {name}) == left
+        once = marked(QUOTED_SECTION, {name})
+        assert once.count(MARK) == 1
+        assert marked(once, {name}) == once
+        assert [claim.sentence for claim in claims_of([ReportSection(heading="", markdown=once)])] == names
+    assert f"Install it with: [S1a2b3c] {MARK}\n" in marked(QUOTED_SECTION, {names[1]})
+    assert without(QUOTED_SECTION, set(names)) == ""
+
+
+MANUAL = """# Status
+
+Tracing is not supported. Drinking is, of course, allowed.
+
+| Code | Meaning | Retry |
+|---|---|---|
+| 200 | ok | no |
+| 404 | not found | no |
+| 503 | service is not available | after 30 s |
+
+Install it with:
+
+```sh
+pip install frob
+if x != 3:
+    run(x)
+```
+
+| Year | Visitors |
+|---|--:|
+| 2019 | 4.2 million |
+| 2020 | 120,000 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "claim", "verdict", "said"),
+    [
+        ("table", "404 | not found", "supported", "| 404 | not found | no |"),
+        ("table", "2019 | 4,200,000", "supported", "| 2019 | 4.2 million |"),
+        ("table", "405 | not found", "unsupported", "“405” is not in the row"),
+        ("table", "404 | ok", "unsupported", "the cells are of different rows"),
+        ("table", "2019 | 120,000", "unsupported", "the cells are of different rows"),
+        ("table", "503 | service is available", "weak", "denies"),
+        ("code", "pip install frob if x != 3: run(x)", "supported", "pip install frob\nif x != 3:\n    run(x)"),
+        ("code", "pip install frob if x == 3: run(x)", "weak", "does not have this code word for word"),
+        ("code", "pip install frob if x != 4: run(x)", "unsupported", "the number 4 is not in the quote"),
+        ("prose", "not supported", "supported", "not supported"),
+        ("prose", "supported", "weak", "denies"),
+        ("prose", "Tracing is supported.", "weak", "denies"),
+    ],
+)
+def test_what_is_quoted_word_for_word_is_found_in_its_row_its_code_or_its_clause(
+    kind: Kind, claim: str, verdict: str, said: str
+) -> None:
+    found = check(claim, Search([in_memory(MANUAL)]), None, kind)
+    assert found.verdict.value == verdict
+    words = found.passages[0].words if found.verdict is Verdict.supported else " ".join(found.complaints)
+    assert said in words
+
+
+def test_looking_for_the_very_words_takes_no_longer_where_they_nearly_are() -> None:
+    for text, claim in [("a " * 300_000, "a " * 400 + "b"), ("a" + "." * 400_000 + "a" + "-" * 400_000, "a a a")]:
+        assert list(places(claim, text)) == []
+    assert list(places("It cost 4", "It cost 4.2")) == list(places("rose 5 in all here", "rose -5 in all here")) == []
+    text = "**Set** `x`, İ\n| then | go! |"
+    ((start, end),) = places("set x, i then go!", text)
+    assert text[start:end] == "Set** `x`, İ\n| then | go!"
+
+
+def test_a_note_may_quote_rows_below_a_header_code_and_items() -> None:
+    text = SourceText(source_id="S1a2b3c", url="https://a.example.org/", title="", kind="web", text=MANUAL)
+    table = "| Code | Meaning | Retry |\n|---|---|---|\n"
+    kept = [
+        f"{table}| 404 | not found | no | [S1a2b3c]",
+        f"{table}| 503 | service is not available | after 30 s |\n[S1a2b3c]",
+        "Install it with:\n\n```sh\npip install frob\nif x != 3:\n    run(x)\n``` [S1a2b3c]",
+    ]
+    dropped = [
+        f"{table}| 404 | ok | no | [S1a2b3c]",
+        f"{table}| 405 | not found | no | [S1a2b3c]",
+        "Install it with:\n\n```sh\npip install frob\n    run(x)\n``` [S1a2b3c]",
+    ]
+    note = Note(
+        step_id=1,
+        summary_title="Codes",
+        summary="",
+        extraction=[*kept, *dropped],
+        is_useful=True,
+        artifact_file="a.json",
+        source_ids=["S1a2b3c"],
+    )
+    grounded = ground(note, [text])
+    assert grounded.note.extraction == kept
+    assert grounded.dropped == dropped

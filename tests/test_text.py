@@ -195,3 +195,25 @@ def test_near_duplicates_differ_in_no_number() -> None:
     assert not is_near_duplicate(a, "Python has exceptions.")
     seen = DuplicateFilter()
     assert [seen.add(a), seen.add(a), seen.add("Something else entirely.")] == [True, False, True]
+
+
+def test_narrowing_shows_rows_below_their_header_and_code_within_its_fences() -> None:
+    rows = "\n".join(f"| {n} | the station number {n} on the line | {'x' * (n == 150)} |" for n in range(300))
+    items = "\n".join(f"- Option number {n} of the many that there are for all." for n in range(60))
+    code = "\n".join(f"    step_{n} = run({n})  # another one of the steps" for n in range(60))
+    text = (
+        f"# Lines\n\n| Stop | Name | Note |\n|---|---|---|\n{rows}\n\nThe options are:\n\n{items}\n"
+        f"- Zircon is the last of them.\n\nRun all the steps with:\n\n"
+        f"```python\n{code}\n    last = quartz()\n```\n\nThe end."
+    )
+    for query, shown in [
+        ("station number 150", "| Stop | Name | Note |\n|---|---|---|\n\n[...]\n\n| "),
+        ("zircon", "The options are:\n\n[...]\n\n- "),
+        ("quartz", "Run all the steps with:\n\n```python\n\n[...]\n\n    step"),
+    ]:
+        ((narrowed,), _) = narrow([source(text)], query, 300)
+        assert query.rpartition(" ")[2] in narrowed.text.lower()
+        assert shown in narrowed.text
+        assert narrowed.text.count("```") % 2 == 0
+        assert count_tokens(narrowed.text) <= 300
+        assert all(line in text.split("\n") or line == OMISSION for line in narrowed.text.split("\n"))

@@ -2,19 +2,22 @@
 
 A citation belongs to the sentence it ends. A sentence without one takes those of the next sentence of its paragraph or
 list item that has some: a citation at the end of a paragraph is for all that was said since the one before it. A row
-of a table has only its own.
+of a table has only its own. Code in a fence has those that end the line of text before it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.facts.extraction import facts_of, plain
 from fathom.models import ReportSection
+from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids, without_citations
-from fathom.text.sentences import Sentence, split_sentences
+from fathom.text.fences import fenced_code, split_markdown
+from fathom.text.sentences import Sentence
 from fathom.text.terms import query_terms
 
 FEW_TERMS = 2  # a sentence with no more words of topic, without a number, name or citation, only connects others
@@ -26,6 +29,8 @@ _OF_THE_REPORT = re.compile(
 )
 _CELL_RULE = re.compile(r"[\s|:-]+\Z")
 _NUMBERED = re.compile(r"\s*\[(?:S[0-9a-f]{6,64}|\d{1,4})\]")
+_CITED_LAST = re.compile(r"\[S[0-9a-f]{6,64}\][.:]?\Z")
+_ITEM_MARKER = re.compile(r"(?:[-*+]|\d+[.)])[ \t]+")
 
 
 class Statement(NamedTuple):
@@ -34,49 +39,69 @@ class Statement(NamedTuple):
     section: int
     sentence: str
     source_ids: tuple[str, ...]
+    kind: Kind
 
 
 def claims_of(sections: Sequence[ReportSection]) -> list[Statement]:
-    """Return the claims of a report's sections in reading order; headings and code do not count.
+    """Return the claims of a report's sections in reading order; headings and code that cites nothing do not count.
 
     Neither is a sentence that has no citation of its own and only connects others: it ends in a colon or question
     mark, is about the report itself ("This section ..."), or has at most two words of topic and no number or name.
+    The line that leads to cited code and ends in a colon is no claim either.
     """
     return [Statement(n, *found) for n, section in enumerate(sections) for found in _statements(section.markdown)]
 
 
 def claim_text(sentence: Sentence) -> str:
-    """Return what a sentence of a report claims: itself without citations, or the cells of a row in a line."""
+    """Return what a sentence of a report claims, on one line without citations: the cells of a row, lines of code."""
+    text = sentence.text.replace(MARK, "")
+    if sentence.kind == "code":
+        return " ".join((fenced_code(text) or text).split())
     if sentence.kind != "table":
-        return without_citations(sentence.clean).strip()
-    cells = (cell.strip() for cell in re.split(r"(?<!\\)[|\t]", without_citations(sentence.text)))
+        return without_citations(sentence._replace(text=text).clean).strip()
+    cells = (cell.strip() for cell in re.split(r"(?<!\\)[|\t]", without_citations(text)))
     return " | ".join(cell for cell in cells if cell)
 
 
+def lead_ins(parts: Sequence[Sentence]) -> dict[int, int]:
+    """Return, of the sentences of a section, which one leads to each fenced code that it cites sources for."""
+    found: dict[int, int] = {}
+    last = -1  # sentence of text
+    for number, part in enumerate(parts):
+        if part.kind == "code" and fenced_code(part.text):
+            lead = parts[last].text.replace(MARK, "").rstrip() if last >= 0 else ""
+            if _CITED_LAST.search(lead):
+                found[number] = last
+        elif part.text != MARK:
+            last = number
+    return found
+
+
 def without(markdown: str, claims: Collection[str]) -> str:
-    """Return a section without some claims, given as `claims_of` returns them, and without what that leaves empty."""
-    for sentence in reversed(split_sentences(markdown)):
-        if claim_text(sentence) not in claims:
-            continue
-        if sentence.kind == "table":  # the whole line: an empty one would end the table
-            start = markdown.rfind("\n", 0, sentence.start) + 1
-            end = markdown.find("\n", sentence.end) + 1 or len(markdown)
-            markdown = markdown[:start] + markdown[end:]
-        else:
-            before, after = markdown[: sentence.start].rstrip(" "), markdown[sentence.end :].lstrip(" ")
-            between = " " if before and after and not before.endswith("\n") and not after.startswith("\n") else ""
-            markdown = before + between + after
-    markdown = re.sub(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]*$\n?", "", markdown, flags=re.MULTILINE)
-    markdown = re.sub(r"^\|[^\n]*\|[ \t]*\n\|[-: |]+\|[ \t]*(?:\n(?!\|)|\Z)", "", markdown, flags=re.MULTILINE)
-    return re.sub(r"\n{3,}", "\n\n", _without_bare_headings(markdown)).strip()
+    """Return a section without some claims, given as `claims_of` returns them, and without what that leaves empty.
+
+    Code goes with the line that cites its source: none is left that cites nothing.
+    """
+    parts = split_markdown(markdown)
+    leads = lead_ins(parts)
+    gone = _making(parts, leads, claims)
+    gone |= {code for code, lead in leads.items() if lead in gone}
+    for number in range(len(parts) - 1, -1, -1):  # from the end, so that what follows is known
+        if number not in gone and _is_left_empty(parts, number, gone):
+            gone.add(number)
+    return _joined(markdown, parts, [number for number in range(len(parts)) if number not in gone])
 
 
 def marked(markdown: str, claims: Collection[str]) -> str:
-    """Return a section with a mark behind the sentences that make some claims; see `without`."""
-    for sentence in reversed(split_sentences(markdown)):
-        if claim_text(sentence) in claims and not markdown[sentence.end :].startswith(f" {MARK}"):
-            end = sentence.start + len(sentence.text.rstrip(" |")) if sentence.kind == "table" else sentence.end
-            markdown = f"{markdown[:end]} {MARK}{markdown[end:]}"
+    """Return a section with a mark behind the sentences that make some claims, for code behind the line before it."""
+    parts = split_markdown(markdown)
+    leads = lead_ins(parts)
+    doubtful = {leads.get(number, number) for number in _making(parts, leads, claims)}
+    for sentence in (parts[number] for number in sorted(doubtful, reverse=True)):
+        if MARK in sentence.text or markdown[sentence.end :].startswith(f" {MARK}"):
+            continue
+        end = sentence.start + len(sentence.text.rstrip(" |")) if sentence.kind == "table" else sentence.end
+        markdown = f"{markdown[:end]} {MARK}{markdown[end:]}"
     return markdown
 
 
@@ -85,21 +110,46 @@ def comparable(text: str) -> str:
     return " ".join(re.sub(r"[|\s]+", " ", _NUMBERED.sub("", text.replace("\\", ""))).split())
 
 
-def _statements(markdown: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    sentences = split_sentences(markdown)
-    for number, sentence in enumerate(sentences):
-        own, text = cited_ids(sentence.text), claim_text(sentence)
-        if sentence.kind in ("heading", "code", "rule"):
+def _statements(markdown: str) -> Iterator[tuple[str, tuple[str, ...], Kind]]:
+    parts = split_markdown(markdown)
+    leads = lead_ins(parts)
+    leading = set(leads.values())
+    for number, part in enumerate(parts):
+        own, text = cited_ids(part.text), claim_text(part)
+        if part.kind == "code":
+            if number in leads:
+                yield text, tuple(cited_ids(parts[leads[number]].text)), part.kind
+        elif part.kind == "rule" or (part.kind == "heading" and not _is_loose(part)):
             continue
-        if sentence.kind == "table":
-            if text and not _is_head(sentences, number):
-                yield text, tuple(own)
+        elif part.kind == "table":
+            if text and not is_head(parts, number):
+                yield text, tuple(own), part.kind
         elif re.search(r"\w", text) and (own or not _connects(text)):
-            later = (cited_ids(s.text) for s in sentences[number + 1 :] if s.paragraph == sentence.paragraph)
-            yield text, tuple(own or next(filter(None, later), ()))
+            if number in leading and text.endswith((":", "：")):
+                continue
+            later = (cited_ids(s.text) for s in parts[number + 1 :] if s.paragraph == part.paragraph)
+            yield text, tuple(own or next(filter(None, later), ())), part.kind
 
 
-def _is_head(sentences: Sequence[Sentence], number: int) -> bool:
+def _making(parts: Sequence[Sentence], leads: Collection[int], claims: Collection[str]) -> set[int]:
+    """Return which parts make some claims."""
+    may = (
+        n for n, part in enumerate(parts) if n in leads or part.kind in ("prose", "item", "table") or _is_loose(part)
+    )
+    return {n for n in may if claim_text(parts[n]) in claims}
+
+
+def _is_loose(part: Sentence) -> bool:
+    """Whether a line only looks like a heading, being short and without a full stop: it cites a source."""
+    return (
+        part.kind == "heading"
+        and not part.text.startswith("#")
+        and "\n" not in part.text
+        and bool(cited_ids(part.text))
+    )
+
+
+def is_head(sentences: Sequence[Sentence], number: int) -> bool:
     """Whether a row names the columns, or is the rule below those."""
     following = sentences[number + 1].text if number + 1 < len(sentences) else ""
     return any(_CELL_RULE.match(text) and "-" in text for text in (sentences[number].text, following))
@@ -113,16 +163,42 @@ def _connects(sentence: str) -> bool:
     return len(query_terms(sentence)) <= FEW_TERMS and not telling
 
 
-def _without_bare_headings(markdown: str) -> str:
-    """Take out headings with nothing below them, not even a heading of a lower level."""
-    sentences = split_sentences(markdown)
-    for number in range(len(sentences) - 1, -1, -1):
-        sentence, following = sentences[number], sentences[number + 1 :]
-        level = _level(sentence)
-        if level and (not following or 0 < _level(following[0]) <= level):
-            markdown = markdown[: sentence.start] + markdown[sentence.end :].lstrip("\n")
-            del sentences[number]
-    return markdown
+def _is_left_empty(parts: Sequence[Sentence], number: int, gone: Collection[int]) -> bool:
+    """Whether a part has lost all that it is there for; `gone` are the parts that go, all those behind it decided."""
+    part = parts[number]
+    following = next((n for n in range(number + 1, len(parts)) if n not in gone), len(parts))
+    if level := _level(part):  # a heading with nothing below it, not even a heading of a lower level
+        return following == len(parts) or 0 < _level(parts[following]) <= level
+    if number + 1 == len(parts) or following == number + 1:
+        return False
+    if "|" in part.text and is_head(parts, number):  # of a table without rows
+        return following == len(parts) or parts[following].kind != "table" or is_head(parts, following)
+    led_to = parts[number + 1].kind
+    if led_to in ("item", "table", "code") and led_to != part.kind and claim_text(part).endswith((":", "：")):
+        return following == len(parts) or parts[following].kind != led_to
+    return False
+
+
+def _joined(markdown: str, parts: Sequence[Sentence], kept: Sequence[int]) -> str:
+    """Return the parts that are kept, with the space that was between them, or the most that there was on the way."""
+    texts: list[str] = []
+    for before, number in pairwise([-1, *kept]):
+        part = parts[number]
+        if before >= 0:
+            texts.append(_space([markdown[parts[n].end : parts[n + 1].start] for n in range(before, number)]))
+        if part.kind == "item" and (before < 0 or parts[before].paragraph != part.paragraph):
+            first = next(other for other in parts if other.paragraph == part.paragraph)
+            if first is not part and (marker := _ITEM_MARKER.match(first.text)):
+                texts.append(marker[0])
+        texts.append(part.text)
+    return "".join(texts).strip()
+
+
+def _space(spaces: Sequence[str]) -> str:
+    lines = max(space.count("\n") for space in spaces)
+    if not lines:
+        return max(spaces, key=len)
+    return "\n" * lines + next(space.rpartition("\n")[2] for space in reversed(spaces) if "\n" in space)
 
 
 def _level(sentence: Sentence) -> int:

@@ -37,11 +37,16 @@ def complaints_of(claim: str, passages: Sequence[Passage]) -> list[Complaint]:
     first, words = passages[0], spaced_words(claim)
     only_whole = words in spaced_words(first.words) and words not in spaced_words(first.best.text)
     sentence = first.words if only_whole else first.best.text
-    found += _denials(claim, sentence)
+    return list(dict.fromkeys([*found, *doubts(claim, sentence)]))
+
+
+def doubts(claim: str, sentence: str) -> list[Complaint]:
+    """Return where only one of a claim and a sentence of a source denies something, or says its opposite."""
+    found = list(_denials(claim, sentence))
     if pair := opposed(claim, sentence):
         quoted_word = f"“{pair[1]}”" if pair[1] else "nothing of the kind"
         found.append(Complaint(f"the claim says “{pair[0]}”, the quote {quoted_word}", grave=False))
-    return list(dict.fromkeys(found))
+    return found
 
 
 def agreeing(claim: str, quotes: Sequence[str]) -> list[str]:

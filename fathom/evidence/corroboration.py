@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 from fathom.contradictions.finding import Said, find_contradictions
 from fathom.evidence.passages import Passage, Search
-from fathom.evidence.verdict import supporting
+from fathom.evidence.rows import nearest_rows
+from fathom.evidence.verdict import supporting, verbatim
 from fathom.models.claims import Corroboration
 from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.sources.corroboration import site
 from fathom.sources.scoring import CREDIBLE
+from fathom.text.blocks import Kind
 from fathom.text.sentences import split_sentences
 
 NEAR = 0.5  # share of a claim's weight that a sentence about the same thing has
@@ -30,13 +32,13 @@ class Corroborated(NamedTuple):
     contradicting: list[Passage]
 
 
-def corroborate(claim: str, search: Search, credibility: Mapping[str, float]) -> Corroborated:
-    """Return the corroboration of a claim by all texts that are searched.
+def corroborate(claim: str, search: Search, credibility: Mapping[str, float], kind: Kind = "prose") -> Corroborated:
+    """Return the corroboration of a claim, of a kind as for `check`, by all texts that are searched.
 
     `credibility` is that of the sources, from 0 to 1; one that is not in it was not judged and counts as credible.
     """
     near = search.passages(claim, least=NEAR, most=2)[:MAX_PASSAGES]
-    support = supporting(claim, near)
+    support = _supporting(claim, near, search, kind)
     sources = {passage.text.source.source_id for passage in support}
     against: dict[str, Passage] = {}
     for passage in near:
@@ -55,6 +57,19 @@ def corroborate(claim: str, search: Search, credibility: Mapping[str, float]) ->
     else:
         corroboration = Corroboration.single_source if support else Corroboration.unverified
     return Corroborated(corroboration, support, list(against.values()))
+
+
+def _supporting(claim: str, near: Sequence[Passage], search: Search, kind: Kind) -> list[Passage]:
+    """Return the passages that support a claim alone, one for each source: for a row one row, for code the code."""
+    if kind == "code":
+        return verbatim(claim, search, None, kind)
+    if kind != "table":
+        return supporting(claim, near)
+    rows = nearest_rows(claim, search)
+    found = rows.passages if rows and not rows.missing else []
+    known = {passage.text.source.source_id for passage in found}
+    prose = supporting(claim, (passage for passage in near if passage.best.kind != "table"))
+    return found + [passage for passage in prose if passage.text.source.source_id not in known]
 
 
 def _independent(a: Passage, b: Passage) -> bool:

@@ -9,15 +9,20 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fathom.evidence.claims import claim_text, is_head
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
 from fathom.evidence.support import spaced_words
 from fathom.evidence.verdict import check
 from fathom.models import Note, SourceText, Verdict
+from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids, without_citations
+from fathom.text.fences import fenced_code, split_markdown
 
 PARAPHRASE = "(paraphrase)"
-_ELLIPSIS = re.compile(r"\s*[\[(]?(?:…|\.\.\.)[\])]?\s*")
+_LEFT_OUT = re.compile(r"\s*(?:[\[(]?(?:…|\.\.\.)[\])]?|\(address left out\))\s*")
+
+_BLOCKS: frozenset[Kind] = frozenset(("item", "table", "code"))
 
 
 class Grounded(NamedTuple):
@@ -30,9 +35,10 @@ class Grounded(NamedTuple):
 def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
     """Return a note with only those bullets whose words are in the given texts, word for word and in order.
 
-    Case, white space, quotation marks and other punctuation do not count, and an ellipsis replaces any words. A bullet
-    whose words are in another text than the one it cites gets that one's id. One that its sources support in other
-    words is kept and marked as a paraphrase; any other is dropped.
+    Case, white space, quotation marks and other punctuation do not count, and an ellipsis replaces any words. So does
+    the end of a line where a bullet quotes rows, items or code: a header may be apart from its row, but lines of code
+    are together. A bullet whose words are in another text than the one it cites gets that one's id. One that its
+    sources support in other words is kept and marked as a paraphrase; any other is dropped.
     """
     search = Search(texts_of(texts))
     read = [(text.source_id, spaced_words(text.text)) for text in texts]
@@ -49,8 +55,15 @@ def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
 
 
 def _fragments(bullet: str) -> list[str]:
-    words = (spaced_words(part) for part in _ELLIPSIS.split(without_citations(bullet)))
-    return [part for part in words if part.strip()]
+    """Return what must be in a source in order: of a bullet of blocks each line, but of code all lines as one."""
+    text = without_citations(bullet)
+    parts = [part for part in split_markdown(text) if part.kind != "rule"]
+    if {part.kind for part in parts} & _BLOCKS:
+        quoted = [fenced_code(part.text) or part.text for part in parts]
+    else:
+        quoted = [text]
+    words = (spaced_words(piece) for part in quoted for piece in _LEFT_OUT.split(part))
+    return [piece for piece in words if piece.strip()]
 
 
 def _holds(words: str, fragments: Sequence[str]) -> bool:
@@ -75,8 +88,19 @@ def _cited(bullet: str, holders: Sequence[str]) -> str:
 def _as_paraphrase(bullet: str, search: Search) -> str:
     """Return a bullet with the mark of a paraphrase; empty if its sources do not support it."""
     text, ids = without_citations(bullet).rstrip(), cited_ids(bullet)
-    checked = check(text, search, ids)
-    if checked.verdict is not Verdict.supported:
+    checks = [check(said, search, ids, kind) for said, kind in _said(text)]
+    if not checks or any(checked.verdict is not Verdict.supported for checked in checks):
         return ""
-    own = dict.fromkeys(passage.text.source.source_id for passage in checked.passages)
+    own = dict.fromkeys(passage.text.source.source_id for checked in checks for passage in checked.passages)
     return f"{text} {PARAPHRASE} {''.join(f'[{source_id}]' for source_id in own)}"
+
+
+def _said(text: str) -> list[tuple[str, Kind]]:
+    """Return what a bullet claims: the rows of its table and its code, or else its text as a whole."""
+    parts = split_markdown(text)
+    blocks = [
+        part
+        for number, part in enumerate(parts)
+        if (part.kind == "table" and not is_head(parts, number)) or (part.kind == "code" and fenced_code(part.text))
+    ]
+    return [(claim_text(part), part.kind) for part in blocks] or [(text, "prose")]

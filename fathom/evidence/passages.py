@@ -6,8 +6,8 @@ A text is parsed once; a claim looks up the sentences that have its words.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nlargest
 from math import fsum
@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import claim_weights
+from fathom.evidence.verbatim import places
+from fathom.text.blocks import Kind
 from fathom.text.parsed import ParsedText, parse
 from fathom.text.sentences import Sentence
 
@@ -44,6 +46,13 @@ class Passage(NamedTuple):
         return f"{self.text.source.title}\n{self.text.text[max(0, self.start - BEFORE) : self.start]}"
 
 
+class Row(NamedTuple):
+    """A row of a table, with the row that names the columns, if one does."""
+
+    passage: Passage
+    header: Sentence | None
+
+
 class Search:
     """Texts in which the passages on a claim are searched."""
 
@@ -71,6 +80,18 @@ class Search:
         stretches = [found for read in self._of(source_ids) if (found := read.stretch(weights))]
         return max(stretches, key=lambda pair: pair[0])[1] if stretches else None
 
+    def rows(self, claim: str, source_ids: Collection[str] | None = None, most: int = 12) -> list[Row]:
+        """Return the table rows that have most of a claim, at most `most` of each text, the best first."""
+        weights = claim_weights(claim)
+        least = LEAST * sum(weights.values())
+        found = [pair for read in self._of(source_ids) if weights for pair in read.rows(weights, least, most)]
+        return [row for _, row in sorted(found, key=lambda pair: -pair[0])]
+
+    def verbatim(self, claim: str, source_ids: Collection[str] | None = None) -> Iterator[Passage]:
+        """Yield where the texts have a claim word for word; `best` are the sentences that the words stand in."""
+        for read in self._of(source_ids):
+            yield from (read.around(start, end) for start, end in places(claim, read.text.text))
+
     def _of(self, source_ids: Collection[str] | None) -> list[_ReadText]:
         return [read for read in self._read if source_ids is None or read.text.source.source_id in source_ids]
 
@@ -90,8 +111,43 @@ class _ReadText:
         """The numbers of the sentences that count."""
         return array("I", (i for i, kind in enumerate(self._parsed.kinds) if kind not in ("heading", "rule")))
 
-    def best(self, weights: Mapping[str, float], least: float, most: int) -> list[tuple[float, int]]:
-        """Return the best sentences with their weight; the earlier of equals."""
+    @cached_property
+    def _headers(self) -> Mapping[int, int]:
+        """The row that names the columns, of each row of a table that has one: that above the table's rule."""
+        found: dict[int, int] = {}
+        kinds = self._parsed.kinds
+        header = -1
+        for number, kind in enumerate(kinds):
+            if kind == "rule" and number and kinds[number - 1] == "table":
+                header = number - 1
+            elif kind != "table":
+                header = -1
+            elif header >= 0 and kinds[number + 1 : number + 2] != ["rule"]:
+                found[number] = header
+        return found
+
+    def rows(self, weights: Mapping[str, float], least: float, most: int) -> list[tuple[float, Row]]:
+        """Return the best rows of tables with their weight."""
+        best = self.best(weights, least, most, "table")
+        return [(weight, self._row(place)) for weight, place in best]
+
+    def _row(self, place: int) -> Row:
+        header = self._headers.get(self._said[place])
+        named = None if header is None else self._parsed.sentence(header)
+        return Row(self._passage(place, place, place), named)
+
+    def around(self, start: int, end: int) -> Passage:
+        """Return a stretch of the text as a passage, whose best sentence are all that it stands in."""
+        numbers = range(len(self._parsed))
+        first = max(0, bisect_right(numbers, start, key=lambda n: self._parsed.sentence(n).start) - 1)
+        last = max(first, bisect_left(numbers, end, key=lambda n: self._parsed.sentence(n).start) - 1)
+        whole, until = self._parsed.sentence(first), self._parsed.sentence(last).end
+        return Passage(self.text, start, end, whole._replace(text=self.text.text[whole.start : until], end=until))
+
+    def best(
+        self, weights: Mapping[str, float], least: float, most: int, kind: Kind | None = None
+    ) -> list[tuple[float, int]]:
+        """Return the best sentences, of one kind if it is given, with their weight; the earlier of equals."""
         occurrences = self._parsed.occurrences
         present = [term for term in weights if term in occurrences]
         rest = sum(weights[term] for term in present)
@@ -101,7 +157,7 @@ class _ReadText:
                 break  # a sentence of that weight has one of the rarer terms: the others together have less
             candidates.update(occurrences[term])
             rest -= weights[term]
-        said = (self._place(i) for i in candidates)
+        said = (self._place(i) for i in candidates if not kind or self._parsed.kinds[i] == kind)
         scored = ((_weight(self._held(place, weights), weights), place) for place in said if place is not None)
         return nlargest(most, (pair for pair in scored if pair[0] >= least), key=lambda pair: (pair[0], -pair[1]))
 

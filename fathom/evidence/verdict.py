@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from fathom.evidence.complaints import Complaint, agreeing, complaints_of
+from fathom.evidence.complaints import Complaint, agreeing, complaints_of, doubts
 from fathom.evidence.passages import Passage, Search
+from fathom.evidence.rows import nearest_rows
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import support
 from fathom.models import Verdict
+from fathom.text.blocks import Kind
 
 SUPPORTED, WEAK = 0.6, 0.4  # least scores; see docs/evidence.md for what they cost and buy
 SCATTERED = 0.45  # of a longer stretch, where words meet by chance more often
@@ -18,6 +20,8 @@ MAX_PASSAGES = 3
 ADDED = 0.05  # that a further passage must add
 CONSIDERED = 6  # passages that are tried as further ones
 APART = Complaint("the quote has these words, but far from each other", grave=False)
+MIXED = Complaint("the cells are of different rows", grave=True)
+OTHER_CODE = Complaint("the source does not have this code word for word", grave=False)
 
 
 class Check(NamedTuple):
@@ -51,19 +55,72 @@ class _Rated(NamedTuple):
         return Verdict.weak if self.score < SUPPORTED or self.complaints else Verdict.supported
 
 
-def check(claim: str, search: Search, source_ids: Collection[str] | None = None) -> Check:
+def check(claim: str, search: Search, source_ids: Collection[str] | None = None, kind: Kind = "prose") -> Check:
     """Check a claim against the texts of some sources, or of all that are searched.
 
-    One passage has to support it, or up to three together, of which each says a good part. A claim whose numbers,
-    dates or names they lack is unsupported. One that they seem to deny is weak, and so is one in other words than
-    theirs if most of its words are near each other in a source.
+    What a source says word for word is supported, and the quote is that place. Else one passage has to support the
+    claim, or up to three together, of which each says a good part. A claim whose numbers, dates or names they lack is
+    unsupported. One that they seem to deny is weak, and so is one in other words than theirs if most of its words are
+    near each other in a source. Of a row of a table, `kind` table, every cell must be in one row of a source if any of
+    its tables has them; `kind` code must be word for word to be more than weak.
     """
+    if kind == "table" and (of_row := _check_row(claim, search, source_ids)):
+        return of_row
+    said = verbatim(claim, search, source_ids, kind) if kind != "table" else []
+    if said and len(said) == (1 if source_ids is None else len(source_ids)):
+        return Check(Verdict.supported, 1.0, said[:MAX_PASSAGES], [])
     rated = _rated(claim, search.passages(claim, source_ids))
+    if said:
+        own = {passage.text.source.source_id for passage in said}
+        said += [passage for passage in _supporting(rated) if passage.text.source.source_id not in own]
+        return Check(Verdict.supported, 1.0, said[:MAX_PASSAGES], [])
     chosen = _together(claim, rated) if rated else None
     if not chosen or (chosen.score < WEAK and not chosen.grave):
         chosen = _scattered(claim, search, source_ids) or chosen
+    return _checked(chosen, rated, [OTHER_CODE] if kind == "code" else [])
+
+
+def verbatim(claim: str, search: Search, source_ids: Collection[str] | None, kind: Kind) -> list[Passage]:
+    """Return where each source has a claim word for word, in sentences that deny nothing that the claim says.
+
+    Of code, the signs and capitals must be the same too.
+    """
+    found: dict[str, Passage] = {}
+    for passage in search.verbatim(claim, source_ids):
+        source_id = passage.text.source.source_id
+        if source_id in found:
+            continue
+        if kind == "code":
+            fits = "".join(passage.words.split()) == "".join(claim.split())
+        else:
+            fits = not doubts(claim, passage.best.text)
+        if fits:
+            found[source_id] = passage
+    return list(found.values())
+
+
+def _check_row(claim: str, search: Search, source_ids: Collection[str] | None) -> Check | None:
+    """Check a row of a table against one row of the sources' tables; None if these say nothing about it."""
+    near = nearest_rows(claim, search, source_ids)
+    if not near:
+        return None
+    if not near.missing:
+        return Check(Verdict.supported, 1.0, near.passages[:MAX_PASSAGES], [])
+    prose = [passage for passage in search.passages(claim, source_ids) if passage.best.kind != "table"]
+    rated = _rated(claim, prose)
+    if rated and (chosen := _together(claim, rated)).verdict is not Verdict.unsupported:
+        return _checked(chosen, rated, [])
+    absent = Complaint(f"“{near.missing[0]}” is not in the row that comes nearest", grave=near.has_figures)
+    chosen = _rate(claim, near.passages[:1])
+    complaints = [MIXED if near.elsewhere else absent, *chosen.complaints]
+    chosen = chosen._replace(passages=near.passages[:MAX_PASSAGES], complaints=complaints)
+    return _checked(chosen, [], [])
+
+
+def _checked(chosen: _Rated | None, rated: Sequence[_Rated], more: Sequence[Complaint]) -> Check:
     if not chosen:
         return Check(Verdict.unsupported, 0.0, [], ["no cited source has a passage on this"])
+    chosen = chosen._replace(complaints=[*more, *chosen.complaints])
     passages = chosen.passages + [passage for passage in _supporting(rated) if passage not in chosen.passages]
     complaints = [complaint.text for complaint in chosen.complaints]
     return Check(chosen.verdict, round(chosen.score, 4), passages[:MAX_PASSAGES], complaints)

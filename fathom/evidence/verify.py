@@ -60,9 +60,9 @@ def check_claims(report: Report, texts: Sequence[StoredText], credibility: Mappi
 
 
 def _claim(number: int, statement: Statement, search: Search, credibility: Mapping[str, float]) -> Claim:
-    section, sentence, source_ids = statement
-    checked = check(sentence, search, source_ids) if source_ids else _UNCITED
-    found = corroborate(sentence, search, credibility)
+    section, sentence, source_ids, kind = statement
+    checked = check(sentence, search, source_ids, kind) if source_ids else _UNCITED
+    found = corroborate(sentence, search, credibility, kind)
     return Claim(
         number=number,
         section=section,

@@ -15,7 +15,7 @@ class ReportSection(Model):
 
     heading: str
     markdown: str
-    quoted: bool = False  # apart from paragraphs and citations it is plain text: quotations
+    quoted: bool = False  # it consists of quotations: its Markdown is blocks and citations, and plain text in them
 
 
 class StepCoverage(Model):

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from fathom.evidence.claims import claims_of
 from fathom.models import Claim, Phase, Quote, Report, Verdict
 from fathom.report.charts import phase_charts, report_charts
 from fathom.report.languages import language_tag
@@ -57,6 +58,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         cited=cited,
         sources={source.source_id: source for source in report.sources},
         numbers=numbers,
+        code={claim.sentence for claim in claims_of(report.sections) if claim.kind == "code"},
         qualities={quality.source_id: quality for quality in report.qualities},
         uses=Counter(source_id for claim in report.claims for source_id in claim.source_ids),
         verdicts=Counter(claim.verdict.value for claim in report.claims),

@@ -7,6 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from fathom.models import Report, ReportSection, Source, StepCoverage, UnreadFile
 from fathom.report.escaping import escaped, with_names
+from fathom.report.quotations import quoted_markdown
 from fathom.report.unread import unread_lines
 from fathom.text.citations import number_citations, without_citations
 from fathom.text.cleaning import clean_line
@@ -53,7 +54,7 @@ def chapters(report: Report) -> list[ReportSection]:
         "How this was researched": "\n\n".join([*_coverage_table(report.coverage), *_unread(report.unread)]),
     }
     written = [
-        section.model_copy(update={"markdown": (escaped if section.quoted else with_names)(section.markdown)})
+        section.model_copy(update={"markdown": (quoted_markdown if section.quoted else with_names)(section.markdown)})
         for section in report.sections
     ]
     return written + [ReportSection(heading=name, markdown=text) for name, text in added.items() if text]

@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from fathom.evidence.claims import claim_text
+from fathom.evidence.claims import claim_text, lead_ins
 from fathom.models import Claim, Corroboration, Verdict
 from fathom.text.citations import with_known_ids
-from fathom.text.sentences import Sentence, split_sentences
+from fathom.text.fences import split_markdown
+from fathom.text.sentences import Sentence
 
 # Brackets that Unicode counts as punctuation, so that emphasis ends before them; prose does not use them.
 _OPEN, _CLOSE = "⸨", "⸩"
@@ -28,15 +29,21 @@ _CITATION = re.compile(r"\s*\[(S[0-9a-f]{6,64})\]")
 def place_marks(markdown: str, claims: Sequence[Claim], numbers: Mapping[str, int]) -> str:
     """Return a section's Markdown with a mark for each citation, and one behind each sentence in doubt.
 
+    The citation of code, and the mark of its doubt, are behind the line that leads to it.
+
     It must be free of `NO_MARKS`' characters. Citations of ids without a number are left out.
     """
     waiting: defaultdict[str, deque[Claim]] = defaultdict(deque)
     for claim in claims:
         waiting[claim.sentence].append(claim)
+    sentences = split_markdown(markdown)
+    found = [waiting[text].popleft() if waiting[text] else None for text in map(claim_text, sentences)]
+    led_to: defaultdict[int, list[Claim]] = defaultdict(list)
+    for code, lead in lead_ins(sentences).items():
+        led_to[lead] += filter(None, [found[code]])
     parts, last = list[str](), 0
-    for sentence in split_sentences(markdown):
-        found = waiting[claim_text(sentence)]
-        parts += [markdown[last : sentence.start], _marked(sentence, found.popleft() if found else None, numbers)]
+    for number, sentence in enumerate(sentences):
+        parts += [markdown[last : sentence.start], _marked(sentence, found[number], led_to[number], numbers)]
         last = sentence.end
     return "".join([*parts, markdown[last:]])
 
@@ -66,11 +73,14 @@ def doubt(claim: Claim) -> str:
     return "weak" if claim.verdict is Verdict.weak else ""
 
 
-def _marked(sentence: Sentence, claim: Claim | None, numbers: Mapping[str, int]) -> str:
-    number = claim.number if claim else 0
+def _marked(sentence: Sentence, claim: Claim | None, led_to: Sequence[Claim], numbers: Mapping[str, int]) -> str:
+    """Return a sentence with its marks, and those of the code that it leads to; code itself has none."""
+    if sentence.kind == "code":
+        return sentence.text
+    own = [*filter(None, [claim]), *led_to]
+    number = own[0].number if own else 0
     known = with_known_ids(sentence.text, numbers)
     text = _CITATION.sub(lambda found: f"{_OPEN}{number}.{numbers[found[1]]}{_CLOSE}", known)
-    if not claim or not doubt(claim):
-        return text
     end = len(text.rstrip().removesuffix("|")) if sentence.kind == "table" else len(text)
-    return f"{text[:end]}{_OPEN}{number}.!{_CLOSE}{text[end:]}"
+    doubted = "".join(f"{_OPEN}{claim.number}.!{_CLOSE}" for claim in own if doubt(claim))
+    return f"{text[:end]}{doubted}{text[end:]}"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from fathom.models import Claim, ReportSection
-from fathom.report.escaping import escaped
 from fathom.report.marks import link_marks, place_marks
+from fathom.report.quotations import quoted_markdown
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -24,6 +24,8 @@ _TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
 _INLINE = {"em", "strong", "s", "code", "a"}
 _ATTRIBUTES = {"a": {"href"}, "th": {"class"}, "td": {"class"}, "ol": {"start"}}
 _SCROLLING = '<div class="scroll" role="region" aria-label="Table" tabindex="0"><table>'
+
+_CODE = '<pre tabindex="0">'  # it scrolls sideways, also by keyboard
 
 
 def new_parser() -> MarkdownIt:
@@ -44,9 +46,9 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
 def section_html(section: ReportSection, claims: Sequence[Claim], numbers: Mapping[str, int]) -> Markup:
     """Return a section as HTML with its citations linked to the claims."""
     markdown = place_marks(section.markdown, claims, numbers)
-    markdown = escaped(markdown) if section.quoted else markdown
+    markdown = quoted_markdown(markdown) if section.quoted else markdown
     html = _sanitised(_parser().render(markdown), _BLOCKS | _TABLES | _INLINE)
-    html = html.replace("<table>", _SCROLLING).replace("</table>", "</table></div>")
+    html = html.replace("<table>", _SCROLLING).replace("</table>", "</table></div>").replace("<pre>", _CODE)
     return link_marks(html, {claim.number: claim for claim in claims})
 
 

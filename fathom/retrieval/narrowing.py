@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.models import SourceText
+from fathom.retrieval.companions import companions_of
 from fathom.retrieval.ranking import TITLE_WEIGHT, bm25
 from fathom.text.parsed import ParsedText, parse
 from fathom.text.sentences import Sentence
@@ -16,6 +17,7 @@ from fathom.text.tokens import count_tokens
 
 OMISSION = "[...]"
 PASSAGE_BYTES = 600  # about 150 tokens of English
+LONGEST_ROW = 4_000  # bytes up to which a row of a table stays whole
 MAX_INDENT = 40
 SHARE = 0.85  # a text's next passage counts for so much less with each one taken, so that others get their turn
 _GAP = f"\n\n{OMISSION}\n\n"
@@ -35,6 +37,7 @@ class _Piece(NamedTuple):
     end: int
     sentences: range  # their numbers in the parsed text
     tokens: int
+    beside: Mapping[int, int]  # sentences to be shown with it, each with its tokens
 
 
 def narrow(texts: Sequence[SourceText], query: str, max_tokens: int) -> Narrowed:
@@ -42,6 +45,8 @@ def narrow(texts: Sequence[SourceText], query: str, max_tokens: int) -> Narrowed
 
     Passages keep their order, sentences are whole, and every text with a relevant passage gets a share as far as the
     room goes. `[...]` on a line of its own marks what was left out of a text; a text without any passage is left out.
+    A row is shown below its table's header, code within its fences, and items and code below the line that leads to
+    them, though what is between may be left out.
     """
     total = sum(count_tokens(text.text) for text in texts)
     if total <= max_tokens:
@@ -52,29 +57,35 @@ def narrow(texts: Sequence[SourceText], query: str, max_tokens: int) -> Narrowed
     narrowed = [
         text.model_copy(update={"text": body, "full": False})
         for i, text in enumerate(texts)
-        if (body := _assemble(text.text, [p for p in kept if p.text == i]))
+        if (body := _assemble(text.text, parsed[i], [p for p in kept if p.text == i]))
     ]
     return Narrowed(narrowed, max(0, total - sum(count_tokens(text.text) for text in narrowed)))
 
 
 def _pieces(number: int, text: str, parsed: ParsedText) -> Iterator[_Piece]:
-    """Cut a text into passages of whole sentences; a heading begins one."""
+    """Cut a text into passages of whole sentences and whole rows; a heading begins one."""
     sentences = parsed.sentences
+    beside = companions_of(sentences)
     first = size = 0
     for i, sentence in enumerate(sentences):
         cost = len(sentence.text.encode("utf-8", "replace"))
         heading = sentence.kind == "heading" and any(kind != "heading" for kind in parsed.kinds[first:i])
-        if i > first and (size + cost > PASSAGE_BYTES or heading):
-            yield _piece(number, text, sentences, range(first, i))
+        in_row = sentence.kind == "table" and i > first and sentences[i - 1].paragraph == sentence.paragraph
+        if i > first and not (in_row and size < LONGEST_ROW) and (size + cost > PASSAGE_BYTES or heading):
+            yield _piece(number, text, sentences, range(first, i), beside)
             first, size = i, 0
         size += cost
     if sentences:
-        yield _piece(number, text, sentences, range(first, len(sentences)))
+        yield _piece(number, text, sentences, range(first, len(sentences)), beside)
 
 
-def _piece(number: int, text: str, sentences: Sequence[Sentence], own: range) -> _Piece:
+def _piece(
+    number: int, text: str, sentences: Sequence[Sentence], own: range, beside: Sequence[tuple[int, ...]]
+) -> _Piece:
     start, end = _line_start(text, sentences[own[0]].start), sentences[own[-1]].end
-    return _Piece(number, start, end, own, count_tokens(text[start:end]) + 1)
+    others = sorted({other for n in own for other in beside[n] if other not in own})
+    costs = {other: count_tokens(sentences[other].text) + 1 + _GAP_TOKENS for other in others}
+    return _Piece(number, start, end, own, count_tokens(text[start:end]) + 1, costs)
 
 
 def _scores(
@@ -119,24 +130,31 @@ def _choose(pieces: list[_Piece], scores: list[float], room: int) -> list[_Piece
         later.append((-scores[i] * SHARE ** taken[pieces[i].text], i))
         taken[pieces[i].text] += 1
     kept: list[int] = []
+    shown: set[tuple[int, int]] = set()  # sentences beside the kept passages
     for i in dict.fromkeys([*first.values(), *(i for _, i in sorted(later))]):
-        cost = pieces[i].tokens + _GAP_TOKENS
+        beside = {(pieces[i].text, n): tokens for n, tokens in pieces[i].beside.items()}
+        cost = pieces[i].tokens + _GAP_TOKENS + sum(tokens for n, tokens in beside.items() if n not in shown)
         if cost <= room:
             room -= cost
             kept.append(i)
+            shown.update(beside)
     return [pieces[i] for i in sorted(kept)]
 
 
-def _assemble(text: str, kept: list[_Piece]) -> str:
-    """Join passages of one text: unchanged where they touch, with a mark where something is missing."""
+def _assemble(text: str, parsed: ParsedText, kept: list[_Piece]) -> str:
+    """Join passages of one text, with what must be beside them: unchanged where they touch, with a mark elsewhere."""
     if not kept:
         return ""
-    parts = [OMISSION + "\n\n"] if text[: kept[0].start].strip() else []
-    position = kept[0].start
-    for piece in kept:
-        between = text[position : piece.start]
-        parts += [_GAP if between.strip() else between, text[piece.start : piece.end]]
-        position = piece.end
+    own = {number for piece in kept for number in piece.sentences}
+    beside = {number for piece in kept for number in piece.beside} - own
+    alone = (parsed.sentence(number) for number in beside)
+    slices = [(piece.start, piece.end) for piece in kept] + [(_line_start(text, s.start), s.end) for s in alone]
+    parts: list[str] = []
+    position = 0
+    for start, end in sorted(slices):
+        between = text[position:start]
+        parts += [_GAP if between.strip() else between, text[start:end]]
+        position = end
     if text[position:].strip():
-        parts.append("\n\n" + OMISSION)
-    return "".join(parts)
+        parts.append(_GAP)
+    return "".join(parts).strip("\n")

@@ -22,7 +22,7 @@ def answer(prompt: Prompt, settings: Settings) -> str:
     if settings.attacker and (obeyed := obey(prompt, settings.attacker)) is not None:
         return obeyed
     if prompt.role == "section":
-        return _section(prompt)
+        return settings.section.replace("ID", prompt.cited_ids[0]) if settings.section else _section(prompt)
     script = _SCRIPTS.get(prompt.role)
     content = script(prompt, settings) if script else _instance(prompt.schema, prompt.schema.get("$defs", {}))
     return json.dumps(content)
@@ -61,8 +61,10 @@ def _research(prompt: Prompt, settings: Settings) -> dict[str, Any]:
     return {"done": False, "calls": [{"tool": tool, "input": query} for query in queries[: settings.breadth]]}
 
 
-def _compress(prompt: Prompt, _settings: Settings) -> dict[str, Any]:
+def _compress(prompt: Prompt, settings: Settings) -> dict[str, Any]:
     bullets = [f"{fact} [{source}]" for source, facts in prompt.sources.items() for fact in dict.fromkeys(facts)]
+    if settings.bullets and prompt.sources:
+        bullets = [bullet.replace("ID", next(iter(prompt.sources))) for bullet in settings.bullets]
     if not bullets and (prompt.noise or not prompt.sources):
         return {"summary_title": "", "summary": "", "extraction": [], "is_useful": False}
     return {

@@ -22,6 +22,7 @@ class Settings:
         score, follow_ups: the critic's verdict of round 1; later rounds score 9 and want nothing more.
         planted: HTML by URL: pages that every search finds first; those on the stub's own address can be fetched.
         attacker: address to which planted pages lead a model that obeys them; empty: the model obeys nobody.
+        bullets, section: what the model notes and writes instead, with ID for the id of the first source.
         context_window: tokens; a longer prompt is refused as too long. 0: no limit.
         poison: regular expression; a request to the model gets a 500 each time when its role and messages match.
         retry_after: seconds or an HTTP date, sent with every 429.
@@ -43,6 +44,8 @@ class Settings:
     follow_ups: int = 2
     planted: dict[str, str] = field(default_factory=dict)
     attacker: str = ""
+    bullets: list[str] = field(default_factory=list)
+    section: str = ""
     context_window: int = 0
     poison: str = ""
     retry_after: float | str = 1

@@ -1,0 +1,116 @@
+"""The Markdown of a section that consists of quotations: blocks keep their layout, and what they quote makes none.
+
+The blocks are fenced code, tables with a rule below their first row, and items that begin with `- `. All else is text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from fathom.report.escaping import escaped_quotation
+from fathom.text.fences import Fence, fences
+
+_INFO = re.compile(r"[\w+#.-]{0,30}\Z")
+_ROW = re.compile(r"\s*\|.*\|")
+_RULE = re.compile(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*\Z")
+_BAR = re.compile(r"(?<!\\)\|")
+_ITEM = re.compile(r"( *)- +(?=\S)")
+_TICKS = re.compile(r"`+")
+_CITATIONS = re.compile(r"(?:\s*\[S[0-9a-f]{6,64}\]|\s*⸨\d+\.[\d!]+⸩)*\s*\Z")
+
+
+def quoted_markdown(text: str) -> str:
+    """Return the Markdown of quotations as Markdown that renders as it reads, whatever the quotations hold."""
+    blocks: list[str] = []
+    position = 0
+    for fence in fences(text):
+        if fence.closed and _INFO.match(fence.info) and not _in_line(text, fence):
+            blocks += [*_text_blocks(text[position : fence.start]), _fenced(fence)]
+            position = fence.end
+    return "\n\n".join([*blocks, *_text_blocks(text[position:])])
+
+
+def _in_line(text: str, fence: Fence) -> bool:
+    return bool(text[text.rfind("\n", 0, fence.start) + 1 : fence.start].strip())
+
+
+def _fenced(fence: Fence) -> str:
+    longest = max(map(len, _TICKS.findall(fence.code)), default=0)
+    marker = "`" * max(3, longest + 1)
+    return f"{marker}{fence.info}\n{fence.code}\n{marker}"
+
+
+def _text_blocks(text: str) -> Iterator[str]:
+    for paragraph in re.split(r"\n[ \t]*\n", text):
+        lines = paragraph.strip("\n").split("\n")
+        while lines:
+            size, block = _block(lines)
+            if block:
+                yield block
+            lines = lines[size:]
+
+
+def _block(lines: Sequence[str]) -> tuple[int, str]:
+    """Return how many lines the first block has, and the block."""
+    if len(lines) > 1 and _is_head(lines):
+        size = next((n for n, line in enumerate(lines) if not _ROW.match(line)), len(lines))
+        return size, _table(lines[:size])
+    is_item = bool(_ITEM.match(lines[0]))
+    size = 1
+    while size < len(lines) and bool(_ITEM.match(lines[size])) == is_item and not _is_head(lines[size:]):
+        size += 1
+    return size, "\n".join(_items(lines[:size]) if is_item else [_text(lines[:size])])
+
+
+def _is_head(lines: Sequence[str]) -> bool:
+    return (
+        len(lines) > 1
+        and bool(_ROW.match(lines[0]))
+        and bool(_RULE.match(lines[1]))
+        and len(_cells(lines[0])) == len(_cells(lines[1]))
+    )
+
+
+def _text(lines: Sequence[str]) -> str:
+    return escaped_quotation("\n".join(line.strip() for line in lines))
+
+
+def _items(lines: Sequence[str]) -> Iterator[str]:
+    depths: list[int] = []  # indentation of the open items
+    for line in lines:
+        marker = _ITEM.match(line)
+        assert marker
+        indent = len(marker[1])
+        while depths and depths[-1] >= indent:
+            depths.pop()
+        yield "  " * len(depths) + "- " + escaped_quotation(line[marker.end() :].strip())
+        depths.append(indent)
+
+
+def _table(lines: Sequence[str]) -> str:
+    head, rule, *rows = lines
+    columns = len(_cells(head))
+    written = [_row(_cells(row), columns) for row in rows]
+    return "\n".join([_row(_cells(head), columns), rule.strip(), *written])
+
+
+def _cells(row: str) -> list[str]:
+    """Return the cells of a row; citations behind its last bar belong to its last cell."""
+    first, *cells = (cell.strip() for cell in _BAR.split(row.strip()))
+    assert not first  # it begins with a bar
+    behind = cells.pop()
+    if behind and _CITATIONS.match(behind) and cells:
+        cells[-1] = f"{cells[-1]} {behind}"
+    elif behind:
+        cells.append(behind)
+    return cells
+
+
+def _row(cells: Sequence[str], columns: int) -> str:
+    fitting = [*cells[: columns - 1], " | ".join(cells[columns - 1 :])]
+    return f"| {' | '.join(_cell(cell) for cell in fitting)} |"
+
+
+def _cell(text: str) -> str:
+    return escaped_quotation(text.replace("\\|", "|")).replace("|", "\\|")
