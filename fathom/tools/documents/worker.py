@@ -10,12 +10,12 @@ import base64
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from fathom.tools.documents.files import portable
 from fathom.tools.documents.layout import LaidOut, Span, lay_out
 from fathom.tools.documents.readers import Unreadable, is_plain, read_document
-from fathom.tools.documents.sections import ReadDocument
 
 MEGABYTE = 1_000_000
 MAX_BYTES = 100 * MEGABYTE  # of a file that is not plain text
@@ -51,7 +51,7 @@ def read_file(path: Path) -> LaidOut:
         document = read_document(path.name, data)
     except OSError as error:
         raise Unreadable(error.strerror or type(error).__name__) from error
-    laid_out = lay_out(ReadDocument(document.title or portable(path.name), document.sections))
+    laid_out = lay_out(replace(document, title=document.title or portable(path.name)))
     return laid_out._replace(unread=unread)
 
 
