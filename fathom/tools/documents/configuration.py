@@ -139,7 +139,7 @@ def _leaf(path: str, value: Any) -> str:
         return item("-", [text])
     if "\n" in text.strip():
         return item("-", [f"{name}:", fence(text)])
-    return f"- {name}: {clean_line(text)}"
+    return f"- {name}: {clean_line(text)}".rstrip()
 
 
 def _text(value: Any) -> str:

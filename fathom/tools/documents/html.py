@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from fathom.text.cleaning import clean_line, clean_text
@@ -19,6 +20,7 @@ _STRUCTURE = "descendant::pre|descendant::dl|descendant::table[descendant::td]|d
 SHARE = 0.5  # of the text around it that a part must hold to be the main one
 MENU_LINKS = 3
 MENU_SHARE = 0.9  # of a list's text that is in links
+SHORT = 1_000  # letters of a page on which there is no article to look for
 _SITE = re.compile(r"\s+[|\u2013\u2014\u00b7»-]\s+")
 
 
@@ -31,9 +33,9 @@ def read_page(data: bytes) -> tuple[str, list[Section]]:
     root = _parse(data)
     main, marked = _main_part(root)
     sections = _sections(main)
-    if not marked and not main.xpath(_STRUCTURE):
+    if not marked and not main.xpath(_STRUCTURE) and _size(main) > SHORT:
         sections = _article(data) or sections
-    return _title(root), sections
+    return _title(root, [section.heading for section in sections if section.heading]), sections
 
 
 def fragment_blocks(markup: str) -> list[str]:
@@ -114,10 +116,9 @@ def _article(data: bytes) -> list[Section]:
     return markdown_sections(clean_text(text or ""))
 
 
-def _title(root: Any) -> str:
-    """Return the title of a page without the name of its site, if its heading or metadata tell them apart."""
+def _title(root: Any, headings: Sequence[str]) -> str:
+    """Return the title of a page; without the name of its site, if the first heading tells it apart."""
     named = [clean_line(text) for text in root.xpath("//meta[@property='og:title']/@content") if text.strip()]
-    titles = [clean_line("".join(title.itertext())) for title in root.xpath("//head/title|//title")[:1]]
-    title = (named or titles or [""])[0]
-    headings = [clean_line("".join(heading.itertext())).rstrip("¶# ") for heading in root.xpath("//h1")[:3]]
-    return next((part for part in _SITE.split(title) if part in headings), title)
+    titles = [clean_line("".join(title.itertext())) for title in root.xpath("//head/title|//body/title")[:1]]
+    title = next(filter(None, (*named, *titles)), "")
+    return next((part for part in _SITE.split(title) if part in headings[:2]), title)

@@ -64,8 +64,9 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
 
 def _converted(text: str) -> str:
     # Nothing is searched for behind the last end, so every search for one succeeds.
-    end = text.rfind("-->") + 3
-    if end > 2:
+    if (last := text.rfind("-->")) >= 0:
+        end = text.find("\n", last)  # the line may hold a span of code
+        end = len(text) if end < 0 else end
         text = _COMMENT.sub(lambda match: match[0] if match[1] else "", text[:end]) + text[end:]
     end = text.lower().rfind("</table>") + 8
     return _TABLE.sub(_table, text[:end]) + text[end:] if end > 7 else text

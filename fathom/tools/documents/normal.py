@@ -34,12 +34,13 @@ def cell(text: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], caption: str = "") -> str:
-    """Return a table whose first row is its header; empty rows are left out and short ones filled up."""
+    """Return a table whose first row is its header, with a cell for each column; empty rows are left out."""
     filled = [cells for row in rows if any(cells := [cell(text) for text in row])]
     if not filled:
         return clean_line(caption)
     width = max(map(len, filled))
-    lines = ["| " + " | ".join([*cells, *[""] * (width - len(cells))]) + " |" for cells in filled]
+    filled[0] += [""] * (width - len(filled[0]))
+    lines = ["| " + " | ".join(cells) + " |" for cells in filled]
     lines.insert(1, "|" + "---|" * width)
     return joined([clean_line(caption), "\n".join(lines)])
 

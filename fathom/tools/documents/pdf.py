@@ -27,6 +27,8 @@ _BULLET = re.compile(
 _NUMBER = re.compile(r"\s*(?:\d{1,2}[.)]|\(?[a-z][.)])\s+\S")
 _PAGE_NUMBER = re.compile(r"\s*(?:page\s+)?\d{1,4}(?:\s*(?:of|/)\s*\d{1,4})?\s*\Z", re.I)
 _SENTENCE_END = re.compile(r"[.!?:][\"'”’)\]]*\Z")
+_WORD = re.compile(r"[^\W\d_]+")
+_DIVIDED = re.compile(r"([^\W\d_]+)[-\u2010]\Z")
 _FILE_NAME = re.compile(r"\.\w{2,5}\Z")
 
 
@@ -54,7 +56,9 @@ def read_pdf(data: bytes) -> tuple[str, list[Section], str]:
     # The title in the metadata is often the name of the file it was made from.
     title = "" if _FILE_NAME.search(title) or title.lower() in ("untitled", "anonymous") else title
     levels = _levels([line for page in pages for line in page])
-    words = frozenset(word for page in pages for line in page for word in re.findall(r"[^\W\d_]+", line.text.lower()))
+    words = frozenset(
+        word for page in pages for line in page for word in _WORD.findall(_DIVIDED.sub("", line.text).lower())
+    )
     sections = [section for n, page in enumerate(pages, 1) for section in _page_sections(page, n, levels, words)]
     return title, sections, _date(reader)
 
@@ -163,8 +167,7 @@ def _goes_on(line: str, after: str, width: int) -> bool:
 
 def _glued(line: str, after: str, words: frozenset[str]) -> str:
     """Join two lines; the hyphen goes if it only divides a word."""
-    divided = re.search(r"([^\W\d_]+)[-\u2010]\Z", line)
-    rest = re.match(r"[^\W\d_]+", after)
+    divided, rest = _DIVIDED.search(line), _WORD.match(after)
     if not divided or not rest or not rest[0].islower():
         return line + ("" if divided else " ") + after
     is_word = (divided[1] + rest[0]).lower() in words

@@ -26,6 +26,7 @@ from fathom.tools.documents.sections import ReadDocument, Section, underlined_se
 
 _MARKDOWN_ENDINGS = (".md", ".markdown")
 _HTML_ENDINGS = (".html", ".htm", ".xhtml")
+_PARSED_ENDINGS = (".rst", ".yaml", ".yml")
 ENDINGS = (
     frozenset({".txt", ".text", ".rst", ".pdf", ".docx", *_MARKDOWN_ENDINGS, *_HTML_ENDINGS}) | configuration.ENDINGS
 )
@@ -79,6 +80,11 @@ def is_plain(path: Path) -> bool:
         return True
     foreign = head.lstrip()[:5] == b"%PDF-" or head.startswith((_OLE, _ZIP)) or _HTML_START.match(head)
     return not foreign and path.suffix.lower() not in _HTML_ENDINGS
+
+
+def is_quick(path: Path) -> bool:
+    """Return whether a file is plain text that no parser of a grammar reads."""
+    return path.suffix.lower() not in _PARSED_ENDINGS and is_plain(path)
 
 
 def _read(ending: str, data: bytes) -> _Content:

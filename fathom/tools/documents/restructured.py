@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fathom.text.cleaning import clean_line
 from fathom.tools.documents.normal import (
     Cell,
     Outline,
@@ -147,7 +147,7 @@ def _block(node: Any) -> list[str]:  # noqa: PLR0911, PLR0912 - one line for eac
 
 def _inline(node: Any) -> str:
     """Return the text of a paragraph, with code between backticks and without footnote marks."""
-    return re.sub(r"[ \t]*\n[ \t]*", " ", "".join(_spans(node))).strip()
+    return clean_line("".join(_spans(node)))
 
 
 def _spans(node: Any) -> Iterator[str]:

@@ -109,6 +109,12 @@ class Walk:
     def _inner(self, element: Any) -> list[str]:
         return Walk(depth=self._depth).blocks(element)
 
+    def _own(self, element: Any) -> list[str]:
+        walk = Walk(depth=self._depth)
+        walk._element(element)
+        walk._end()
+        return walk._found
+
     def _line(self, element: Any) -> str:
         return clean_line(" ".join(self._inner(element)))
 
@@ -201,9 +207,7 @@ class Walk:
             if is_skipped(child):
                 continue
             if child.tag in ("ul", "ol") and items:  # between items, it belongs to the one before
-                walk = Walk(depth=self._depth)
-                walk._element(child)
-                items[-1] += "\n" + indented(walk._found)
+                items[-1] += "\n" + indented(self._own(child))
             elif inner := self._inner(child):
                 items.append(item(f"{number}." if element.tag == "ol" else "-", inner))
                 number += 1
@@ -212,8 +216,8 @@ class Walk:
     def _definitions(self, element: Any) -> str:
         entries: list[tuple[list[str], list[str]]] = [([], [])]
         for child in _terms_and_definitions(element):
-            if child.tag == "dd":
-                entries[-1][1].extend(self._inner(child))
+            if child.tag != "dt":
+                entries[-1][1].extend(self._inner(child) if child.tag == "dd" else self._own(child))
                 continue
             if entries[-1][1]:
                 entries.append(([], []))
@@ -249,8 +253,8 @@ class Walk:
 def _terms_and_definitions(element: Any) -> Iterator[Any]:
     for child in element:
         if child.tag == "div":  # a group
-            yield from (below for below in child if below.tag in ("dt", "dd"))
-        elif child.tag in ("dt", "dd"):
+            yield from child
+        elif not is_skipped(child):
             yield child
 
 
