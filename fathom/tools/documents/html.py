@@ -20,6 +20,7 @@ _STRUCTURE = "descendant::pre|descendant::dl|descendant::table[descendant::td]|d
 SHARE = 0.5  # of the text around it that a part must hold to be the main one
 MENU_LINKS = 3
 MENU_SHARE = 0.9  # of a list's text that is in links
+LONG = 2_000_000  # bytes of a page that trafilatura can read; of 10 MB of links it makes more than a gigabyte
 SHORT = 1_000  # letters of a page on which there is no article to look for
 _SITE = re.compile(r"\s+[|\u2013\u2014\u00b7»-]\s+")
 
@@ -33,7 +34,7 @@ def read_page(data: bytes) -> tuple[str, list[Section]]:
     root = _parse(data)
     main, marked = _main_part(root)
     sections = _sections(main)
-    if not marked and not main.xpath(_STRUCTURE) and _size(main) > SHORT:
+    if not marked and len(data) <= LONG and _size(main) > SHORT and not main.xpath(_STRUCTURE):
         sections = _article(data) or sections
     return _title(root, [section.heading for section in sections if section.heading]), sections
 
