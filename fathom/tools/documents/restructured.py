@@ -22,7 +22,7 @@ from fathom.tools.documents.normal import (
 )
 from fathom.tools.documents.sections import Section, underlined_sections
 
-MAX_CHARS = 1_000_000  # of a text that is parsed: docutils takes about 10 s for them
+MAX_CHARS = 1_000_000  # of a text that is parsed: docutils takes about 4 s for them
 MAX_LINE = 10_000  # characters; docutils gives up on texts with longer lines
 _SEVERE = 4  # level of docutils' message where a heading does not fit, and its text would be left out
 _SETTINGS = {
@@ -58,7 +58,7 @@ def rest_sections(text: str) -> list[Section]:
         tree = publish_doctree(text, settings_overrides={**_SETTINGS, "warning_stream": io.StringIO()})
         severe = [message for message in _messages(tree) if message["level"] >= _SEVERE]
         sections = [] if severe else _Writer().sections(tree)
-    # Its parser raises these on texts that it does not foresee.
+    # What a parser may raise on a text that it does not foresee.
     except (SystemMessage, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
             ValueError):  # fmt: skip
         sections = []

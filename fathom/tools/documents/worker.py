@@ -23,7 +23,7 @@ PLAIN_BYTES = 20 * MEGABYTE  # of plain text; of a longer file this much is read
 MEMORY = 576 << 20
 """Bytes of data (`RLIMIT_DATA`) that the process may hold. Interpreter and parsers take 45 MB; beside that, a PDF of
 76 MB took 227 MB, a docx of 13 MB with 22 MB of text 191 MB, a page of 10 MB that is
-one table 390 MB and 20 MB of plain text 94 MB."""
+one table at most 416 MB and 20 MB of plain text 94 MB."""
 
 
 class Unfinished(Unreadable):
