@@ -20,7 +20,7 @@ MAKEFLAGS += --no-print-directory
 
 help:
 	@echo 'make research Q="How does ...?"   research a question; prints where the report is kept'
-	@echo '              DOCS=path           your own files instead of the embedded ones (txt md rst html pdf docx)'
+	@echo '              DOCS=path           your own files instead of the embedded ones (txt md rst html pdf docx yaml json toml csv)'
 	@echo '              MODEL=provider/name a language model; without one the report is made of quotations'
 	@echo '              ARGS="--profile deep"   any other option of `fathom research --help`'
 	@echo 'make install                      only build .venv, for the commands in .venv/bin (fathom, prefect)'

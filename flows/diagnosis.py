@@ -90,7 +90,9 @@ def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Fin
 
 
 def _corpus() -> Finding:
-    missing = [name for name in ("pydoc_data", "trafilatura", "pypdf", "docx") if find_spec(name) is None]
+    missing = [
+        name for name in ("pydoc_data", "trafilatura", "pypdf", "docx", "docutils", "yaml") if find_spec(name) is None
+    ]
     if missing:
         return Finding("documents", "broken", f"not installed: {', '.join(missing)}", "install Fathom's requirements")
     return Finding("documents", "ok", "the Python language reference; your own with --docs PATH")

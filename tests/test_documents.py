@@ -130,7 +130,8 @@ def test_each_kind_of_file_has_a_title_and_sections() -> None:
     assert "Short." in read_document("a.htm", b"<p>Short.</p>").sections[0].text
 
     paper = read_document("a.pdf", pdf("The sea rises.", "It falls.", title="Tides"))
-    assert paper == ReadDocument("Tides", [Section("The sea rises.", page=1), Section("It falls.", page=2)])
+    sections = [Section("The sea rises.", page=1), Section("It falls.", page=2)]
+    assert paper == ReadDocument("Tides", sections, "2000-01-01")  # what reportlab writes
     assert read_document("a.pdf", pdf("The sea rises.", title="Tides.doc")).title == ""
 
     letter = read_document(
@@ -144,7 +145,7 @@ def test_each_kind_of_file_has_a_title_and_sections() -> None:
         ),
     )
     assert letter == ReadDocument(
-        "Tides", [Section("The sea rises."), Section("New moon.\n\na | b\n1 | 2", "Spring", 1)]
+        "Tides", [Section("The sea rises."), Section("New moon.\n\n| a | b |\n|---|---|\n| 1 | 2 |", "Spring", 1)]
     )
 
     plain = read_document("a.txt", "Ebbe und Flut: r\u00fcckl\u00e4ufig.".encode("cp1252"))
@@ -291,7 +292,7 @@ def test_paths_are_checked_before_the_run(folder: Path, tmp_path: Path) -> None:
     check_documents([str(folder / "broken.pdf"), str(folder / "moon.txt")])
     with pytest.raises(InvalidInput, match="There is no file or folder"):
         check_documents([str(folder), str(tmp_path / "missing")])
-    with pytest.raises(InvalidInput, match=r"ignored.exe' is not of a kind.*txt, md, rst, html, pdf, docx"):
+    with pytest.raises(InvalidInput, match=r"ignored.exe' is not of a kind.*txt, md, rst, html, pdf, docx, yaml"):
         check_documents([str(folder), str(folder / "ignored.exe")])
     with pytest.raises(InvalidInput, match="damaged pdf"):
         check_documents([str(folder / "broken.pdf")])

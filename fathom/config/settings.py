@@ -151,8 +151,8 @@ class ResearchSettings(Model):
     )
     docs: list[str] = Field(
         default_factory=list,
-        description="Files or folders to research (txt, md, rst, html, pdf, docx). Empty, and no "
-        "web search configured: the Python language reference.",
+        description="Files or folders to research (txt, md, rst, html, pdf, docx, yaml, json, toml, csv). Empty, and "
+        "no web search configured: the Python language reference.",
     )
     tools: list[str] | None = Field(
         None, description="Tools that the researcher may use. Empty: all configured tools.", examples=[["documents"]]

@@ -26,7 +26,8 @@ def research(
     query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
     *,
     docs: Annotated[
-        list[str] | None, typer.Option(metavar="PATH", help="File or folder (txt md rst html pdf docx); repeatable.")
+        list[str] | None,
+        typer.Option(metavar="PATH", help="File or folder (txt md rst html pdf docx yaml ...); repeatable."),
     ] = None,
     model: Annotated[
         str | None,

@@ -13,7 +13,7 @@ from fathom.errors import InvalidInput
 from fathom.text.cleaning import clean_line
 from fathom.tools.documents.readers import ENDINGS
 
-KINDS = "txt, md, rst, html, pdf, docx"
+KINDS = "txt, md, rst, html, pdf, docx, yaml, json, toml, csv, tsv"
 
 
 class File(NamedTuple):

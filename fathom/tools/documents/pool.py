@@ -16,7 +16,7 @@ import fathom
 from fathom.telemetry.progress import Event, publish
 from fathom.tools.documents.files import File
 from fathom.tools.documents.layout import LaidOut
-from fathom.tools.documents.readers import Unreadable, is_plain
+from fathom.tools.documents.readers import Unreadable, is_quick
 from fathom.tools.documents.worker import Unfinished, decode_answer, encode_request, read_file
 
 SECONDS = 60.0  # for one file, and one more for each megabyte
@@ -43,9 +43,9 @@ def read_apart(path: Path, data: bytes, seconds: float) -> LaidOut:
 
 def read_files(files: Sequence[File]) -> Iterator[Read]:
     """Yield every file with its document, or the reason why it cannot be read, in any order."""
-    plain = [is_plain(file.path) for file in files]
-    cost = sum(file.size * (1 if easy else FOREIGN) for file, easy in zip(files, plain, strict=True))
-    if all(plain) and cost <= PLAIN_BYTES:
+    quick = [is_quick(file.path) for file in files]
+    cost = sum(file.size * (1 if easy else FOREIGN) for file, easy in zip(files, quick, strict=True))
+    if all(quick) and cost <= PLAIN_BYTES:
         for file in files:
             try:
                 yield file, read_file(file.path)

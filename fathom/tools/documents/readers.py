@@ -1,32 +1,39 @@
-"""Reading a file: txt, md, rst, html, pdf and docx become a title and sections.
+"""Reading a file: whatever its format, it becomes a title and sections of Markdown in one normal form.
 
-Where bytes and ending disagree, the bytes decide: a PDF named `.txt` is read as a PDF.
+Where bytes and ending disagree, the bytes decide: a PDF named `.txt` is read as a PDF. docs/documents.md describes the
+form; each format has a module of its own, and the failures of all of them are told here.
 """
 
 from __future__ import annotations
 
 import io
-import logging
 import re
 import struct
 import zipfile
 import zlib
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from fathom.text.cleaning import clean_line, clean_text
-from fathom.tools.documents.sections import ReadDocument, Section, markdown_sections, underlined_sections
+from fathom.text.cleaning import clean_text
+from fathom.tools.documents import configuration
+from fathom.tools.documents.dating import document_date, published
+from fathom.tools.documents.docx import read_docx
+from fathom.tools.documents.html import read_page
+from fathom.tools.documents.markdown import is_markdown, read_markdown
+from fathom.tools.documents.pdf import read_pdf
+from fathom.tools.documents.restructured import rest_sections
+from fathom.tools.documents.sections import ReadDocument, Section, underlined_sections
 
-if TYPE_CHECKING:
-    from docx.document import Document as DocxDocument
-
-ENDINGS = frozenset({".txt", ".text", ".md", ".markdown", ".rst", ".html", ".htm", ".xhtml", ".pdf", ".docx"})
+_MARKDOWN_ENDINGS = (".md", ".markdown")
+_HTML_ENDINGS = (".html", ".htm", ".xhtml")
+_PARSED_ENDINGS = (".rst", ".yaml", ".yml")
+ENDINGS = (
+    frozenset({".txt", ".text", ".rst", ".pdf", ".docx", *_MARKDOWN_ENDINGS, *_HTML_ENDINGS}) | configuration.ENDINGS
+)
 _HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
-_HTML_ENDINGS = (".html", ".htm", ".xhtml")
 _ZIP = b"PK\x03\x04"
-_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.S)
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # what Office wraps around encrypted files, and its formats before 2007
 # What parsers raise for a damaged file; lxml's error is a SyntaxError.
 _PARSER_ERRORS = (
@@ -36,7 +43,13 @@ _PARSER_ERRORS = (
 _XML_NO_MEMORY = 2  # `code` of lxml's error; XML_ERR_NO_MEMORY in libxml2
 MAX_UNPACKED = 200_000_000
 """Bytes that a docx may unpack to. Its pictures count; one with 22 MB of text unpacks to 27 MB."""
-_Content = tuple[str, list[Section]]  # the title that the file names, and its sections
+
+
+class _Content(NamedTuple):
+    title: str  # that the file names
+    sections: list[Section]
+    stated: str = ""  # date that the author states
+    metadata: str = ""  # date that a program wrote
 
 
 class Unreadable(Exception):
@@ -51,11 +64,11 @@ def read_document(name: str, data: bytes) -> ReadDocument:
     """
     if not data.strip():
         raise Unreadable("it is empty")
-    title, sections = _read(PurePath(name).suffix.lower(), data)
+    title, sections, stated, metadata = _read(PurePath(name).suffix.lower(), data)
     if not any(c.isalnum() for section in sections for c in section.text + section.heading):
         raise Unreadable("it holds no text")
     first = next((section.heading for section in sections if section.level == 1), sections[0].heading)
-    return ReadDocument(title or first, sections)
+    return ReadDocument(title or first, sections, stated or document_date(name, title, sections) or metadata)
 
 
 def is_plain(path: Path) -> bool:
@@ -67,6 +80,11 @@ def is_plain(path: Path) -> bool:
         return True
     foreign = head.lstrip()[:5] == b"%PDF-" or head.startswith((_OLE, _ZIP)) or _HTML_START.match(head)
     return not foreign and path.suffix.lower() not in _HTML_ENDINGS
+
+
+def is_quick(path: Path) -> bool:
+    """Return whether a file is plain text that no parser of a grammar reads."""
+    return path.suffix.lower() not in _PARSED_ENDINGS and is_plain(path)
 
 
 def _read(ending: str, data: bytes) -> _Content:
@@ -81,12 +99,11 @@ def _read(ending: str, data: bytes) -> _Content:
     if ending in (".pdf", ".docx"):
         raise Unreadable(f"it is damaged, or not a {ending[1:]} file")
     text = clean_text(_decode(data))
-    if ending not in (".md", ".markdown"):
-        return "", underlined_sections(text)
-    if not (matter := _FRONT_MATTER.match(text)):
-        return "", markdown_sections(text)
-    named = re.search(r"^title:[ \t]*(.+)$", matter[1], re.M)
-    return clean_line(named[1]).strip("\"'") if named else "", markdown_sections(text[matter.end() :])
+    if ending in _MARKDOWN_ENDINGS or (ending in (".txt", ".text") and is_markdown(text)):
+        return _Content(*read_markdown(text))
+    if ending in configuration.ENDINGS:
+        return _Content("", [Section(configuration.read_configuration(ending, text))])
+    return _Content("", rest_sections(text) if ending == ".rst" else underlined_sections(text))
 
 
 def _decode(data: bytes) -> str:
@@ -102,51 +119,39 @@ def _decode(data: bytes) -> str:
 
 
 def _read_html(data: bytes) -> _Content:
-    import trafilatura
-
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    text = trafilatura.extract(data, output_format="markdown", include_comments=False, favor_recall=True)
-    metadata = trafilatura.extract_metadata(data)
-    # A short page may have no main part; then all of its text counts. Some pages are fragments without <html>.
-    text = text or trafilatura.html2txt(data) or trafilatura.html2txt(b"<html><body>" + data)
-    return clean_line((metadata and metadata.title) or ""), markdown_sections(clean_text(text))
+    try:
+        return _Content(*read_page(data), metadata=published(data)[:10])
+    except SyntaxError as error:
+        raise Unreadable("it holds no text") from error
 
 
 def _read_pdf(data: bytes) -> _Content:
-    from pypdf import PdfReader
-    from pypdf.errors import DependencyError, PyPdfError
+    from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
-    # It logs every irregularity of a file as a warning; what matters is raised.
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
-        reader = PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise Unreadable("it is password-protected")
-        pages = [Section(clean_text(page.extract_text()), page=n) for n, page in enumerate(reader.pages, 1)]
-        title = clean_line((reader.metadata and reader.metadata.title) or "")
+        title, sections, date = read_pdf(data)
+    except FileNotDecryptedError as error:
+        raise Unreadable("it is password-protected") from error
     except DependencyError as error:
         raise Unreadable("it is encrypted in an unsupported way") from error
     except (PyPdfError, *_PARSER_ERRORS) as error:
         raise Unreadable(f"it is a damaged pdf ({type(error).__name__})") from error
-    # The title in the metadata is often the name of the file it was made from.
-    title = "" if re.search(r"\.\w{2,5}\Z", title) or title.lower() in ("untitled", "anonymous") else title
-    pages = [page for page in pages if page.text.strip()]
-    if not pages:
+    if not sections:
         raise Unreadable("it holds no text: scanned pages need text recognition first")
-    return title, pages
+    return _Content(title, sections, metadata=date)
 
 
 def _read_docx(data: bytes) -> _Content:
-    from docx import Document
     from docx.opc.exceptions import OpcError
 
     try:
         _check_unpacked(data)
-        return _docx_content(Document(io.BytesIO(data)))
+        title, sections, date = read_docx(data)
     except (OpcError, zipfile.BadZipFile, *_PARSER_ERRORS) as error:
         if getattr(error, "code", None) == _XML_NO_MEMORY:
             raise MemoryError from error
         raise Unreadable(f"it is a damaged docx, or not a docx file ({type(error).__name__})") from error
+    return _Content(title, sections, metadata=date)
 
 
 def _check_unpacked(data: bytes) -> None:
@@ -160,23 +165,3 @@ def _check_unpacked(data: bytes) -> None:
                     left -= len(chunk)
                     if left < 0:
                         raise Unreadable(f"it unpacks to more than {MAX_UNPACKED // 1_000_000} MB")
-
-
-def _docx_content(document: DocxDocument) -> _Content:
-    from docx.table import Table
-
-    parts: list[tuple[str, int, list[str]]] = [("", 0, [])]  # heading, level, paragraphs
-    title = ""
-    for block in document.iter_inner_content():
-        if isinstance(block, Table):
-            rows = (" | ".join(clean_line(cell.text) for cell in row.cells) for row in block.rows)
-            parts[-1][2].append("\n".join(rows))
-            continue
-        text, style = clean_text(block.text), (block.style.name if block.style else "") or ""
-        if style == "Title" and not title:
-            title = clean_line(text)
-        elif (level := re.fullmatch(r"Heading (\d)", style)) and text.strip():
-            parts.append((clean_line(text), int(level[1]), []))
-        elif text.strip():
-            parts[-1][2].append(text)
-    return title, [Section("\n\n".join(lines), heading, depth) for heading, depth, lines in parts if heading or lines]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 MAX_HEADING_CHARS = 160
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t#]*\Z")
-_FENCE = re.compile(r" {0,3}(```|~~~)")
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})(.*)")
 _UNDERLINE = re.compile(r"([=\-~^*#\"'`+.:_])\1{2,}\s*\Z")
 
 
@@ -28,6 +28,7 @@ class ReadDocument:
 
     title: str
     sections: list[Section]
+    date: str = ""  # when it was written or changed: YYYY-MM-DD, YYYY-MM, or empty if it does not say
 
 
 _Heading = tuple[int, int, str, int]  # its line, level, text, and the lines it takes
@@ -60,13 +61,21 @@ def _joined(lines: list[str]) -> str:
     return re.sub(r"\A(?:[^\S\n]*\n)+", "", "\n".join(lines).rstrip())
 
 
+def open_fence(fence: str, line: str) -> str:
+    """Return the fence that is open after a line of Markdown, empty if none is; `fence` is that before the line."""
+    marker = _FENCE.match(line)
+    if not marker:
+        return fence
+    if not fence:
+        return marker[1]
+    return "" if marker[1].startswith(fence) and not marker[2].strip() else fence
+
+
 def _markdown_headings(lines: list[str]) -> Iterator[_Heading]:
     fence = ""
     for at, line in enumerate(lines):
-        if marker := _FENCE.match(line):
-            fence = "" if fence == marker[1] else fence or marker[1]
-        elif fence:
-            continue
+        if fence or _FENCE.match(line):
+            fence = open_fence(fence, line)
         elif atx := _ATX.match(line):
             yield at, len(atx[1]), atx[2], 1
         elif _is_heading(lines, at) and ((under := lines[at + 1][0]) == "=" or (under == "-" and "|" not in line)):

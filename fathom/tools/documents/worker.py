@@ -10,19 +10,20 @@ import base64
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from fathom.tools.documents.files import portable
 from fathom.tools.documents.layout import LaidOut, Span, lay_out
 from fathom.tools.documents.readers import Unreadable, is_plain, read_document
-from fathom.tools.documents.sections import ReadDocument
 
 MEGABYTE = 1_000_000
 MAX_BYTES = 100 * MEGABYTE  # of a file that is not plain text
 PLAIN_BYTES = 20 * MEGABYTE  # of plain text; of a longer file this much is read
 MEMORY = 576 << 20
 """Bytes of data (`RLIMIT_DATA`) that the process may hold. Interpreter and parsers take 45 MB; beside that, a PDF of
-76 MB took 227 MB, a docx of 13 MB with 22 MB of text 191 MB, a page of 10 MB 162 MB and 20 MB of plain text 94 MB."""
+76 MB took 227 MB, a docx of 13 MB with 22 MB of text 191 MB, a page of 10 MB that is
+one table at most 416 MB and 20 MB of plain text 94 MB."""
 
 
 class Unfinished(Unreadable):
@@ -51,7 +52,7 @@ def read_file(path: Path) -> LaidOut:
         document = read_document(path.name, data)
     except OSError as error:
         raise Unreadable(error.strerror or type(error).__name__) from error
-    laid_out = lay_out(ReadDocument(document.title or portable(path.name), document.sections))
+    laid_out = lay_out(replace(document, title=document.title or portable(path.name)))
     return laid_out._replace(unread=unread)
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fathom.errors import ToolRejected
 from fathom.text.cleaning import clean_title
+from fathom.tools.documents.dating import published
 from fathom.tools.documents.layout import lay_out
 from fathom.tools.documents.pool import read_apart
 from fathom.tools.documents.readers import Unreadable, read_document
@@ -22,17 +23,6 @@ from fathom.tools.fetch.client import Answer
 SECONDS = 20.0
 SMALL = 256 * 1024  # bytes of HTML that any parser can read quickly
 _NO_TEXT = ("image/", "audio/", "video/", "font/")
-_DATE = rb"(\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?)"
-_PUBLISHED = [
-    re.compile(pattern % _DATE, re.IGNORECASE)
-    for pattern in (
-        rb"<meta\b[^>]{0,200}\barticle:published_time\b[^>]{0,200}\bcontent=[\"']?%b",
-        rb"\"datePublished\"\s{0,9}:\s{0,9}\"%b",
-        rb"<meta\b[^>]{0,200}\bname=[\"']?(?:date|dc\.date|citation_date)\b[^>]{0,200}\bcontent=[\"']?%b",
-        rb"<time\b[^>]{0,200}\bdatetime=[\"']?%b",
-    )
-]
-_HEAD_BYTES = 200_000  # at the start of a page, which hold its dates
 
 
 class Page(BaseModel):
@@ -64,8 +54,8 @@ def read_page(answer: Answer) -> Page:
         document = read_apart(Path(name), data, SECONDS) if apart else lay_out(read_document(name, data))
     except Unreadable as error:
         raise ToolRejected(f"The page cannot be read: {error}.") from error
-    published = "" if is_pdf else _published(data[:_HEAD_BYTES])
-    return Page(title=clean_title(document.title), published=published, text=document.text)
+    stated = "" if is_pdf else published(data)
+    return Page(title=clean_title(document.title), published=stated, text=document.text)
 
 
 def _content_type(header: str) -> tuple[str, str]:
@@ -89,8 +79,3 @@ def _ending(kind: str, data: bytes) -> str:
     if "html" in kind and b"<" in data[:1000]:
         return ".html"
     return ".md" if kind in ("text/markdown", "text/x-markdown") else ".txt"
-
-
-def _published(data: bytes) -> str:
-    found = (pattern.search(data) for pattern in _PUBLISHED)
-    return next((match[1].decode() for match in found if match), "")

@@ -1,0 +1,159 @@
+"""Reading settings and data: JSON, YAML and TOML become lines `- path.to.key: value`, CSV becomes a table.
+
+Values stay as they are written, as far as the parsers tell: `yes`, `0x1F` and `1_000` are not made into others.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fathom.text.cleaning import clean_line
+from fathom.tools.documents.normal import fence, item, table
+
+ENDINGS = frozenset({".yaml", ".yml", ".json", ".toml", ".csv", ".tsv"})
+MAX_DEPTH = 100
+MAX_GROWTH = 20  # times its own length that a file's lines may have: aliases can make a short YAML into billions
+MAX_NODES = 2_000_000  # values, lists and mappings of one file, each counted where it appears
+LISTED = 200  # characters of a list of plain values that stand on one line
+
+
+class _Unfit(ValueError):
+    """A file that is not of its kind, or grows beyond the limits."""
+
+
+def read_configuration(ending: str, text: str) -> str:
+    """Return the content of a file in the normal form; one that cannot be parsed stays as it is."""
+    try:
+        if ending in (".csv", ".tsv"):
+            return _table(text, "\t" if ending == ".tsv" else "")
+        if ending == ".json":
+            documents = [json.loads(text, parse_float=str, parse_int=str, parse_constant=str)]
+        elif ending == ".toml":
+            documents = [tomllib.loads(text, parse_float=str)]
+        else:
+            documents = list(_yaml_documents(text))
+        return _lines(documents, MAX_GROWTH * len(text) + 10_000) or text
+    except (ValueError, RecursionError, csv.Error):  # TOML's and JSON's errors are ValueErrors
+        return text
+
+
+def _yaml_documents(text: str) -> Iterator[Any]:
+    """Yield each document as mappings, lists and the text of values; nothing is constructed from tags.
+
+    This reads events, because what builds a tree in C (`CSafeLoader`) ends the process on deep nesting.
+    """
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, where that could be built
+    anchors: dict[str, Any] = {}
+    open_nodes: list[tuple[Any, list[Any]]] = []  # a mapping or list, with what it holds so far
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.DocumentStartEvent):
+                anchors, open_nodes = {}, [([], [])]
+            elif isinstance(event, yaml.DocumentEndEvent):
+                yield from open_nodes[0][1]
+            elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+                if len(open_nodes) > MAX_DEPTH:
+                    raise _Unfit("nested too deeply")
+                node: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+                open_nodes[-1][1].append(node)
+                open_nodes.append((node, []))
+                anchors |= {event.anchor: node} if event.anchor else {}
+            elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+                _fill(*open_nodes.pop())
+            elif isinstance(event, yaml.ScalarEvent):
+                open_nodes[-1][1].append(event.value)
+                anchors |= {event.anchor: event.value} if event.anchor else {}
+            elif isinstance(event, yaml.AliasEvent):
+                open_nodes[-1][1].append(anchors.get(event.anchor, f"*{event.anchor}"))
+    except yaml.YAMLError as error:
+        raise _Unfit(str(error)) from error
+
+
+def _fill(node: Any, held: list[Any]) -> None:
+    if isinstance(node, list):
+        node.extend(held)
+        return
+    for key, value in zip(held[::2], held[1::2], strict=True):
+        if key == "<<":  # merges other mappings, whose keys count where there is no own one
+            merged = value if isinstance(value, list) else [value]
+            for other in merged:
+                node |= (
+                    {name: one for name, one in other.items() if name not in node} if isinstance(other, dict) else {}
+                )
+        else:
+            node[key if isinstance(key, str) else json.dumps(key)] = value
+
+
+def _lines(documents: list[Any], limit: int) -> str:
+    """Return a line for each value; documents are apart.
+
+    Raises:
+        _Unfit: the lines hold more than `limit` characters, or there are too many values.
+    """
+    texts: list[str] = []
+    nodes = 0
+    for document in documents:
+        lines: list[str] = []
+        waiting = [("", document, 0)]
+        while waiting:
+            path, value, depth = waiting.pop()
+            nodes += 1
+            if depth > MAX_DEPTH or nodes > MAX_NODES:
+                raise _Unfit("too large, or nested too deeply")
+            below = _children(path, value)
+            if below is None:
+                lines.append(_leaf(path, value))
+                limit -= len(lines[-1])
+            else:
+                waiting += [(name, one, depth + 1) for name, one in reversed(below)]
+                limit -= len(below)
+            if limit < 0:
+                raise _Unfit("too large")
+        texts.append("\n".join(filter(None, lines)))
+    return "\n\n".join(filter(None, texts))
+
+
+def _children(path: str, value: Any) -> list[tuple[str, Any]] | None:
+    """Return what a value holds, with the paths; None if it stands on one line."""
+    if isinstance(value, Mapping) and value:
+        return [(f"{path}.{key}" if path else str(key), one) for key, one in value.items()]
+    if isinstance(value, list) and value:
+        if all(not isinstance(one, Mapping | list) for one in value) and path:
+            texts = [_text(one) for one in value[:LISTED]]
+            if len(value) <= LISTED and sum(map(len, texts)) <= LISTED and not any("\n" in text for text in texts):
+                return None
+        return [(f"{path}[{n}]", one) for n, one in enumerate(value)]
+    return None
+
+
+def _leaf(path: str, value: Any) -> str:
+    text = ", ".join(map(_text, value)) if isinstance(value, list) and value else _text(value)
+    name = clean_line(path)
+    if not name:
+        return item("-", [text])
+    if "\n" in text.strip():
+        return item("-", [f"{name}:", fence(text)])
+    return f"- {name}: {clean_line(text)}".rstrip()
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, list | Mapping):
+        return "[]" if isinstance(value, list) else "{}"
+    return str(value)
+
+
+def _table(text: str, delimiter: str) -> str:
+    """Return a table; of the delimiters, that which the first line has most of."""
+    first = text.lstrip().split("\n", 1)[0]
+    delimiter = delimiter or max(",;\t|", key=first.count)
+    if delimiter not in first:
+        raise _Unfit("no columns")
+    return table(list(csv.reader(text.splitlines(keepends=True), delimiter=delimiter)))

@@ -1,0 +1,76 @@
+"""Reading Markdown: it is the normal form already but for front matter, comments and tables in HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from fathom.text.cleaning import clean_line
+from fathom.tools.documents.dating import matter_date
+from fathom.tools.documents.html import fragment_blocks
+from fathom.tools.documents.sections import Section, markdown_sections, open_fence
+
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?\n)\1[ \t]*(?:\n|\Z)", re.S)
+_TITLE = re.compile(r"^title[ \t]*[:=][ \t]*(.+)$", re.M | re.I)
+_ATX = re.compile(r"#{1,6} \S")
+_LIST = re.compile(r"(?:[-*] |\d+\. )\S")
+_RULE = re.compile(r"\|?\s*:?-+:?\s*\|[\s:|-]*\Z")
+_TABLE = re.compile(r"(?:\A|(?<=\n)) {0,3}<table\b.*?</table>[ \t]*(?=\n|\Z)", re.S | re.I)
+_COMMENT = re.compile(r"(?<!`)(`+)(?!`)[^\n]+?(?<!`)\1(?!`)|<!--(?s:.*?)-->")  # or a span of code, which has none
+
+
+def read_markdown(text: str) -> tuple[str, list[Section], str]:
+    """Return a document's title, its sections, and the date in its front matter."""
+    matter = _FRONT_MATTER.match(text)
+    head, body = (matter[2], text[matter.end() :]) if matter else ("", text)
+    named = _TITLE.search(head)
+    title = clean_line(named[1]).strip("\"'") if named else ""
+    return title, markdown_sections(_without_markup(body)), matter_date(head)
+
+
+def is_markdown(text: str) -> bool:
+    """Return whether a plain text clearly is Markdown: several headings apart from the text, and a table, list or code.
+
+    A comment in a script or in settings may begin with `#`, too, but seldom stands between blank lines.
+    """
+    lines = [line.rstrip() for line in text[:200_000].split("\n")]
+    headings = sum(
+        bool(_ATX.match(line)) and not (n and lines[n - 1]) and not (n + 1 < len(lines) and lines[n + 1])
+        for n, line in enumerate(lines)
+    )
+    return headings > 1 and any(line.startswith("```") or _LIST.match(line) or _RULE.match(line) for line in lines)
+
+
+def _without_markup(text: str) -> str:
+    parts = (part if is_code else _converted(part) for is_code, part in _parts(text))
+    return "\n".join(parts)
+
+
+def _parts(text: str) -> Iterator[tuple[bool, str]]:
+    """Yield code in fences and what is between."""
+    fence, lines = "", list[str]()
+    for line in text.split("\n"):
+        after = open_fence(fence, line)
+        if after and not fence:
+            yield False, "\n".join(lines)
+            lines = []
+        lines.append(line)
+        if fence and not after:
+            yield True, "\n".join(lines)
+            lines = []
+        fence = after
+    yield bool(fence), "\n".join(lines)
+
+
+def _converted(text: str) -> str:
+    # Nothing is searched for behind the last end, so every search for one succeeds.
+    if (last := text.rfind("-->")) >= 0:
+        end = text.find("\n", last)  # the line may hold a span of code
+        end = len(text) if end < 0 else end
+        text = _COMMENT.sub(lambda match: match[0] if match[1] else "", text[:end]) + text[end:]
+    end = text.lower().rfind("</table>") + 8
+    return _TABLE.sub(_table, text[:end]) + text[end:] if end > 7 else text
+
+
+def _table(match: re.Match[str]) -> str:
+    return "\n\n".join(["", *fragment_blocks(match[0]), ""])

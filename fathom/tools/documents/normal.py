@@ -1,0 +1,168 @@
+"""Writing the Markdown that every reader produces: tables, code, lists and definitions, one form for each.
+
+docs/documents.md describes the form. A block is a string of one or more lines; blocks are separated by blank lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from fathom.text.cleaning import clean_line, clean_text
+from fathom.tools.documents.sections import Section
+
+_BACKTICKS = re.compile(r"`+")
+_LIST = re.compile(r"(?:-|\d+\.) ")
+_LANGUAGE = re.compile(r"[\w+#.-]{1,30}\Z")
+
+MAX_SPANNED = 10_000  # cells that the spans of one table may add: a short page can ask for millions
+
+
+class Cell(NamedTuple):
+    """A cell that reaches over columns and rows; its text is in each of the rows, and in the first of the columns."""
+
+    text: str
+    across: int = 1
+    down: int = 1
+    everywhere: bool = False  # its text is in all of the columns, as that of a header should be
+
+
+def cell(text: str) -> str:
+    """Return the text of a table's cell on one line, each `|` in it escaped."""
+    return clean_line(text).replace("|", "\\|")
+
+
+def table(rows: Sequence[Sequence[str]], caption: str = "") -> str:
+    """Return a table whose first row is its header, with a cell for each column; empty rows are left out."""
+    filled = [cells for row in rows if any(cells := [cell(text) for text in row])]
+    if not filled:
+        return clean_line(caption)
+    width = max(map(len, filled))
+    filled[0] += [""] * (width - len(filled[0]))
+    lines = ["| " + " | ".join(cells) + " |" for cells in filled]
+    lines.insert(1, "|" + "---|" * width)
+    return joined([clean_line(caption), "\n".join(lines)])
+
+
+def spread(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
+    """Return the texts of cells in the columns and rows that they reach over."""
+    spread_rows: list[list[str]] = []
+    above: dict[int, tuple[int, str]] = {}  # column: how many more rows a cell reaches down, and its text
+    spare = MAX_SPANNED
+
+    def take(cells: list[str]) -> None:
+        nonlocal spare
+        while spare > 0 and len(cells) in above:
+            left, text = above.pop(len(cells))
+            if left > 1:
+                above[len(cells)] = (left - 1, text)
+            cells.append(text)
+            spare -= 1
+
+    for row in rows:
+        cells: list[str] = []
+        for one in row:
+            take(cells)
+            more = max(0, min(one.across - 1, spare))
+            spare -= more
+            for text in (one.text, *[one.text if one.everywhere else ""] * more):
+                if one.down > 1 and spare > 0:
+                    above[len(cells)] = (one.down - 1, text)
+                cells.append(text)
+        take(cells)
+        spread_rows.append(cells)
+    return spread_rows
+
+
+def with_one_header(rows: Sequence[Sequence[str]], heads: int) -> list[Sequence[str]]:
+    """Return rows of which the first `heads` have become one: each column has their words, those that repeat once."""
+    if heads < 2:
+        return list(rows)
+    width = max(map(len, rows[:heads]))
+    columns = [[row[n] for row in rows[:heads] if n < len(row) and row[n]] for n in range(width)]
+    return [[" ".join(dict.fromkeys(column)) for column in columns], *rows[heads:]]
+
+
+def fence(code: str, language: str = "") -> str:
+    """Return code verbatim in a fence that is longer than any run of backticks in it."""
+    code = re.sub(r"\A(?:[^\S\n]*\n)+", "", clean_text(code).rstrip())
+    marks = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(code)), default=0))
+    return f"{marks}{language if _LANGUAGE.match(language) else ''}\n{code}\n{marks}" if code else ""
+
+
+def inline_code(text: str) -> str:
+    """Return a span of code, on one line."""
+    line = clean_line(text)
+    if not line:
+        return ""
+    marks = "`" * (1 + max(map(len, _BACKTICKS.findall(line)), default=0))
+    return f"{marks} {line} {marks}" if "`" in line else f"`{line}`"
+
+
+def item(marker: str, blocks: Sequence[str]) -> str:
+    """Return a list item: the first block stands behind the marker, the others are indented below it."""
+    indent = " " * (len(marker) + 1)
+    text = ""
+    for block in filter(None, blocks):
+        text += (("\n" if _LIST.match(block) else "\n\n") if text else "") + block  # a list needs no blank line
+    lines = [indent + line if line else "" for line in text.split("\n")]
+    return f"{marker} " + "\n".join(lines).lstrip() if text else ""
+
+
+def definition(term: str, blocks: Sequence[str]) -> str:
+    """Return a term and its definition as an item: `- **term**: definition`."""
+    term, texts = clean_line(term), list(filter(None, blocks))
+    if not term:
+        return item("-", texts)
+    if texts and not is_structure(texts[0]):
+        return item("-", [f"**{term}**: {texts[0]}", *texts[1:]])
+    return item("-", [f"**{term}**" + (":" if texts else ""), *texts])
+
+
+def is_structure(block: str) -> bool:
+    """Return whether a block is a list, a table or code: it cannot stand behind other words on a line."""
+    return block.startswith(("| ", "```")) or bool(_LIST.match(block))
+
+
+def led(lead: str, blocks: Sequence[str]) -> list[str]:
+    """Return blocks of which the first begins with a lead-in such as "Note:"."""
+    if blocks and not is_structure(blocks[0]):
+        return [f"{lead}: {blocks[0]}", *blocks[1:]]
+    return [f"{lead}:" if blocks else f"{lead}.", *blocks]
+
+
+def indented(blocks: Iterable[str]) -> str:
+    """Return blocks as they stand below an item."""
+    return "\n".join("  " + line if line else "" for line in joined(blocks).split("\n"))
+
+
+def joined(blocks: Iterable[str]) -> str:
+    """Return blocks as one text."""
+    return "\n\n".join(filter(None, blocks))
+
+
+class Outline:
+    """The sections of a document while it is read from beginning to end."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[str, int, list[str]]] = [("", 0, [])]
+
+    def heading(self, text: str, level: int) -> None:
+        """Begin a section; a heading without text begins none."""
+        if line := clean_line(text):
+            self._parts.append((line, level, []))
+
+    def add(self, *blocks: str) -> None:
+        """Add blocks to the section."""
+        self._parts[-1][2].extend(filter(None, blocks))
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The heading of the section and its level."""
+        return self._parts[-1][:2]
+
+    def sections(self) -> list[Section]:
+        """Return what was read."""
+        parts = [(clean_text(joined(blocks)), heading, level) for heading, level, blocks in self._parts]
+        return [Section(text, heading, level) for text, heading, level in parts if text or heading]

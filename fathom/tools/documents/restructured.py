@@ -1,0 +1,201 @@
+"""Reading reST: docutils parses it, and its tree is written in the normal form."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fathom.text.cleaning import clean_line
+from fathom.tools.documents.normal import (
+    Cell,
+    Outline,
+    definition,
+    fence,
+    inline_code,
+    item,
+    joined,
+    led,
+    spread,
+    table,
+    with_one_header,
+)
+from fathom.tools.documents.sections import Section, underlined_sections
+
+MAX_CHARS = 1_000_000  # of a text that is parsed: docutils takes about 4 s for them
+MAX_LINE = 10_000  # characters; docutils gives up on texts with longer lines
+_SEVERE = 4  # level of docutils' message where a heading does not fit, and its text would be left out
+_SETTINGS = {
+    "_disable_config": True,
+    "docinfo_xform": False,
+    "doctitle_xform": False,
+    "file_insertion_enabled": False,
+    "halt_level": 6,  # never
+    "raw_enabled": False,
+    "report_level": 5,  # nothing
+    "smart_quotes": False,
+    "syntax_highlight": "none",
+    "traceback": True,  # raise instead of ending the process
+}
+_LEADS = {
+    "attention", "caution", "danger", "error", "hint", "important", "note", "tip", "warning",
+}  # fmt: skip
+_SILENT = ("comment", "target", "substitution_definition", "pending", "raw", "decoration", "meta", "image", "title")
+
+
+def rest_sections(text: str) -> list[Section]:
+    """Read reST; what docutils cannot parse is split at its underlined headings."""
+    if len(text) > MAX_CHARS or any(len(line) > MAX_LINE for line in text.split("\n")):
+        return underlined_sections(text)
+    from docutils.core import publish_doctree
+    from docutils.utils import SystemMessage
+
+    from fathom.tools.documents.directives import register
+
+    register(text)
+    severe: list[Any] = []
+    try:
+        tree = publish_doctree(text, settings_overrides={**_SETTINGS, "warning_stream": io.StringIO()})
+        severe = [message for message in _messages(tree) if message["level"] >= _SEVERE]
+        sections = [] if severe else _Writer().sections(tree)
+    # What a parser may raise on a text that it does not foresee.
+    except (SystemMessage, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
+            ValueError):  # fmt: skip
+        sections = []
+    return sections or underlined_sections(text)
+
+
+def _messages(tree: Any) -> Iterator[Any]:
+    from docutils import nodes
+
+    yield from tree.findall(nodes.system_message)
+    yield from tree.parse_messages
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self._outline = Outline()
+
+    def sections(self, tree: Any) -> list[Section]:
+        self._walk(tree, 0)
+        return self._outline.sections()
+
+    def _walk(self, parent: Any, level: int) -> None:
+        """Write the children of a document, a section or an object; these begin sections, all else are blocks."""
+        place = self._outline.place
+        for node in parent.children:
+            kind = node.tagname
+            if kind in ("section", "described"):
+                heading = _inline(node[0]) if kind == "section" else node["name"]
+                self._outline.heading(heading, level + 1)
+                self._walk(node, level + 1)
+            elif blocks := list(filter(None, _block(node))):
+                if self._outline.place != place and place[0]:
+                    self._outline.heading(*place)  # the text goes on after an object
+                self._outline.add(*blocks)
+
+
+def _blocks(nodes: Sequence[Any]) -> list[str]:
+    return [block for node in nodes for block in _block(node) if block]
+
+
+def _block(node: Any) -> list[str]:  # noqa: PLR0911, PLR0912 - one line for each kind of node
+    kind: str = node.tagname
+    children: Any = node.children
+    match kind:
+        case "paragraph" | "attribution" | "caption" | "term":
+            return [_inline(node)]
+        case "literal_block" | "doctest_block" | "math_block":
+            return [fence(node.astext(), _language(node))]
+        case "bullet_list" | "enumerated_list":
+            first = node.get("start", 1)
+            bullet = kind == "bullet_list"
+            items = [item("-" if bullet else f"{n}.", _blocks(li.children)) for n, li in enumerate(children, first)]
+            return ["\n".join(filter(None, items))]
+        case "definition_list" | "field_list" | "option_list":
+            return ["\n".join(definition(*_defined(entry)) for entry in children)]
+        case "table":
+            return [_table(node)]
+        case "line_block":
+            return [
+                "\n".join(_inline(line) if line.tagname == "line" else "\n".join(_block(line)) for line in children)
+            ]
+        case "remark":
+            return led(node["lead"], _blocks(children))
+        case "admonition":
+            return led(_inline(children[0]), _blocks(children[1:]))
+        case "rubric":
+            return [f"**{_inline(node)}**"]
+        case "topic" | "sidebar":
+            titles = [f"**{_inline(child)}**" for child in children if child.tagname in ("title", "subtitle")]
+            return titles + _blocks([child for child in children if child.tagname not in ("title", "subtitle")])
+        case "described" | "section":
+            name = node["name"] if kind == "described" else _inline(children[0])
+            return [f"**{name}**", *_blocks(children if kind == "described" else children[1:])]
+        case "system_message":
+            return [fence(child.astext()) for child in children if child.tagname == "literal_block"]
+        case "footnote" | "citation":
+            return [joined(_blocks([child for child in children if child.tagname != "label"]))]
+        case _ if kind in _LEADS:
+            return led(kind.capitalize(), _blocks(children))
+        case _ if kind in _SILENT:
+            return []
+    if not children or any(child.tagname == "#text" for child in children):
+        return [_inline(node)]
+    return _blocks(children)
+
+
+def _inline(node: Any) -> str:
+    """Return the text of a paragraph, with code between backticks and without footnote marks."""
+    return clean_line("".join(_spans(node)))
+
+
+def _spans(node: Any) -> Iterator[str]:
+    for child in node.children:
+        if child.tagname == "#text":
+            yield child.astext()
+        elif child.tagname == "literal":
+            yield inline_code(child.astext())
+        elif child.tagname not in (
+            "footnote_reference",
+            "image",
+            "target",
+            "substitution_definition",
+            "system_message",
+        ):
+            yield from _spans(child)
+        elif child.tagname == "target":
+            yield child.astext()
+
+
+def _language(node: Any) -> str:
+    if node.tagname == "doctest_block":
+        return "pycon"
+    named = [name for name in node["classes"] if name not in ("code", "default", "none", "text")]
+    return named[0] if named and "code" in node["classes"] else ""
+
+
+def _defined(entry: Any) -> tuple[str, list[str]]:
+    term, *_, body = entry.children
+    if entry.tagname == "option_list_item":
+        return ", ".join(option.astext() for option in term.children), _blocks(body.children)
+    if entry.tagname == "field":
+        return _inline(term), _blocks(body.children)
+    terms = [_inline(child) for child in entry.children if child.tagname == "term"]
+    kinds = [_inline(child) for child in entry.children if child.tagname == "classifier"]
+    return " : ".join([", ".join(terms), *kinds]), _blocks(body.children)
+
+
+def _table(node: Any) -> str:
+    caption = " ".join(_inline(child) for child in node.children if child.tagname == "title")
+    groups = [child for child in node.children if child.tagname == "tgroup"]
+    parts = [part for group in groups for part in group.children if part.tagname in ("thead", "tbody")]
+    rows = [
+        [_cell(entry, part.tagname == "thead") for entry in row.children] for part in parts for row in part.children
+    ]
+    heads = sum(len(part.children) for part in parts if part.tagname == "thead")
+    return table(with_one_header(spread(rows), heads), caption)
+
+
+def _cell(entry: Any, in_head: bool) -> Cell:
+    return Cell(" ".join(_blocks(entry.children)), 1 + entry.get("morecols", 0), 1 + entry.get("morerows", 0), in_head)
