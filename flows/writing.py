@@ -105,7 +105,9 @@ async def _draft(
         title, sections, left_out = run.plan.plan_title, [written.section], written.unsupported
     else:
         questions, steps = open_questions(run), coverage(run)
-        outlined = await make_outline(run.plan, run.notes, questions, scored.contradictions, authority, _engine=engine)
+        outlined = await make_outline(
+            run.plan, run.notes, questions, scored.contradictions, authority, texts, _engine=engine
+        )
         run.spend(OUTLINE.name, outlined.usage)
         title = outlined.outline.title
         sections, left_out = await _sections(engine, run, outlined, authority, texts)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from prefect.runtime import task_run
 
+from fathom.config.models import EXTRACTIVE
 from fathom.config.settings import Unsupported
 from fathom.errors import AnswerInvalid
 from fathom.evidence.claims import claims_of, marked, without
@@ -17,6 +19,7 @@ from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSectio
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
+from fathom.roles.base import RoleSpec
 from fathom.roles.reporter import UnsupportedSentence
 from fathom.run.engine import Engine
 from fathom.telemetry.progress import Event, publish
@@ -33,6 +36,7 @@ async def make_outline(
     open_questions: list[str],
     contradictions: list[Contradiction],
     authority: dict[str, float],
+    _texts: Sequence[StoredText],
     _engine: Engine,
 ) -> Outlined:
     """Choose the report's sections."""
@@ -45,6 +49,7 @@ async def make_outline(
         open_questions=open_questions,
         contradictions=contradictions,
         authority={i: authority[i] for note in shown for i in note.source_ids if i in authority},
+        passages=_passages(shown, "", _texts, OUTLINE, _engine) if _writes_without_model(OUTLINE, _engine) else [],
         words=_engine.words,
     )
     answer, usage = await ask(OUTLINE, request, _engine)
@@ -86,7 +91,7 @@ async def write_section(
         position=position,
         notes=shown,
         written=[other.markdown for other in written],
-        passages=await asyncio.to_thread(_passages, shown, focus, _texts, _engine),
+        passages=await asyncio.to_thread(_passages, shown, focus, _texts, SECTION, _engine),
         words=_engine.words and max(40, _engine.words // len(outline.sections)),
     )
     known = {source_id for note in notes for source_id in note.source_ids}
@@ -128,11 +133,19 @@ def _told(claim: Claim) -> UnsupportedSentence:
     return UnsupportedSentence(sentence=claim.sentence, why=claim.complaints, evidence=evidence)
 
 
-def _passages(notes: Sequence[Note], focus: str, texts: Sequence[StoredText], engine: Engine) -> list[SourceText]:
-    """Return what the notes' sources say about a section, in their own words."""
-    limit = 0 if engine.settings.extractive else engine.settings.passage_tokens
+def _writes_without_model(role: RoleSpec[Any, Any], engine: Engine) -> bool:
+    return engine.model_for(role).model == EXTRACTIVE
+
+
+def _passages(
+    notes: Sequence[Note], focus: str, texts: Sequence[StoredText], role: RoleSpec[Any, Any], engine: Engine
+) -> list[SourceText]:
+    """Return what the notes' sources say, in their own words: all of it without a model, which reads for nothing."""
     cited = {source_id for note in notes for source_id in note.source_ids}
     read = [text.source_text() for text in texts if text.source.source_id in cited]
+    if _writes_without_model(role, engine):
+        return read
+    limit = engine.settings.passage_tokens
     return narrow(read, focus, limit).texts if limit else []
 
 
@@ -155,10 +168,12 @@ async def write_answer(
     An answer that its sources do not support is replaced by a quotation, without the model.
     """
     publish(Event("section", "the answer"))
+    shown = within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority)
     request = AnswerRequest(
         query=_engine.start.query,
         today=_engine.start.today,
-        notes=within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority),
+        notes=shown,
+        passages=_passages(shown, "", _texts, ANSWER, _engine) if _writes_without_model(ANSWER, _engine) else [],
     )
     answer, usage = await ask(ANSWER, request, _engine)
     failing = [] if _engine.settings.extractive or usage.fallbacks else await _unsupported(answer.text, _texts)

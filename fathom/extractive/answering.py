@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fathom.extractive.statements import Quotations, Statement, asked_by, statements_of
+from fathom.extractive.statements import Quotations, Statement, asked_by, quotations_for
 from fathom.extractive.verbs import is_verb
 from fathom.models import Note
 from fathom.retrieval.kinds import has_kind, kind_of
@@ -53,11 +53,13 @@ class _Candidate(NamedTuple):
 
 def write_answer(request: AnswerRequest) -> Text:
     """Return the quotation that answers best, at most 140 characters, with its citations."""
-    quotations = Quotations(statements_of(request.notes) or _summaries(request.notes))
+    quotations = quotations_for(request.notes, request.passages)
+    if not quotations.sources:
+        quotations = Quotations.of_statements(_summaries(request.notes))
     asked, kind = asked_by(request.query), kind_of(request.query)
     best: _Candidate | None = None
     for found in quotations.rank(request.query)[:CONSIDERED]:
-        sources = quotations.statements[found.text].sources
+        sources = quotations.sources[found.text]
         for text, factor in _short(quotations.markdown(found, request.query), asked):
             score = found.score * factor * (1 - HELD + HELD * _share(text, asked))
             score *= OF_KIND if has_kind(kind, text, request.query) else 1.0

@@ -4,43 +4,52 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from fathom.text.sentences import split_sentences
 
 _ENDS_WITH_COLON = re.compile(r"[:：?]\s*\Z")
+_ITEM = re.compile(r"\s*- ")
 
 
-def merged(excerpts: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Return excerpts, each with the number of its source, those together that begin with the same header or lead-in."""
-    heads: dict[tuple[int, str], int] = {}
-    result: list[tuple[int, str]] = []
-    for number, markdown in excerpts:
-        head, rest = _head(markdown)
-        place = heads.get((number, head)) if head else None
-        if place is None:
-            if head:
-                heads[number, head] = len(result)
-            result.append((number, markdown))
+Sources = tuple[str, ...]
+
+
+def quoted(excerpts: Iterable[tuple[Sources, str]]) -> str:
+    """Return excerpts, each with its sources, as Markdown with citations; the same header or lead-in stands only once."""
+    groups: dict[tuple[object, ...], tuple[Sources, list[str]]] = {}
+    for number, (sources, markdown) in enumerate(excerpts):
+        blocks = list(_split(markdown))
+        lead = list(takewhile(_announces, blocks))
+        rest = blocks[len(lead) :]
+        header = tuple(rest[0].split("\n")[:2]) if rest and rest[0].startswith("|") else ()
+        key = (sources, *lead, *header) if lead or header else (number,)
+        if key not in groups:
+            groups[key] = (sources, blocks)
         else:
-            result[place] = (number, f"{result[place][1]}{rest}")
-    return result
+            _add(groups[key][1], rest)
+    return "\n\n".join(cited(blocks, sources) for sources, blocks in groups.values())
 
 
-def _head(markdown: str) -> tuple[str, str]:
-    """Split an excerpt into what others may share, a table's header or a list's lead-in, and the rest."""
-    lines = markdown.split("\n")
-    for at, line in enumerate(lines):
-        if re.fullmatch(r"\|(?:-+\|)+", line):
-            return "\n".join(lines[: at + 1]), "\n" + "\n".join(lines[at + 1 :])
-        if line.startswith(("- ", "1. ")) and at > 1 and _ENDS_WITH_COLON.search(lines[at - 2]):
-            return "\n".join(lines[: at - 1]), "\n" + "\n".join(lines[at:])
-    return "", markdown
+def _add(blocks: list[str], more: Sequence[str]) -> None:
+    """Add blocks to others with the same lead-in; rows and items join those before."""
+    first, *others = more
+    if first.startswith("|") and blocks[-1].startswith("|"):
+        blocks[-1] = "\n".join([blocks[-1], *first.split("\n")[2:]])
+    elif _ITEM.match(first) and _ITEM.match(blocks[-1]):
+        blocks[-1] = f"{blocks[-1]}\n{first}"
+    else:
+        blocks.append(first)
+    blocks.extend(others)
 
 
-def cited(markdown: str, sources: Sequence[str]) -> str:
-    """Return an excerpt with the citation of its sources wherever the form of its parts needs one."""
-    citation = "".join(f"[{source}]" for source in sources)
-    return "\n\n".join(_cited_blocks(_split(markdown), citation))
+def cited(blocks: Iterable[str], sources: Sources) -> str:
+    """Return the blocks of an excerpt with the citation of its sources wherever their form needs one."""
+    return "\n\n".join(_cited_blocks(blocks, "".join(f"[{source}]" for source in sources)))
+
+
+def _announces(block: str) -> bool:
+    return bool(_ENDS_WITH_COLON.search(block)) and not block.startswith(("|", "```"))
 
 
 def _split(markdown: str) -> Iterator[str]:
@@ -74,12 +83,19 @@ def _cited_blocks(blocks: Iterable[str], citation: str) -> Iterator[str]:
             waiting = ""
         if block.startswith("|"):
             yield _cited_table(block, citation)
-        elif re.match(r"\s*(?:-|\d{1,3}\.) ", block):
+        elif _ITEM.match(block):
             yield "\n".join(f"{line} {citation}" for line in block.split("\n"))
-        elif _ENDS_WITH_COLON.search(block):
-            waiting = block
         else:
-            yield " ".join(f"{_closed(sentence.clean)} {citation}" for sentence in split_sentences(block))
+            *said, last = [sentence.clean for sentence in split_sentences(block)]
+            if not _ENDS_WITH_COLON.search(last):
+                said.append(last)
+            elif not said:
+                waiting = last
+            text = " ".join(f"{_closed(sentence)} {citation}" for sentence in said)
+            if said and _ENDS_WITH_COLON.search(last):
+                waiting = f"{text} {last}"
+            elif said:
+                yield text
     if waiting:
         yield f"{waiting} {citation}"
 

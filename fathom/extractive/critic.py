@@ -31,7 +31,7 @@ def reflect(request: ReflectRequest) -> ReflectAnswer:
     held = {str(step.step_id): _held(step, request.notes, statements) for step in request.plan.steps}
     empty = [step for step in request.plan.steps if not any(_is_of(note, step) for note in request.notes)]
     covered = 1 - len(missing) / (len(wanted) or 1)
-    best = Quotations(statements).share(request.query)
+    best = Quotations.of_statements(statements).share(request.query)
     steps = sum(min(1.0, share / ANSWERED) for share in held.values()) / len(held)
     score = 1 + round(9 * (covered + min(1.0, best / ANSWERED) + steps) / 3) if request.notes else 1
     return ReflectAnswer(
@@ -64,15 +64,16 @@ def _is_of(note: Note, step: PlanStep) -> bool:
 
 def _held(step: PlanStep, notes: list[Note], statements: list[Statement]) -> float:
     """Return the largest share of the step's terms that one quotation of its own notes holds."""
-    return Quotations([statement for statement in statements if _is_of(notes[statement.note], step)]).share(step.title)
+    own = [statement for statement in statements if _is_of(notes[statement.note], step)]
+    return Quotations.of_statements(own).share(step.title)
 
 
 def _on_question(query: str, statements: list[Statement]) -> list[Statement]:
     """Return the statements that have something to do with a part of the question."""
-    quotations = Quotations(statements)
+    quotations = Quotations.of_statements(statements)
     found = [each for question in questions_of(query) for each in quotations.rank(question)]
-    near = {each.text for each in found if each.share >= ON_QUESTION}
-    return [statement for number, statement in enumerate(quotations.statements) if number in near]
+    near = {(quotations.text(each), quotations.sources[each.text]) for each in found if each.share >= ON_QUESTION}
+    return [statement for statement in statements if (statement.text, statement.sources) in near]
 
 
 def _missing_words(request: ReflectRequest) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fathom.extractive.questions import questions_of
 from fathom.extractive.sections import CITED, write_section
-from fathom.extractive.statements import ANSWERED, Quotations, statements_of
+from fathom.extractive.statements import ANSWERED, quotations_for
 from fathom.extractive.wording import capitalized, clip
 from fathom.models import PlanStep
 from fathom.retrieval.duplicates import is_near_duplicate
@@ -39,7 +39,7 @@ def outline(request: OutlineRequest) -> OutlineAnswer:
 
 def _is_answered(request: OutlineRequest) -> bool:
     """Whether one quotation answers the question or one of its parts."""
-    quotations = Quotations(statements_of(request.notes))
+    quotations = quotations_for(request.notes, request.passages)
     return any(quotations.share(question) >= ANSWERED for question in questions_of(request.query))
 
 
@@ -62,6 +62,7 @@ def _draft(request: OutlineRequest, section: OutlinedSection, position: int, wri
             section=section,
             position=position,
             notes=[note for note in request.notes if not ids or str(note.step_id) in ids],
+            passages=request.passages,
             written=written,
         )
     ).text

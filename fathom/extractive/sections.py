@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from fathom.extractive.citing import cited, merged
+from fathom.extractive.citing import quoted
 from fathom.extractive.questions import questions_of
-from fathom.extractive.statements import ANSWERED, Quotations, Statement, statements_of
-from fathom.models import Note
+from fathom.extractive.statements import ANSWERED, Quotations, quotations_for
 from fathom.retrieval.relevance import Chosen, Found
 from fathom.roles import SectionRequest, Text
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import terms
 
-ANSWER_TOKENS = 190
+ANSWER_TOKENS = 200
 SECTION_TOKENS = 900
 LEAST_SCORE = 0.2  # of the best excerpt's; what says less stays out
 NOTHING_NEW = "This section has nothing to add to what the others quote."
@@ -24,11 +23,10 @@ CITED = re.compile(r"\s*(?:\[S[0-9a-f]{6,64}\])+\s*")
 
 def write_section(request: SectionRequest) -> Text:
     """Return a section of quotations that no earlier section has; the first one answers each part of the question."""
-    quotations = Quotations(statements_of(request.notes))
     if request.position == 0:
-        body = _answer(quotations, questions_of(request.query))
+        body = _answer(quotations_for(request.notes, request.passages), questions_of(request.query))
     else:
-        body = _section(quotations, request)
+        body = _section(Quotations.of_notes(request.notes), request)
     return Text(text=body or NOTHING_NEW)
 
 
@@ -43,7 +41,7 @@ def _answer(quotations: Quotations, questions: Sequence[str]) -> str:
         if len(questions) > 1 and max((each.share for each in found), default=0.0) < ANSWERED:
             missing.append(question)
     lines = [f"Not found in the sources: {question.rstrip('?')}?" for question in missing]
-    return "\n\n".join([*_paragraphs(quotations, dict.fromkeys(chosen)), *lines])
+    return "\n\n".join(filter(None, [_quoted(quotations, dict.fromkeys(chosen)), *lines]))
 
 
 def _section(quotations: Quotations, request: SectionRequest) -> str:
@@ -52,7 +50,7 @@ def _section(quotations: Quotations, request: SectionRequest) -> str:
     heading = request.section.heading
     wording = heading if heading.rstrip("?") in map(_plain, questions) else f"{heading} {request.query}"
     new = [each for each in _telling(quotations.rank(wording)) if not _is_said(quotations.says(each), said)]
-    return "\n\n".join(_paragraphs(quotations, quotations.choose(new, wording, SECTION_TOKENS)))
+    return _quoted(quotations, quotations.choose(new, wording, SECTION_TOKENS))
 
 
 def _plain(question: str) -> str:
@@ -74,8 +72,5 @@ def _is_said(text: str, said: set[tuple[str, ...]]) -> bool:
     return any(tuple(terms(sentence.text)) in said for sentence in split_sentences(text))
 
 
-def _paragraphs(quotations: Quotations, chosen: Iterable[Chosen]) -> list[str]:
-    """Return the excerpts as Markdown with citations, rows and items with the same header or lead-in together."""
-    return [
-        cited(markdown, quotations.statements[number].sources) for number, markdown in merged((c.text, c.markdown) for c in chosen)
-    ]
+def _quoted(quotations: Quotations, chosen: Iterable[Chosen]) -> str:
+    return quoted((quotations.sources[each.text], each.markdown) for each in chosen)

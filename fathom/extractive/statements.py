@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from fathom.extractive.wording import topic_terms
-from fathom.models import Note
+from fathom.models import Note, SourceText
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.relevance import Asked, Chosen, Evidence, Found, read_asked
+from fathom.retrieval.titles import titled
 
 ANSWERED = 0.55
 """Share of a question's terms, by worth, from which an excerpt passes for its answer; see docs/extractive.md."""
@@ -37,16 +38,33 @@ def statements_of(notes: Sequence[Note]) -> list[Statement]:
 
 
 class Quotations:
-    """Statements as evidence for questions."""
+    """What can be quoted, as evidence for questions: the statements of notes, or whole texts of sources."""
 
-    def __init__(self, statements: Sequence[Statement]) -> None:
-        self.statements = list({(s.text, s.sources): s for s in statements}.values())
-        self._evidence = Evidence([Passage(s.text, s.title) for s in self.statements])
+    def __init__(self, passages: Sequence[Passage], sources: Sequence[tuple[str, ...]], orders: Sequence[int]) -> None:
+        self.sources = sources
+        self._orders = orders
+        self._evidence = Evidence(passages)
+
+    @classmethod
+    def of_notes(cls, notes: Sequence[Note]) -> Self:
+        """Return what the notes quote."""
+        return cls.of_statements(statements_of(notes))
+
+    @classmethod
+    def of_statements(cls, statements: Sequence[Statement]) -> Self:
+        """Return statements, the same one only once."""
+        unique = list({(s.text, s.sources): s for s in statements}.values())
+        return cls([Passage(s.text, s.title) for s in unique], [s.sources for s in unique], [s.order for s in unique])
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[SourceText]) -> Self:
+        """Return all that some texts say."""
+        return cls([titled(text) for text in texts], [(text.source_id,) for text in texts], [0] * len(texts))
 
     def rank(self, question: str) -> list[Found]:
-        """Return the excerpts of the statements that bear on a question, the best first."""
+        """Return the excerpts that bear on a question, the best first."""
         found = self._evidence.rank(asked_by(question))
-        weighed = [f._replace(score=round(f.score * LATER ** self.statements[f.text].order, 9)) for f in found]
+        weighed = [each._replace(score=round(each.score * LATER ** self._orders[each.text], 9)) for each in found]
         return sorted(weighed, key=lambda each: -each.score)
 
     def choose(self, found: Sequence[Found], question: str, max_tokens: int) -> list[Chosen]:
@@ -56,6 +74,10 @@ class Quotations:
     def markdown(self, found: Found, question: str) -> str:
         """Return an excerpt as Markdown."""
         return self._evidence.markdown(found, asked_by(question))
+
+    def text(self, found: Found) -> str:
+        """Return the whole statement or text that an excerpt is of."""
+        return self._evidence.passages[found.text].text
 
     def says(self, found: Found) -> str:
         """Return the words of an excerpt, without its lead-in."""
@@ -69,3 +91,8 @@ class Quotations:
 def asked_by(question: str) -> Asked:
     """Return what a question asks for, without the words of asking."""
     return read_asked(question, topic=topic_terms(question))
+
+
+def quotations_for(notes: Sequence[Note], passages: Sequence[SourceText]) -> Quotations:
+    """Return what may be quoted in an answer: all that the notes' sources say, or what the notes quote of them."""
+    return Quotations.of_texts(passages) if passages else Quotations.of_notes(notes)

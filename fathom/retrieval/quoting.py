@@ -83,6 +83,6 @@ def _list(text: str, sentences: Sequence[Sentence]) -> str:
         start = item[0].start
         indent = start - text.rfind("\n", 0, start) - 1
         ordered = _ORDERED.match(item[0].text)
-        marker = f"{ordered[1]}." if ordered else "-"
+        marker = f"- {ordered[1]}." if ordered else "-"
         lines.append(f"{' ' * indent}{marker} {' '.join(sentence.clean for sentence in item)}")
     return textwrap.dedent("\n".join(lines))

@@ -93,10 +93,26 @@ class Chosen(NamedTuple):
     share: float
 
 
+class Place(NamedTuple):
+    """Where a text has an excerpt, and how relevant that is."""
+
+    start: int
+    score: float
+
+
+def best_places(question: str, texts: Sequence[Passage]) -> dict[int, list[Place]]:
+    """Return by text the places of its excerpts that bear on a question, the best first; other texts are left out."""
+    evidence, places = Evidence(texts), defaultdict[int, list[Place]](list)
+    for found in evidence.rank(read_asked(question)):
+        places[found.text].append(Place(evidence.start(found), found.score))
+    return dict(places)
+
+
 class Evidence:
     """The excerpts of some texts, to be ranked by questions."""
 
     def __init__(self, texts: Sequence[Passage]) -> None:
+        self.passages = texts
         self._read = [_Text(text) for text in texts]
         self._units = sum(len(read.text.units) for read in self._read)
         lengths = sum(len(read.text.parsed.terms(n)) for read in self._read for unit in read.text.units for n in unit.own)
@@ -155,6 +171,10 @@ class Evidence:
         """Return an excerpt as Markdown, below its heading where that says what it does not."""
         read = self._read[found.text]
         return read.text.markdown(found.excerpt, heading=read.needs_heading(found.excerpt, asked))
+
+    def start(self, found: Found) -> int:
+        """Return where an excerpt begins in its text."""
+        return self._read[found.text].text.parsed.sentence(found.excerpt.own[0]).start
 
     def says(self, found: Found) -> str:
         """Return the text of an excerpt, without its lead-in."""

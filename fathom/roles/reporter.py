@@ -23,6 +23,7 @@ class OutlineRequest(Request):
     open_questions: list[str] = []
     contradictions: list[Contradiction] = []
     authority: dict[str, float] = {}  # overall score of the sources by id, 0 to 1
+    passages: list[SourceText] = []  # of the notes' sources, for a writer without a model
     words: int | None = None  # approximate length of the report
 
 
@@ -74,6 +75,7 @@ class AnswerRequest(Request):
     query: str
     today: str
     notes: list[Note]
+    passages: list[SourceText] = []  # of the notes' sources, for a writer without a model
 
 
 def _normalize_outline(request: OutlineRequest, answer: OutlineAnswer) -> OutlineAnswer:

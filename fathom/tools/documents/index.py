@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from fathom.retrieval.expansion import related_terms
 from fathom.text.terms import query_terms
 from fathom.tools.documents.layout import LaidOut, lay_out
 from fathom.tools.documents.sections import ReadDocument
@@ -173,7 +174,8 @@ class Index:
 
     def search(self, query: str, limit: int) -> list[Match]:
         """Return the documents closest to a query, ranked by their best passage."""
-        asked = list(dict.fromkeys(query_terms(query)))[:MAX_QUERY_TERMS]
+        named = query_terms(query)
+        asked = list(dict.fromkeys([*named, *(other for term in named for other in related_terms(term))]))[:MAX_QUERY_TERMS]
         if not asked:
             return []
         found: dict[int, list[Hit]] = {}

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 from fathom.config.settings import ResearchSettings
 from fathom.models import Document, SourceText, Survey, ToolOutput, UnreadFile
 from fathom.retrieval.narrowing import OMISSION
+from fathom.retrieval.ranking import Passage
+from fathom.retrieval.relevance import Place, best_places
+from fathom.retrieval.titles import path_words
 from fathom.text.urls import source_ids
 from fathom.tools.base import RunContext, Tool
 from fathom.tools.documents.corpus import open_corpus
 from fathom.tools.documents.embedding import hybrid_search
-from fathom.tools.documents.index import Index, Match, Passage, StoredDocument
+from fathom.tools.documents.index import Passage as StoredPassage
+from fathom.tools.documents.index import StoredDocument
 
 WHOLE_WORDS = 2_500  # a document of up to 2,500 words is returned whole, of a longer one this much
-RELEVANT = 0.5  # share of the best passage's score that makes another passage worth reading
+CANDIDATES = 4  # documents of the index that are ranked by their best excerpt, for each that is returned
 HEADINGS = 3
 
 
@@ -62,10 +67,19 @@ class DocumentsTool(Tool):
         if self._embed_model:
             matches = hybrid_search(index, self._embed_model, self._cache, query, self._max_results)
         else:
-            matches = index.search(query, self._max_results)
-        found = [(match, index.document(match.document)) for match in matches]
-        ids = source_ids(document.url for _, document in found)
-        return ToolOutput(results=[_source_text(index, match, document, ids) for match, document in found])
+            matches = index.search(query, CANDIDATES * self._max_results)
+        documents = [index.document(match.document) for match in matches]
+        ids = source_ids(document.url for document in documents)
+        places = best_places(query, [Passage(d.text, f"{d.title} {path_words(d.url)}") for d in documents])
+        if self._embed_model:
+            order = list(range(len(documents)))
+        else:
+            order = sorted(places, key=lambda number: -places[number][0].score)
+        results = []
+        for number in order[: self._max_results]:
+            passages = index.passages(matches[number].document)
+            results.append(_source_text(documents[number], passages, places.get(number, []), ids))
+        return ToolOutput(results=results)
 
     def _survey(self, query: str, limit: int) -> Survey:
         index = open_corpus(self._paths, self._cache)
@@ -79,28 +93,30 @@ class DocumentsTool(Tool):
         return Survey(documents=documents, unread=unread)
 
 
-def _source_text(index: Index, match: Match, document: StoredDocument, ids: dict[str, str]) -> SourceText:
-    passages = index.passages(match.document)
-    best = next(passage for passage in passages if passage.id == match.hits[0].passage)
+def _source_text(
+    document: StoredDocument, passages: Sequence[StoredPassage], places: Sequence[Place], ids: Mapping[str, str]
+) -> SourceText:
+    starts = [passage.start for passage in passages]
+    best = [max(0, bisect_right(starts, place.start) - 1) for place in places] or [0]
     whole = document.words <= WHOLE_WORDS
+    first = passages[best[0]]
     return SourceText(
         source_id=ids[document.url],
         url=document.url,
         title=document.title,
         kind="document",
-        location=f"page {best.page}" if best.page else best.heading,
-        score=round(match.hits[0].score, 3),
+        location=f"page {first.page}" if first.page else first.heading,
+        score=round(places[0].score, 3) if places else 0.0,
         full=whole,
-        text=document.text if whole else _excerpt(document.text, passages, match),
+        text=document.text if whole else _excerpt(document.text, passages, best),
     )
 
 
-def _excerpt(text: str, passages: Sequence[Passage], match: Match) -> str:
-    """Return the matching passages with their neighbours, in reading order, up to 2,500 words."""
-    enough = RELEVANT * match.hits[0].score
+def _excerpt(text: str, passages: Sequence[StoredPassage], best: Sequence[int]) -> str:
+    """Return the best passages with their neighbours, in reading order, up to 2,500 words."""
     chosen: set[int] = set()
     words = 0
-    for at in [hit.passage - passages[0].id for hit in match.hits if hit.score >= enough]:
+    for at in dict.fromkeys(best):
         for n in (at, at + 1, at - 1):
             if 0 <= n < len(passages) and n not in chosen and words + passages[n].words <= WHOLE_WORDS:
                 chosen.add(n)
