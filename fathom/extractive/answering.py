@@ -1,7 +1,7 @@
 """Answering in at most 140 characters without a model: the quotation that answers best, cut where it may be cut.
 
 A cut can make a true sentence false, so it runs along the borders of clauses, and what is left out may not hold a
-negation, a condition or a doubt. Of a row the cells that are asked for stay, of a list whole items, of code whole lines.
+negation, a condition or a doubt. Of a row the cells that are asked for stay, of code whole lines.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import NamedTuple
 from fathom.extractive.statements import Quotations, Statement, asked_by, quotations_for
 from fathom.extractive.verbs import is_verb
 from fathom.models import Note
+from fathom.retrieval.asked import Asked
 from fathom.retrieval.kinds import has_kind, kind_of
-from fathom.retrieval.relevance import Asked
 from fathom.roles import Text
 from fathom.roles.reporter import ANSWER_CHARS, AnswerRequest
 from fathom.text.sentences import split_sentences
@@ -117,9 +117,8 @@ def _of_rows(lines: Sequence[str], asked: Asked) -> Iterator[tuple[str, float]]:
     header = _cells(lines[rule - 1])
     for line in lines[rule + 1 :]:
         cells = _cells(line)
-        pairs = [
-            (f"{name}: {cell}" if name else cell, name) for name, cell in zip(header[1:], cells[1:], strict=False) if cell
-        ]
+        named = [(name, cell) for name, cell in zip(header[1:], cells[1:], strict=False) if cell]
+        pairs = [(f"{name}: {cell}" if name else cell, name) for name, cell in named]
         pairs.sort(key=lambda pair: -_share(pair[1], asked))
         text = cells[0]
         for part, _ in pairs:
@@ -132,6 +131,8 @@ def _of_rows(lines: Sequence[str], asked: Asked) -> Iterator[tuple[str, float]]:
 
 def _cells(row: str) -> list[str]:
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", row.strip().strip("|"))]
+
+
 def _spans(sentence: str) -> Iterator[tuple[str, float]]:
     """Yield a sentence if it is short enough, else the runs of its clauses that are."""
     if len(sentence) <= ANSWER_CHARS:

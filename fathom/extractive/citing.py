@@ -16,7 +16,7 @@ Sources = tuple[str, ...]
 
 
 def quoted(excerpts: Iterable[tuple[Sources, str]]) -> str:
-    """Return excerpts, each with its sources, as Markdown with citations; the same header or lead-in stands only once."""
+    """Return excerpts, each with its sources, as Markdown with citations; a header or lead-in stands only once."""
     groups: dict[tuple[object, ...], tuple[Sources, list[str]]] = {}
     for number, (sources, markdown) in enumerate(excerpts):
         blocks = list(_split(markdown))
@@ -74,7 +74,7 @@ def _cited_blocks(blocks: Iterable[str], citation: str) -> Iterator[str]:
     waiting = ""  # a line that introduces what follows
     for block in blocks:
         if block.startswith("```"):
-            yield f"{waiting or 'As it stands there:'} {citation}"
+            yield f"{waiting or 'The source reads:'} {citation}"
             yield block
             waiting = ""
             continue

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from fathom.extractive.wording import clip, topic_terms
 from fathom.models import SourceText
-from fathom.retrieval.relevance import Asked, Chosen, Evidence, read_asked
+from fathom.retrieval.asked import Asked, read_asked
+from fathom.retrieval.relevance import Chosen, Evidence
 from fathom.retrieval.titles import titled
 from fathom.roles import CompressAnswer, CompressRequest
 from fathom.text.sentences import split_sentences
@@ -23,9 +24,9 @@ LEAST_NOTE = 600  # tokens it may take of a short one
 SUMMARY_SHARE = 0.25  # of the note's tokens; the bullets get the rest
 SUMMARY_SENTENCES = (3, 6)
 TITLE_WORDS = (5, 12)
-ON_STEP = 0.35  # share of what the step asks, by worth, that its best excerpt must hold; see docs/extractive.md
+ON_STEP = 0.33  # share of what the step asks, by worth, that its best excerpt must hold; see docs/extractive.md
 BESIDE = 0.4  # weight of what the step's description and the plan's title ask
-LEAST_SCORE = 0.25  # of the best excerpt's; what says less stays out
+LEAST_SCORE = 0.15  # of the best excerpt's; what says less stays out
 
 
 def compress(request: CompressRequest) -> CompressAnswer:
@@ -71,8 +72,7 @@ def _answer(request: CompressRequest, chosen: Sequence[Chosen], room: int) -> Co
 
 
 def _quoted(request: CompressRequest, chosen: Chosen) -> str:
-    citation = f"[{request.texts[chosen.text].source_id}]"
-    return f"{chosen.markdown}{chr(10) if chosen.markdown.endswith('```') else ' '}{citation}"
+    return f"{chosen.markdown} [{request.texts[chosen.text].source_id}]"
 
 
 def _tokens(answer: CompressAnswer) -> int:
@@ -81,7 +81,7 @@ def _tokens(answer: CompressAnswer) -> int:
 
 
 def _summary(chosen: Sequence[Chosen], room: int) -> list[Chosen]:
-    """Return the best quotations for the summary, which is prose: three sentences at least, then what there is room for."""
+    """Return the best quotations that are prose: three sentences at least, then what there is room for."""
     least, most = SUMMARY_SENTENCES
     summary: list[Chosen] = []
     sentences = 0

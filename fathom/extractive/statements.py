@@ -7,11 +7,12 @@ from typing import NamedTuple, Self
 
 from fathom.extractive.wording import topic_terms
 from fathom.models import Note, SourceText
+from fathom.retrieval.asked import Asked, read_asked
 from fathom.retrieval.ranking import Passage
-from fathom.retrieval.relevance import Asked, Chosen, Evidence, Found, read_asked
+from fathom.retrieval.relevance import Chosen, Evidence, Found
 from fathom.retrieval.titles import titled
 
-ANSWERED = 0.55
+ANSWERED = 0.57
 """Share of a question's terms, by worth, from which an excerpt passes for its answer; see docs/extractive.md."""
 
 LATER = 0.95

@@ -24,8 +24,8 @@ _KINDS = [
     for asked, held in (
         (r"\bwho(?:m|se)?\b|\b(?:what|which) (?:person|man|woman|author|actor|actress|director)\b", _NAME),
         (
-            r"\b(?:what|which) (?:\w+ )?(?:commands?|options?|flags?|settings?|variables?|parameters?|functions?|methods?|"
-            r"keys?|attributes?|decorators?|fields?|headers?|signals?|endpoints?|quer(?:y|ies)|expressions?)\b"
+            r"\b(?:what|which) (?:\w+ )?(?:commands?|options?|flags?|settings?|variables?|parameters?|functions?|"
+            r"methods?|keys?|attributes?|decorators?|fields?|headers?|signals?|endpoints?|quer(?:y|ies)|expressions?)\b"
             r"|\bwhat do i (?:run|type|call|set)\b|\bhow (?:do|can|would) (?:i|you|we)\b|\blooks? like\b",
             _CODE,
         ),

@@ -1,4 +1,4 @@
-"""Sentences of a text as Markdown: a row under its header, code in a fence, an item behind a marker, in its own words."""
+"""Sentences of a text as Markdown, in its own words: a row under its header, code in a fence, an item."""
 
 from __future__ import annotations
 

@@ -1,61 +1,40 @@
 """How relevant an excerpt is to a question: the one ranking of search, narrowing, notes and report.
 
-BM25 with fields (Robertson, Zaragoza and Taylor, 2004): what an excerpt says, what introduces it, the headings above it,
-its neighbours, and its document's title. A term that texts use in place of the question's counts in part. An excerpt
-that holds the kind of thing that is asked for, and one that covers more of the question, are worth more.
+BM25 with fields (Robertson, Zaragoza and Taylor, 2004): what an excerpt says, what introduces it, the headings above
+it, its neighbours, and its document's title. A term that texts use in place of the question's counts in part. An
+excerpt that holds the kind of thing that is asked for, and one that covers more of the question, are worth more.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
-from fathom.retrieval.excerpts import Excerpt, ReadText
-from fathom.retrieval.expansion import related_terms
-from fathom.retrieval.spelling import FAMILY_LETTERS, is_family, is_misspelt
-from fathom.retrieval.kinds import has_kind, kind_of
+from fathom.retrieval.asked import Asked, defines, read_asked
+from fathom.retrieval.excerpts import Excerpt
+from fathom.retrieval.kinds import has_kind
+from fathom.retrieval.ranked_text import RankedText
 from fathom.retrieval.ranking import Passage
+from fathom.retrieval.spelling import FAMILY_LETTERS, is_family, is_misspelt
 from fathom.text.blocks import Kind
-from fathom.text.terms import query_terms, terms
+from fathom.text.leaning import lacks_subject, points_elsewhere
 from fathom.text.tokens import count_tokens
 
 K1, B = 1.2, 0.4
-SHORTEST = 8  # terms; shorter excerpts are not better
-OWN, LEAD, HEADING, UPPER_HEADING, TITLE, NEIGHBOUR = 1.0, 0.6, 0.8, 0.4, 0.6, 0.25  # weights of the fields
-RELATED = 0.4  # of a term that texts use in place of the question's
+SHORTEST = 12  # terms; shorter excerpts are not better
 PAIR = 0.3  # worth of two of the question's terms side by side, as a share of what the two are worth
-POINTING = 0.5  # factor for an excerpt that is nothing but links
+COVERED = 2.0  # factor on the share of the question that an excerpt holds, added to 1
+POINTING = 0.5  # factor for an excerpt that is nothing but links or refers to another place
+SUBJECTLESS = 0.7  # factor for one that opens with its verb
 FAMILY = 0.4  # weight of a word of the same family, such as "elasticity" for "elastic"
 MISSPELT = 0.8  # weight of a word that differs from one that no text has by one letter
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
+FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
 MOST_RANKED = 400
 LEAST_ROOM = 10  # tokens: hardly any excerpt is shorter
-
-_UNSET = re.compile(
-    r"\b(?:unless|if|when|where|without) (?:\w+ ){0,3}?(?:nothing|nobody|no one|otherwise|not|configur\w+|specif\w+|"
-    r"setting)\b|\bout of the box\b|\bby itself\b",
-    re.IGNORECASE,
-)
-
-
-_LINK = re.compile(r"\[[^\[\]]*\]\([^()\s]*\)")
-_WORD = re.compile(r"\w{2}")
-
-
-class Asked(NamedTuple):
-    """What a question asks for."""
-
-    wording: str
-    weights: Mapping[str, float]  # of its terms
-    terms: Mapping[str, Mapping[str, float]]  # each with what texts may say instead and its weight, itself with 1
-    pairs: frozenset[tuple[str, str]]
-    kind: re.Pattern[str] | None
 
 
 class Found(NamedTuple):
@@ -65,23 +44,6 @@ class Found(NamedTuple):
     excerpt: Excerpt
     score: float
     share: float  # of the question's terms, by worth, that it or its surroundings hold
-
-
-def read_asked(
-    question: str, topic: Sequence[str] | None = None, beside: Mapping[str, float] | None = None
-) -> Asked:
-    """Return what a question asks for.
-
-    `topic` are its terms, if they are not all that are no function words; `beside` has further terms with their
-    weights, which count less than 1.
-    """
-    asked = list(topic or query_terms(question))
-    if _UNSET.search(question):
-        asked = list(dict.fromkeys([*asked, "default"]))
-    weights = {**(beside or {}), **dict.fromkeys(asked, 1.0)}
-    wanted = {term: {**dict.fromkeys(related_terms(term), RELATED), term: 1.0} for term in weights}
-    pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
-    return Asked(question, weights, wanted, pairs, kind_of(question))
 
 
 class Chosen(NamedTuple):
@@ -113,9 +75,9 @@ class Evidence:
 
     def __init__(self, texts: Sequence[Passage]) -> None:
         self.passages = texts
-        self._read = [_Text(text) for text in texts]
+        self._read = [RankedText(text) for text in texts]
         self._units = sum(len(read.text.units) for read in self._read)
-        lengths = sum(len(read.text.parsed.terms(n)) for read in self._read for unit in read.text.units for n in unit.own)
+        lengths = sum(read.text.parsed.length(unit.own) for read in self._read for unit in read.text.units)
         self._mean = lengths / (self._units or 1) or 1.0
 
     def rank(self, asked: Asked) -> list[Found]:
@@ -130,11 +92,15 @@ class Evidence:
                 norm = K1 * (1 - B + B * max(SHORTEST, read.length(excerpt)) / self._mean)
                 score = sum(idf[term] * n * (K1 + 1) / (n + norm) for term, n in counts.items())
                 score += PAIR * sum(idf[a] + idf[b] for a, b in read.pairs(excerpt, asked)) / 2
-                share = sum(idf[term] for term in counts) / total
-                score *= 1 + share
+                share = sum(idf[term] * min(1.0, n) for term, n in counts.items()) / total
+                score *= 1 + COVERED * share
                 if asked.kind and has_kind(asked.kind, read.says(excerpt), asked.wording):
                     score *= OF_KIND
-                if read.only_points(excerpt):
+                if asked.definition > 1 and defines(read.says(excerpt), asked):
+                    score *= asked.definition
+                if excerpt.kind == "prose" and not excerpt.lead and lacks_subject(read.says(excerpt)):
+                    score *= SUBJECTLESS
+                if read.only_points(excerpt) or (len(excerpt.units) == 1 and points_elsewhere(read.says(excerpt))):
                     score *= POINTING
                 found.append(Found(number, excerpt, round(score, 9), share))
         found.sort(key=lambda each: -each.score)
@@ -146,7 +112,7 @@ class Evidence:
         One that is part of a chosen one is passed over; one that contains chosen ones takes the place of the first.
         """
         chosen: list[tuple[Found, str, int]] = []
-        said: set[str] = set()
+        said: list[str] = []
         room = max_tokens
         for each in found[:MOST_RANKED]:
             over = [other for other in chosen if _overlap(other[0], each)]
@@ -156,9 +122,10 @@ class Evidence:
             markdown = self.markdown(each, asked)
             cost = count_tokens(markdown) + overhead
             refund = sum(other[2] for other in inside)
-            if cost > room + refund or markdown in said:
+            says = " ".join(self.says(each).split())
+            if cost > room + refund or (not inside and any(says in other for other in said)):
                 continue
-            said.add(markdown)
+            said.append(says)
             place = chosen.index(inside[0]) if inside else len(chosen)
             chosen = [other for other in chosen if other not in inside]
             chosen.insert(place, (each, markdown, cost))
@@ -203,96 +170,19 @@ class Evidence:
     def _worth(self, asked: Asked) -> dict[str, float]:
         """Return the idf of each of the question's terms among the units."""
         return {
-            term: weight * math.log(1 + (self._units - held + 0.5) / (held + 0.5))
+            term: weight * math.log(1 + (max(FEWEST, self._units) - held + 0.5) / (held + 0.5))
             for term, weight in asked.weights.items()
             for held in [sum(read.units_with(term) for read in self._read)]
         }
 
 
 def _overlap(a: Found, b: Found) -> bool:
-    return a.text == b.text and a.excerpt.units.start < b.excerpt.units.stop and b.excerpt.units.start < a.excerpt.units.stop
+    return (
+        a.text == b.text
+        and a.excerpt.units.start < b.excerpt.units.stop
+        and b.excerpt.units.start < a.excerpt.units.stop
+    )
 
 
 def _contains(a: Found, b: Found) -> bool:
     return a.excerpt.units.start <= b.excerpt.units.start and b.excerpt.units.stop <= a.excerpt.units.stop
-
-
-class _Text:
-    """A text as the ranking sees it."""
-
-    def __init__(self, passage: Passage) -> None:
-        self.text = ReadText(passage.text)
-        self._title = Counter(terms(passage.title))
-        self._unit_of = {n: i for i, unit in enumerate(self.text.units) for n in unit.own}
-        self._excerpts_of: dict[int, list[int]] = defaultdict(list)  # by unit
-        for i, excerpt in enumerate(self.text.excerpts):
-            for unit in excerpt.units:
-                self._excerpts_of[unit].append(i)
-
-    def units_with(self, term: str) -> int:
-        found = self.text.parsed.occurrences.get(term, ())
-        return len({self._unit_of[n] for n in found if n in self._unit_of})
-
-    def holding(self, asked: Asked) -> list[Excerpt]:
-        occurrences = self.text.parsed.occurrences
-        held = {n for said in asked.terms.values() for term in said for n in occurrences.get(term, ())}
-        units = {self._unit_of[n] for n in held if n in self._unit_of}
-        return [self.text.excerpts[i] for i in sorted({i for unit in units for i in self._excerpts_of[unit]})]
-
-    def length(self, excerpt: Excerpt) -> int:
-        return self.text.parsed.length(excerpt.own)
-
-    def says(self, excerpt: Excerpt) -> str:
-        first, last = (self.text.parsed.sentence(n) for n in (excerpt.own[0], excerpt.own[-1]))
-        return self.text.text[first.start : last.end]
-
-    def counts(self, excerpt: Excerpt, asked: Asked) -> dict[str, float]:
-        """Return how often an excerpt has each term of the question, in all fields, weighted."""
-        fields = [(excerpt.own, OWN), (excerpt.lead, LEAD)]
-        fields += [(range(n, n + 1), HEADING if n == excerpt.headings[-1] else UPPER_HEADING) for n in excerpt.headings]
-        if len(excerpt.units) == 1:
-            fields += [(own, NEIGHBOUR) for own in self._beside(excerpt)]
-        counts: dict[str, float] = {}
-        for term, said in asked.terms.items():
-            count = 0.0
-            for word, weight in said.items():
-                found = self.text.parsed.occurrences.get(word, ())
-                if found:
-                    count += weight * sum(factor * _between(found, own) for own, factor in fields if own)
-                count += weight * TITLE * self._title[word]
-            if count:
-                counts[term] = count
-        return counts
-
-    def _beside(self, excerpt: Excerpt) -> list[range]:
-        number = excerpt.units[0]
-        group = self.text.units[number].group
-        near = (self.text.units[n] for n in (number - 1, number + 1) if 0 <= n < len(self.text.units))
-        return [unit.own for unit in near if unit.group == group]
-
-    def pairs(self, excerpt: Excerpt, asked: Asked) -> set[tuple[str, str]]:
-        if not asked.pairs:
-            return set()
-        return {pair for n in excerpt.own for pair in asked.pairs.intersection(pairwise(self.text.parsed.terms(n)))}
-
-    def only_points(self, excerpt: Excerpt) -> bool:
-        """Whether an excerpt is nothing but links."""
-        says = self.says(excerpt)
-        return "](" in says and not _WORD.search(_LINK.sub("", says))
-
-    def needs_heading(self, excerpt: Excerpt, asked: Asked) -> bool:
-        """Whether the heading above says something of the question that the excerpt does not."""
-        if not excerpt.headings:
-            return False
-        above = excerpt.headings[-1]
-        occurrences = self.text.parsed.occurrences
-        for said in asked.terms.values():
-            found = [occurrences[word] for word in said if word in occurrences]
-            told = any(_between(numbers, own) for numbers in found for own in (excerpt.own, excerpt.lead) if own)
-            if not told and any(_between(numbers, range(above, above + 1)) for numbers in found):
-                return True
-        return False
-
-
-def _between(numbers: Sequence[int], own: range) -> int:
-    return bisect_left(numbers, own.stop) - bisect_left(numbers, own.start)

@@ -1,4 +1,4 @@
-"""Sentences that lean on the one before: "This is why ..." says nothing by itself."""
+"""Sentences that say little by themselves: "This is why ..." leans on the one before, "See ..." points elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,31 @@ _CONNECTING = re.compile(
     r"Accordingly|Finally|Second|Third|Next)\b"
 )
 
+# A pointer to another place says nothing where it is quoted.
+_POINTING = re.compile(
+    r"\A(?:See|Refer|Compare|Consult|Click|Read more|Siehe|Copyright|Retrieved|For (?:more|further|additional|details|"
+    r"information))\b|\b(?:can|may|will) be found in\b|described in (?:dedicated|the|section|detail)\b"
+    r"|\b(?:this (?:section|chapter|page|table|figure)|(?:next|previous) section|"
+    r"(?:see|described|listed|shown|discussed|mentioned) (?:above|below|later|earlier|in section)|"
+    r"(?:examples?|table|figure|code|list|sections?) (?:above|below))\b"
+)
+
+_SUBJECTLESS = re.compile(
+    r"(?:Called|Returns?|Raised?|Raises|Implements?|Creates?|Defines?|Deletes?|Sets?|Gets?|Performs?|Customizes?|"
+    r"Enters?|Exits?|Executes?|Checks?|Converts?|Computes?|Used|Should|Must|Can|May|Is|Are|Invoked|Same|Like)\b"
+)
+
 
 def leans(sentence: str) -> bool:
     """Whether a sentence can only be understood, or only rightly, with the one before."""
     return bool(_LEANING.match(sentence) or _CONNECTING.match(sentence))
+
+
+def points_elsewhere(sentence: str) -> bool:
+    """Whether a sentence only refers the reader to another place."""
+    return bool(_POINTING.search(sentence))
+
+
+def lacks_subject(sentence: str) -> bool:
+    """Whether a sentence opens with its verb, as the description of a function does below its signature."""
+    return bool(_SUBJECTLESS.match(sentence))

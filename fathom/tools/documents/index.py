@@ -175,7 +175,9 @@ class Index:
     def search(self, query: str, limit: int) -> list[Match]:
         """Return the documents closest to a query, ranked by their best passage."""
         named = query_terms(query)
-        asked = list(dict.fromkeys([*named, *(other for term in named for other in related_terms(term))]))[:MAX_QUERY_TERMS]
+        asked = list(dict.fromkeys([*named, *(other for term in named for other in related_terms(term))]))[
+            :MAX_QUERY_TERMS
+        ]
         if not asked:
             return []
         found: dict[int, list[Hit]] = {}

@@ -1,4 +1,4 @@
-"""Reading Markdown: it is the normal form already but for front matter, comments and tables in HTML."""
+"""Reading Markdown: it is the normal form already but for front matter, comments, links and tables in HTML."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ _LIST = re.compile(r"(?:[-*] |\d+\. )\S")
 _RULE = re.compile(r"\|?\s*:?-+:?\s*\|[\s:|-]*\Z")
 _TABLE = re.compile(r"(?:\A|(?<=\n)) {0,3}<table\b.*?</table>[ \t]*(?=\n|\Z)", re.S | re.I)
 _COMMENT = re.compile(r"(?<!`)(`+)(?!`)[^\n]+?(?<!`)\1(?!`)|<!--(?s:.*?)-->")  # or a span of code, which has none
+_CODE_SPAN = r"(?<!`)(?P<ticks>`+)(?!`)[^\n]+?(?<!`)(?P=ticks)(?!`)"
+_DESTINATION = r"\(\s*<?(?P<address>[^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s+[\"'(][^\n]*?[\"')])?\s*\)"
+_LINK = re.compile(rf"{_CODE_SPAN}|!?\[(?P<text>[^\[\]]*)\](?:{_DESTINATION}|\[[^\[\]\n]*\])")
+_DEFINITION = re.compile(r"^ {0,3}\[[^\[\]\n]+\]:[ \t]+\S+.*\n?", re.M)
+_SAYS_NOTHING = re.compile(r"(?:click )?here|(?:this )?(?:link|page|site|document)|this|source", re.I)
 
 
 def read_markdown(text: str) -> tuple[str, list[Section], str]:
@@ -69,7 +74,17 @@ def _converted(text: str) -> str:
         end = len(text) if end < 0 else end
         text = _COMMENT.sub(lambda match: match[0] if match[1] else "", text[:end]) + text[end:]
     end = text.lower().rfind("</table>") + 8
-    return _TABLE.sub(_table, text[:end]) + text[end:] if end > 7 else text
+    text = _TABLE.sub(_table, text[:end]) + text[end:] if end > 7 else text
+    text = _DEFINITION.sub("", text)
+    return _LINK.sub(_linked, _LINK.sub(_linked, text))  # twice, because an image may be a link
+
+
+def _linked(match: re.Match[str]) -> str:
+    """Return a link's text, and its address where the text does not say what it leads to."""
+    if match["ticks"]:
+        return match[0]
+    text, address = match["text"], match["address"] or ""
+    return f"{text} ({address})" if _SAYS_NOTHING.fullmatch(text.strip()) and "://" in address else text
 
 
 def _table(match: re.Match[str]) -> str:

@@ -1,0 +1,76 @@
+"""What a question asks for: its terms with what texts say in their place, the kind of answer, and what defines it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from fathom.retrieval.expansion import related_terms
+from fathom.retrieval.kinds import kind_of
+from fathom.text.terms import query_terms, terms
+
+RELATED = 0.4  # weight of a term that texts use in place of the question's
+LESSER = 0.4  # weight of the "often" of "how often", of "difference", and of where to look, as "in Python"
+DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
+DEFINED_APART = 2.0  # the same where two things are told apart: what they are is the difference
+
+_UNSET = re.compile(
+    r"\b(?:unless|if|when|where|without) (?:\w+ ){0,3}?(?:nothing|nobody|no one|otherwise|not|configur\w+|specif\w+|"
+    r"setting)\b|\bout of the box\b|\bby itself\b",
+    re.IGNORECASE,
+)
+_PRONOUNS = "anybody anyone anything everybody everyone everything nobody nothing somebody someone something"
+_INDEFINITE = frozenset(terms(_PRONOUNS))
+_ASKING = re.compile(r"\bhow (often|long|many|much|far|old|large|big|tall|fast|deep|wide|high|heavy)\b", re.IGNORECASE)
+_ASKS_ELSE = re.compile(r"(?:why|when|where|how|who|which)\b", re.IGNORECASE)
+_RELATION = re.compile(r"\b(?:differ\w*|compar\w+|contrast\w*|versus|vs)\b", re.IGNORECASE)
+_RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))
+_SETTING = re.compile(r"\A[Hh]ow (?:do|does|did) ([A-Z]\w+)(?= \w+ \w+)|\b(?:in|for|with|using) ([A-Z]\w+)\Z")
+_DEFINITION = re.compile(
+    r"(?!(?:If|When|Where|Whether|While|Since|As|For|What|There)\b)(?:In general, |Generally, )?"
+    r"(?:[Aa]n? |The (?=[\"“*]))?[\"“*`]*((?:[\w-]+[\"”*`]*\s){1,3}?)"
+    r"(?:is|are|was|were|means?|refers? to)\b(?! \w+ed\b)"
+)
+
+
+class Asked(NamedTuple):
+    """What a question asks for."""
+
+    wording: str
+    weights: Mapping[str, float]  # of its terms
+    terms: Mapping[str, Mapping[str, float]]  # each with what texts may say instead and its weight, itself with 1
+    pairs: frozenset[tuple[str, str]]
+    kind: re.Pattern[str] | None
+    definition: float = 1.0  # factor for a definition of what is asked for
+
+
+def read_asked(question: str, topic: Sequence[str] | None = None, beside: Mapping[str, float] | None = None) -> Asked:
+    """Return what a question asks for.
+
+    `topic` are its terms, if they are not all that are no function words; `beside` has further terms with their
+    weights, which count less than 1.
+    """
+    asked = [term for term in topic or query_terms(question) if term not in _INDEFINITE]
+    if _UNSET.search(question):
+        asked = list(dict.fromkeys([*asked, "default"]))
+    setting = _SETTING.search(question.strip(" ?"))
+    lesser = {
+        *_RELATION_TERMS,
+        *terms(" ".join(_ASKING.findall(question))),
+        *terms(setting[setting.lastindex or 0] if setting else ""),
+    }
+    lesser = lesser if lesser.issuperset(asked) is False else set()
+    weights = {**(beside or {}), **{term: LESSER if term in lesser else 1.0 for term in asked}}
+    wanted = {term: {**dict.fromkeys(related_terms(term), RELATED), term: 1.0} for term in weights}
+    pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
+    defined = DEFINED_APART if _RELATION.search(question) else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
+    return Asked(question, weights, wanted, pairs, kind_of(question), defined)
+
+
+def defines(text: str, asked: Asked) -> bool:
+    """Whether a text opens with a definition of what is asked for."""
+    defined = _DEFINITION.match(text)
+    subject = terms(defined[1]) if defined else []
+    return any(term in said for term in subject for said in asked.terms.values())
