@@ -27,7 +27,7 @@ CUT = 0.9  # factor for a clause: it says less than its sentence
 INNER = 0.8  # further factor for one that does not begin with its sentence
 MARKED = 0.75  # factor for a part that is not a clause; an ellipsis marks it
 LIMITED = 0.5  # factor for one whose rest limits what it says: only where there is nothing better
-SUPERSEDED = 0.5  # factor for an excerpt that a later one replaces, at least in part
+SUPERSEDED = 0.5  # factor for rows of which a later document has others; of a sentence, what replaces it is known
 HELD = 0.5  # of the score is for what the text itself holds of the question
 MIN_CHARS = 25
 NOTHING = "The notes hold no sentence that answers this."
@@ -62,7 +62,7 @@ def write_answer(request: AnswerRequest) -> Text:
     candidates: list[_Candidate] = []
     for found in succession.found[:CONSIDERED]:
         quoted = Quoted(found.text, quotations.markdown(found, request.query))
-        trust = SUPERSEDED if succession.instead(quoted) else 1.0
+        trust = SUPERSEDED if "|" in quoted.markdown and succession.instead(quoted) else 1.0
         candidates += _candidates(quoted, trust * found.score, request.query)
     best = _best(candidates)
     if best is None:

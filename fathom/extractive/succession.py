@@ -106,8 +106,9 @@ class Succession:
         against = replaces if self._is_later(quoted.number, other.number) else differing
         mine = self._readings(quoted)
         found = [their for their in self._readings(other) if any(against(own, their) for own in mine)]
-        said = [reading for each in shown if each.number == other.number for reading in self._readings(each)]
-        return any(reading not in said for reading in found)
+        same = (each for each in shown if self._quotations.sources[each.number] == second)
+        said = {reading.text for each in same for reading in self._readings(each)}
+        return any(reading.text not in said for reading in found)
 
     def _is_later(self, number: int, other: int) -> bool:
         """Whether both texts state their dates, and that of the first is later as far as both say it."""
