@@ -20,7 +20,7 @@ FILES = {
         + "| Team | $10 | 50 GB |\n| Business | $25 | 500 GB |\n"
     ),
     "plans-update.md": (
-        "---\ntitle: Plans and prices\ndate: 2024-04-15\n---\n# Plans and prices\n\nThis page supersedes that of March. "
+        "---\ntitle: Plans and prices\ndate: 2024-04-15\n---\n# Plans and prices\n\nIt supersedes that of March. "
         "The Team plan costs $12 per seat per month and is billed yearly.\n\n"
         + TABLE
         + "| Team | $12 | 50 GB |\n| Business | $25 | 750 GB |\n"
