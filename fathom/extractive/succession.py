@@ -34,16 +34,18 @@ class Succession:
     def __init__(self, quotations: Quotations, question: str) -> None:
         self._quotations = quotations
         self._newest = not times_of(question)
-        ranked = quotations.rank(question)
-        best: dict[Quoted, Found] = {}
-        for each in ranked[:COMPARED]:
-            best.setdefault(Quoted(each.text, quotations.markdown(each, question)), each)
+        self.found = quotations.rank(question)
+        best: dict[Quoted, list[Found]] = {}  # some excerpts differ only in what counts as their lead-in
+        for each in self.found[:COMPARED]:
+            best.setdefault(Quoted(each.text, quotations.markdown(each, question)), []).append(each)
         self._compared = list(best)
-        if self._newest:
-            self._compared = self._in_order(self._compared)
-        scores = [each.score for each in best.values()]
-        moved = [best[quoted]._replace(score=score) for quoted, score in zip(self._compared, scores, strict=True)]
-        self.found = [*moved, *ranked[COMPARED:]]
+        if self._newest and (order := self._in_order(self._compared)) != self._compared:
+            moved = [each for quoted in order for each in best[quoted]]
+            scores = [each.score for each in self.found]
+            self.found = [
+                each._replace(score=s) for each, s in zip([*moved, *self.found[COMPARED:]], scores, strict=True)
+            ]
+            self._compared = order
 
     def instead(self, quoted: Quoted) -> Quoted | None:
         """Return the newest excerpt that replaces another, unless what held earlier is asked."""
