@@ -138,6 +138,7 @@ async def test_sources_are_listed_with_the_dates_that_they_state(folder: Path, t
         ("Decision: approve travel for Ada.", "Decision: approve travel for Ben.", False),
         ("The council has 9 members.", "The meeting had 7 members present.", False),
         ("In 2022 sales were 40 million euros.", "In 2023 sales were 50 million euros.", False),
+        ("Amazon Managed Service for Prometheus", "Ada has been a Prometheus Maintainer since 2019.", False),
         ("Attendees: Ada, Ben", "Attendees: Ben, Cy", False),
         ("Date: 2024-03-05", "Date: 2024-04-05", False),
         ("The retention period is 30 days.", "Should we raise the retention period to 90 days?", False),

@@ -54,7 +54,7 @@ _DECISION = re.compile(r"\b(?:decision|decided|agreed|resolved|approved|consensu
 # Where one of these is decided, the other possibilities are not.
 _CHOICE = re.compile(r"\b(?:use|choose|adopt|pick|go with|host|meet|hold|store|move|keep|migrate|run)\b", re.IGNORECASE)
 _ROLE = re.compile(
-    r"\b(?:own(?:s|ers?|ed)?|lead(?:s|er)?|led|responsible|in charge|maintain(?:s|er|ed)?|manage[srd]?|takes? over)\b",
+    r"\b(?:own(?:s|ers?|ed)?|lead(?:s|er)?|led|responsible|in charge|maintain(?:s|er|ed)?|manage[sr]|takes? over)\b",
     re.IGNORECASE,
 )
 _FIELD = re.compile(r"(?P<key>[^\W\d][^:.|]{1,60}?)\s*:\s+(?P<value>\S.*)", re.DOTALL)

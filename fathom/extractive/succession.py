@@ -107,10 +107,11 @@ class Succession:
             return False
         against = replaces if self._is_later(quoted.number, other.number) else differing
         mine = self._readings(quoted)
-        found = [their for their in self._readings(other) if any(against(own, their) for own in mine)]
+        theirs = self._readings(other)
         same = (each for each in shown if self._quotations.sources[each.number] == second)
         said = {reading.text for each in same for reading in self._readings(each)}
-        return any(reading.text not in said for reading in found)
+        new = said.isdisjoint(reading.text for reading in theirs)
+        return new and any(against(own, their) for own in mine for their in theirs)
 
     def _is_later(self, number: int, other: int) -> bool:
         """Whether both texts state their dates, and that of the first is later as far as both say it."""
