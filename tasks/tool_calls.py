@@ -141,6 +141,7 @@ def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts:
         artifact_file=result.artifact_file,
         source_ids=list(dict.fromkeys(text.source_id for text in texts)),
         titles={text.source_id: titled(text).title for text in texts},
+        dates={text.source_id: text.published for text in texts if text.kind == "document" and text.published},
     )
     return ground(note, texts)
 

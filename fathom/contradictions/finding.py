@@ -63,6 +63,11 @@ def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradict
     return contradictions
 
 
+def differ(a: Assertion, b: Assertion) -> bool:
+    """Whether two sentences cannot both hold."""
+    return _point(a, b) is not None
+
+
 def _assertions(said: Iterable[Said]) -> list[Assertion]:
     sources: dict[tuple[str, str], dict[str, None]] = {}
     for text, source_ids, title in said:

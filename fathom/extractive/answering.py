@@ -7,10 +7,11 @@ negation, a condition or a doubt. Of a row the cells that are asked for stay, of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fathom.extractive.statements import Quotations, Statement, asked_by, quotations_for
+from fathom.extractive.succession import Quoted, Succession
 from fathom.extractive.verbs import is_verb
 from fathom.models import Note
 from fathom.retrieval.asked import Asked
@@ -26,6 +27,7 @@ CUT = 0.9  # factor for a clause: it says less than its sentence
 INNER = 0.8  # further factor for one that does not begin with its sentence
 MARKED = 0.75  # factor for a part that is not a clause; an ellipsis marks it
 LIMITED = 0.5  # factor for one whose rest limits what it says: only where there is nothing better
+SUPERSEDED = 0.5  # factor for rows of which a later document has others; of a sentence, what replaces it is known
 HELD = 0.5  # of the score is for what the text itself holds of the question
 MIN_CHARS = 25
 NOTHING = "The notes hold no sentence that answers this."
@@ -48,7 +50,7 @@ _RULE = re.compile(r"\|(?:-+\|)+\Z")
 class _Candidate(NamedTuple):
     score: float
     text: str
-    sources: tuple[str, ...]
+    number: int  # of the text that it is quoted from
 
 
 def write_answer(request: AnswerRequest) -> Text:
@@ -56,18 +58,31 @@ def write_answer(request: AnswerRequest) -> Text:
     quotations = quotations_for(request.notes, request.passages)
     if not quotations.sources:
         quotations = Quotations.of_statements(_summaries(request.notes))
-    asked, kind = asked_by(request.query), kind_of(request.query)
-    best: _Candidate | None = None
-    for found in quotations.rank(request.query)[:CONSIDERED]:
-        sources = quotations.sources[found.text]
-        for text, factor in _short(quotations.markdown(found, request.query), asked):
-            score = found.score * factor * (1 - HELD + HELD * _share(text, asked))
-            score *= OF_KIND if has_kind(kind, text, request.query) else 1.0
-            if best is None or score > best.score:
-                best = _Candidate(score, text, sources)
+    succession = Succession(quotations, request.query)
+    candidates: list[_Candidate] = []
+    for found in succession.found[:CONSIDERED]:
+        quoted = Quoted(found.text, quotations.markdown(found, request.query))
+        trust = SUPERSEDED if "|" in quoted.markdown and succession.instead(quoted) else 1.0
+        candidates += _candidates(quoted, trust * found.score, request.query)
+    best = _best(candidates)
     if best is None:
         return Text(text=f"{NOTHING} {''.join(f'[{i}]' for note in request.notes for i in note.source_ids)}")
-    return Text(text=f"{best.text} {''.join(f'[{source}]' for source in best.sources)}")
+    if instead := succession.instead(Quoted(best.number, best.text)):
+        best = _best(_candidates(instead, best.score, request.query)) or best
+    return Text(text=f"{best.text} {''.join(f'[{source}]' for source in quotations.sources[best.number])}")
+
+
+def _best(candidates: Iterable[_Candidate]) -> _Candidate | None:
+    return max(candidates, key=lambda candidate: candidate.score, default=None)
+
+
+def _candidates(quoted: Quoted, worth: float, question: str) -> Iterator[_Candidate]:
+    """Yield the parts of an excerpt that may be the answer."""
+    asked, kind = asked_by(question), kind_of(question)
+    for text, factor in _short(quoted.markdown, asked):
+        score = worth * factor * (1 - HELD + HELD * _share(text, asked))
+        score *= OF_KIND if has_kind(kind, text, question) else 1.0
+        yield _Candidate(score, text, quoted.number)
 
 
 def _summaries(notes: Sequence[Note]) -> list[Statement]:

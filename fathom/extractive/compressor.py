@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fathom.extractive.wording import clip, topic_terms
 from fathom.models import SourceText
 from fathom.retrieval.asked import Asked, read_asked
+from fathom.retrieval.dated import preferences
 from fathom.retrieval.relevance import Chosen, Evidence
 from fathom.retrieval.titles import titled
 from fathom.roles import CompressAnswer, CompressRequest
@@ -33,7 +34,10 @@ def compress(request: CompressRequest) -> CompressAnswer:
     """Return a note of quotations, or one that is not useful if nothing answers the step."""
     asked = _asked(request)
     evidence = Evidence([titled(text) for text in request.texts])
-    found = evidence.rank(asked)
+    dates = [text.published if text.kind == "document" else "" for text in request.texts]
+    preferred = preferences(request.step_title, dates)
+    weighed = [each._replace(score=each.score * preferred[each.text]) for each in evidence.rank(asked)]
+    found = sorted(weighed, key=lambda each: -each.score)
     if max((each.share for each in found), default=0.0) < ON_STEP:
         return NOT_USEFUL
     telling = [each for each in found if each.score >= LEAST_SCORE * found[0].score]

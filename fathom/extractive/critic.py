@@ -79,10 +79,12 @@ def _on_question(query: str, statements: list[Statement]) -> list[Statement]:
 def _missing_words(request: ReflectRequest) -> list[str]:
     """Return the question's key words that no note holds and that a search could be for: no verbs, no small words."""
     held = {term for note in request.notes for quoted, _ in note.quotations() for term in terms(quoted)}
+    held |= {part for note in request.notes for date in note.dates.values() for part in date.split("-")}
+    topic = set(topic_terms(request.query))
     return [
         word
         for word in keywords(request.query)
-        if topic_terms(word) and not set(terms(word)) & held and not is_verb(word)
+        if topic & set(topic_terms(word)) and not set(terms(word)) & held and not is_verb(word)
     ]
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from fathom.extractive.citing import quoted
 from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import ANSWERED, Quotations, quotations_for
-from fathom.retrieval.relevance import Chosen, Found
+from fathom.extractive.succession import Quoted, Succession
+from fathom.retrieval.relevance import Found
 from fathom.roles import SectionRequest, Text
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import terms
@@ -32,16 +33,16 @@ def write_section(request: SectionRequest) -> Text:
 
 def _answer(quotations: Quotations, questions: Sequence[str]) -> str:
     """Return the best quotations for each question, and what of them was not found."""
-    ranked = [(question, quotations.rank(question)) for question in questions]
     room = ANSWER_TOKENS // len(questions)
-    chosen: list[Chosen] = []
+    shown: list[Quoted] = []
     missing: list[str] = []
-    for question, found in ranked:
-        chosen += quotations.choose(_telling(found), question, room)
-        if len(questions) > 1 and max((each.share for each in found), default=0.0) < ANSWERED:
+    for question in questions:
+        succession = Succession(quotations, question)
+        shown += succession.shown(quotations.choose(_telling(succession.found), question, room))
+        if len(questions) > 1 and max((each.share for each in succession.found), default=0.0) < ANSWERED:
             missing.append(question)
     lines = [f"Not found in the sources: {question.rstrip('?')}?" for question in missing]
-    return "\n\n".join(filter(None, [_quoted(quotations, dict.fromkeys(chosen)), *lines]))
+    return "\n\n".join(filter(None, [_quoted(quotations, dict.fromkeys(shown)), *lines]))
 
 
 def _section(quotations: Quotations, request: SectionRequest) -> str:
@@ -49,8 +50,10 @@ def _section(quotations: Quotations, request: SectionRequest) -> str:
     questions = questions_of(request.query)
     heading = request.section.heading
     wording = heading if heading.rstrip("?") in map(_plain, questions) else f"{heading} {request.query}"
-    new = [each for each in _telling(quotations.rank(wording)) if not _is_said(quotations.says(each), said)]
-    return _quoted(quotations, quotations.choose(new, wording, SECTION_TOKENS))
+    succession = Succession(quotations, wording)
+    new = [each for each in _telling(succession.found) if not _is_said(quotations.says(each), said)]
+    chosen = quotations.choose(new, wording, SECTION_TOKENS)
+    return _quoted(quotations, [succession.marked(Quoted(each.text, each.markdown)) for each in chosen])
 
 
 def _plain(question: str) -> str:
@@ -72,5 +75,5 @@ def _is_said(text: str, said: set[tuple[str, ...]]) -> bool:
     return any(tuple(terms(sentence.text)) in said for sentence in split_sentences(text))
 
 
-def _quoted(quotations: Quotations, chosen: Iterable[Chosen]) -> str:
-    return quoted((quotations.sources[each.text], each.markdown) for each in chosen)
+def _quoted(quotations: Quotations, shown: Iterable[Quoted]) -> str:
+    return quoted((quotations.sources[each.number], each.markdown) for each in shown)

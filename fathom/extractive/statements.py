@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 from fathom.extractive.wording import topic_terms
 from fathom.models import Note, SourceText
 from fathom.retrieval.asked import Asked, read_asked
+from fathom.retrieval.dated import preferences
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.relevance import Chosen, Evidence, Found
 from fathom.retrieval.titles import titled
@@ -27,12 +28,20 @@ class Statement(NamedTuple):
     title: str
     note: int
     order: int  # in its note, the best first
+    date: str = ""  # of its latest source, if that says it: YYYY-MM-DD or YYYY-MM
 
 
 def statements_of(notes: Sequence[Note]) -> list[Statement]:
     """Return what the notes quote, note by note."""
     return [
-        Statement(text, sources, " ".join(note.titles.get(source, "") for source in sources), number, order)
+        Statement(
+            text,
+            sources,
+            " ".join(note.titles.get(source, "") for source in sources),
+            number,
+            order,
+            max(note.dates.get(source, "") for source in sources),
+        )
         for number, note in enumerate(notes)
         for order, (text, sources) in enumerate(note.quotations())
     ]
@@ -41,8 +50,16 @@ def statements_of(notes: Sequence[Note]) -> list[Statement]:
 class Quotations:
     """What can be quoted, as evidence for questions: the statements of notes, or whole texts of sources."""
 
-    def __init__(self, passages: Sequence[Passage], sources: Sequence[tuple[str, ...]], orders: Sequence[int]) -> None:
+    def __init__(
+        self,
+        passages: Sequence[Passage],
+        sources: Sequence[tuple[str, ...]],
+        orders: Sequence[int],
+        dates: Sequence[str],
+    ) -> None:
         self.sources = sources
+        self.dates = dates  # YYYY-MM-DD or YYYY-MM of local documents that state one, else empty
+        self.titles = [passage.title for passage in passages]
         self._orders = orders
         self._evidence = Evidence(passages)
 
@@ -55,17 +72,27 @@ class Quotations:
     def of_statements(cls, statements: Sequence[Statement]) -> Self:
         """Return statements, the same one only once."""
         unique = list({(s.text, s.sources): s for s in statements}.values())
-        return cls([Passage(s.text, s.title) for s in unique], [s.sources for s in unique], [s.order for s in unique])
+        return cls(
+            [Passage(s.text, s.title) for s in unique],
+            [s.sources for s in unique],
+            [s.order for s in unique],
+            [s.date for s in unique],
+        )
 
     @classmethod
     def of_texts(cls, texts: Sequence[SourceText]) -> Self:
         """Return all that some texts say."""
-        return cls([titled(text) for text in texts], [(text.source_id,) for text in texts], [0] * len(texts))
+        dates = [text.published if text.kind == "document" else "" for text in texts]
+        return cls([titled(text) for text in texts], [(text.source_id,) for text in texts], [0] * len(texts), dates)
 
     def rank(self, question: str) -> list[Found]:
         """Return the excerpts that bear on a question, the best first."""
         found = self._evidence.rank(asked_by(question))
-        weighed = [each._replace(score=round(each.score * LATER ** self._orders[each.text], 9)) for each in found]
+        preferred = preferences(question, self.dates)
+        weighed = [
+            each._replace(score=round(each.score * LATER ** self._orders[each.text] * preferred[each.text], 9))
+            for each in found
+        ]
         return sorted(weighed, key=lambda each: -each.score)
 
     def choose(self, found: Sequence[Found], question: str, max_tokens: int) -> list[Chosen]:

@@ -133,6 +133,7 @@ class Note(Model):
     artifact_file: str
     source_ids: list[str]
     titles: dict[str, str] = {}  # of the sources, by id, with the words of their addresses
+    dates: dict[str, str] = {}  # of the local documents that state one, by id: YYYY-MM-DD or YYYY-MM
     tokens: int = 0  # of the injected message
 
     def quotations(self) -> Iterator[tuple[str, tuple[str, ...]]]:

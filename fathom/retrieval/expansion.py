@@ -19,7 +19,7 @@ mother; sibling: brother sister; director: directed; directed: director; author:
 written; wrote: written author writer; written: wrote author; composer: composed music; composed: composer;
 performer: performed singer band song; performed: singer performer; singer: sang sung performed; producer: produced;
 creator: created; inventor: invented; founder: founded established; founded: founder established; publisher:
-published; published: publisher publication; owner: owned; owns: owned; record: recorded label; label: record;
+published; published: publisher publication; owner: owned; owns: owned owner; record: recorded label; label: record;
 league: team club; team: club; plays: player; older: born; younger: born; earlier: born died; later: born died;
 nationality: born; citizenship: born; country: born nationality; school: university college educated; educated:
 university school college; studied: university; employer: worked; occupation: profession career; buried: grave
@@ -47,8 +47,10 @@ make; make: create; add: include create; error: failure exception fail; fail: er
 code: status; status: code state; allowed: permitted; permitted: allowed; allow: permit enable; forbidden: prohibited;
 change: modify update edit; modify: change edit; update: change upgrade new; upgrade: update; publish: release;
 published: release released; release: published version; version: release; cost: price fee; price: cost; pay: cost
-payment paid reimburse; paid: pay; fee: cost charge; responsible: owner charge lead maintain; owner: responsible lead;
-charge: responsible lead; lead: responsible owner; decide: agree consensus decision approve; decision: agreed
+payment paid reimburse; paid: pay; fee: cost charge; responsible: owner own
+charge lead maintain; owner: own responsible charge lead maintainer; own: owner owned responsible charge lead
+maintainer; maintain: maintainer owner responsible; charge: responsible lead owner; lead: responsible owner charge;
+decide: agree consensus decision approve; decision: agreed
 consensus; agree: decide consensus approve; vote: approve ballot; report: disclose submit send file; submit: send file
 report; send: submit request; check: verify validate test confirm; verify: check validate; test: check verify;
 validate: check verify; save: store write keep; store: save keep; keep: store retain; retain: keep retention;
@@ -69,7 +71,7 @@ document; ends: finish complete; finish: complete end; complete: finish done; qu
 host server computer; server: host; host: server; computer: machine; people: person persons member user respondents;
 person: people individual; member: people; somebody: person; watch: observe attend; observe: watch; attend: join
 participate; participate: take join attend; part: participate participation join; look: lookup resolve search find;
-find: locate search; resolve: lookup; receipt: proof
+find: locate search; held: hold; hold: held; resolve: lookup; receipt: proof
 """
 
 

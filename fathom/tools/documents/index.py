@@ -22,7 +22,8 @@ HITS = 300  # passages of one query
 MAX_QUERY_TERMS = 64
 _SCHEMA = """
 CREATE TABLE documents (
-    id INTEGER PRIMARY KEY, url TEXT UNIQUE, digest TEXT, position INTEGER, title TEXT, text TEXT, words INTEGER
+    id INTEGER PRIMARY KEY, url TEXT UNIQUE, digest TEXT, position INTEGER, title TEXT, text TEXT, words INTEGER,
+    date TEXT
 );
 CREATE TABLE passages (
     id INTEGER PRIMARY KEY, document INTEGER, heading TEXT, page INTEGER, start INTEGER, stop INTEGER, words INTEGER
@@ -79,6 +80,7 @@ class StoredDocument(NamedTuple):
     title: str
     text: str
     words: int
+    date: str  # that it states: YYYY-MM-DD, YYYY-MM, or empty
 
 
 class StoredFile(NamedTuple):
@@ -118,8 +120,8 @@ class Index:
         """Add a document; `digest` is that of the bytes it was read from."""
         run = self._database.execute
         words = sum(span.words for span in document.spans)
-        values = (url, digest, document.title, document.text, words)
-        number = run("INSERT INTO documents VALUES (NULL, ?, ?, 0, ?, ?, ?)", values).lastrowid
+        values = (url, digest, document.title, document.text, words, document.date)
+        number = run("INSERT INTO documents VALUES (NULL, ?, ?, 0, ?, ?, ?, ?)", values).lastrowid
         for s in document.spans:
             place = (number, s.heading, s.page, s.start, s.stop, s.words)
             row = run("INSERT INTO passages VALUES (NULL, ?, ?, ?, ?, ?, ?)", place).lastrowid
@@ -187,7 +189,8 @@ class Index:
 
     def document(self, number: int) -> StoredDocument:
         """Return a document."""
-        return StoredDocument(*self._rows("SELECT url, title, text, words FROM documents WHERE id = ?", (number,))[0])
+        columns = "SELECT url, title, text, words, date FROM documents WHERE id = ?"
+        return StoredDocument(*self._rows(columns, (number,))[0])
 
     def passages(self, document: int) -> list[Passage]:
         """Return a document's passages in reading order."""

@@ -37,6 +37,7 @@ class LaidOut(NamedTuple):
     title_terms: str
     text: str
     spans: list[Span]
+    date: str = ""  # when the document was written or changed, as it says
     unread: str = ""  # what part of the file is missing
 
 
@@ -54,7 +55,7 @@ def lay_out(document: ReadDocument) -> LaidOut:
             spans.append(Span(*place, heading_terms, _joined_terms(part[start:stop])))
         parts.append(part)
         offset += len(part) + 2
-    return LaidOut(document.title, _joined_terms(document.title), "\n\n".join(parts), spans)
+    return LaidOut(document.title, _joined_terms(document.title), "\n\n".join(parts), spans, document.date)
 
 
 def _joined_terms(text: str) -> str:

@@ -106,6 +106,7 @@ def _source_text(
         title=document.title,
         kind="document",
         location=f"page {first.page}" if first.page else first.heading,
+        published=document.date,
         score=round(places[0].score, 3) if places else 0.0,
         full=whole,
         text=document.text if whole else _excerpt(document.text, passages, best),

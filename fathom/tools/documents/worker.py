@@ -73,8 +73,8 @@ def decode_answer(answer: str) -> LaidOut:
         raise Unfinished(f"reading it takes more than {MEMORY >> 20} MB of memory")
     if isinstance(content, str):
         raise Unreadable(content)
-    title, title_terms, text, spans, unread = content
-    return LaidOut(title, title_terms, text, [Span(*span) for span in spans], unread)
+    title, title_terms, text, spans, date, unread = content
+    return LaidOut(title, title_terms, text, [Span(*span) for span in spans], date, unread)
 
 
 def _answer(line: str) -> str:

@@ -1,0 +1,186 @@
+"""Later beats earlier, and two numbers for the same thing are both shown: whole runs over a small folder of files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fathom.contradictions.reading import readings
+from fathom.contradictions.succession import differing, replaces
+from fathom.retrieval.dated import ON_DATE, preferences
+from tests.inprocess import investigated
+
+TABLE = "| Plan | Price per seat | Storage |\n|---|---|---|\n"
+FILES = {
+    "plans-2024-03.md": (
+        "# Plans and prices\n\nThree plans. The Team plan costs $10 per seat per month and is billed yearly.\n\n"
+        + TABLE
+        + "| Team | $10 | 50 GB |\n| Business | $25 | 500 GB |\n"
+    ),
+    "plans-update.md": (
+        "---\ntitle: Plans and prices\ndate: 2024-04-15\n---\n# Plans and prices\n\nIt supersedes that of March. "
+        "The Team plan costs $12 per seat per month and is billed yearly.\n\n"
+        + TABLE
+        + "| Team | $12 | 50 GB |\n| Business | $25 | 750 GB |\n"
+    ),
+    "migration.md": (
+        "# Database migration\n\nLast updated: 2024-02-10\n\nAda Holm owns the database migration. It moves all "
+        "records.\n\nThe migration is planned for 3 May 2024. Rehearsals take place every second week.\n"
+    ),
+    "staff-news-2024-05-02.txt": (
+        "Staff news\n\nBen Ito takes over as owner of the database migration from Ada Holm, who leaves. "
+        "\n\nThe migration is postponed to 17 May 2024 because the rehearsal failed.\n"
+    ),
+    "minutes/2024-01-09.md": (
+        "# Minutes\n\n## Ledger\n\n- Decision: use PostgreSQL for the ledger service.\n\n## Stand-up\n\n"
+        "- We agreed to hold the stand-up on Tuesdays.\n- Attendance was 7 people.\n"
+    ),
+    "minutes/2024-03-12.md": (
+        "# Minutes\n\n## Ledger\n\n- Decision: use SQLite for the ledger service, because one node writes.\n\n"
+        "## Stand-up\n\n- We agreed to hold the stand-up on Thursdays.\n- Attendance was 5 people.\n"
+    ),
+    "retention.md": "# Retention of logs\n\nDate: 5 January 2024\n\nAccess logs are kept for 30 days.\n",
+    "retention-change.md": (
+        "# Change of the retention of logs, June 2024\n\nAs of 1 June 2024 access logs are kept for 90 days instead of "
+        "30 days. Audit logs do not change.\n"
+    ),
+    "nordlys.md": "# The Nordlys ferry\n\nThe ferry Nordlys carries 412 passengers and 80 cars.\n",
+    "ferries.md": "# Ferries of the coast\n\nThe ferry Nordlys carries 398 passengers. The ferry Aurora carries 250.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("docs")
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+async def report(folder: Path, artifacts: Path, question: str) -> str:
+    """Return the report of a question."""
+    await investigated(artifacts, question, model=None, docs=[str(folder)])
+    [written] = artifacts.rglob("report.md")
+    return written.read_text()
+
+
+@pytest.mark.parametrize(
+    ("question", "holds", "superseded", "date"),
+    [
+        ("What does the Team plan cost?", "costs $12", "costs $10", "2024-04-15"),
+        ("How much storage does the Business plan have?", "750 GB", "500 GB", "2024-04-15"),
+        ("Who owns the database migration?", "Ben Ito takes over", "Ada Holm owns", "2024-05-02"),
+        ("Who is in charge of the migration?", "Ben Ito takes over", "Ada Holm owns", "2024-05-02"),
+        ("When does the database migration take place?", "17 May 2024", "3 May 2024", "2024-05-02"),
+        ("Which database does the ledger service use?", "use SQLite", "use PostgreSQL", "2024-03-12"),
+        ("On which day is the stand-up held?", "Thursdays", "Tuesdays", "2024-03-12"),
+        ("How long are access logs kept?", "90 days", "kept for 30 days", "2024-06"),
+    ],
+)
+async def test_the_later_statement_comes_first_and_the_earlier_one_is_marked(
+    folder: Path, tmp_path: Path, question: str, holds: str, superseded: str, date: str
+) -> None:
+    markdown = await report(folder, tmp_path, question)
+    short = re.split(r"\n## ", markdown)[1]
+    before, mark, after = re.split(rf"(Superseded (?:in part )?on {date}:)", short, maxsplit=1)
+    assert holds in before
+    assert superseded not in before
+    assert superseded in after
+    assert mark not in re.findall(r"^- .*", markdown, re.MULTILINE)
+
+
+async def test_numbers_that_no_date_decides_are_both_shown(folder: Path, tmp_path: Path) -> None:
+    markdown = await report(folder, tmp_path, "How many passengers does the ferry Nordlys carry?")
+    short = re.split(r"\n## ", markdown)[1]
+    assert "412 passengers" in short
+    assert "398 passengers" in short
+    assert "Superseded" not in markdown
+    disagree = markdown.split("## Where sources disagree")[1]
+    assert "412" in disagree
+    assert "398" in disagree
+
+
+async def test_a_question_about_the_past_is_answered_from_then(folder: Path, tmp_path: Path) -> None:
+    markdown = await report(folder, tmp_path, "What did the Team plan cost in March 2024?")
+    assert 0 < markdown.index("costs $10") < markdown.index("costs $12")
+
+
+async def test_the_short_answer_is_what_holds(folder: Path, tmp_path: Path) -> None:
+    question = "For when is the migration planned?"
+    result = await investigated(tmp_path, question, model=None, docs=[str(folder)], mode="answer")
+    assert result.answer
+    assert "17 May 2024" in result.answer
+
+
+async def test_sources_are_listed_with_the_dates_that_they_state(folder: Path, tmp_path: Path) -> None:
+    dated = await report(folder, tmp_path / "a", "What does the Team plan cost?")
+    undated = await report(folder, tmp_path / "b", "How many passengers does the ferry Nordlys carry?")
+    assert re.search(r"plans-update\.md`.*, 2024-04-15$", dated, re.MULTILINE)
+    assert re.search(r"plans-2024-03\.md`.*, 2024-03$", dated, re.MULTILINE)
+    assert re.search(r"nordlys\.md`, The Nordlys ferry$", undated, re.MULTILINE)  # not the time of the file
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "expected"),
+    [
+        ("The Team plan costs $10 per seat a month.", "The Team plan costs $12 per seat a month.", True),
+        ("Team: $10 per seat per month", "Team: $12 per seat per month", True),
+        ("Owner: Ada Holm", "Owner: Ben Ito", True),
+        ("Fridays are free of meetings.", "Fridays are no longer free of meetings.", True),
+        ("The retention of logs is 30 days.", "Retention of logs was raised from 30 to 90 days.", True),
+        ("The launch is planned for 3 May 2024.", "The launch is postponed to 17 May 2024.", True),
+        (TABLE + "| Free | $0 | 2 GB |", TABLE + "| Team | $10 | 50 GB |", False),
+        ("Ada owns the billing service.", "Ben owns the search service.", False),
+        ("Ada leads the team.", "Ben leads the web team.", False),
+        ("Decision: approve travel for Ada.", "Decision: approve travel for Ben.", False),
+        ("The council has 9 members.", "The meeting had 7 members present.", False),
+        ("In 2022 sales were 40 million euros.", "In 2023 sales were 50 million euros.", False),
+        ("Amazon Managed Service for Prometheus", "Ada has been a Prometheus Maintainer since 2019.", False),
+        ("Attendees: Ada, Ben", "Attendees: Ben, Cy", False),
+        ("Date: 2024-03-05", "Date: 2024-04-05", False),
+        ("The retention period is 30 days.", "Should we raise the retention period to 90 days?", False),
+        ("The retention period is 30 days.", "We could raise the retention period to 90 days.", False),
+    ],
+)
+def test_a_statement_replaces_another_about_the_same_thing_only(earlier: str, later: str, expected: bool) -> None:
+    pairs = [(new, old) for new in readings(later, "Handbook") for old in readings(earlier, "Handbook")]
+    assert any(replaces(new, old) for new, old in pairs) is expected
+
+
+def test_minutes_tell_of_their_own_meeting_unless_they_decide() -> None:
+    [first], [second] = (readings(f"The council spent {n} minutes on it.", "Minutes of the council") for n in (30, 40))
+    assert not replaces(second, first)
+    [first], [second] = (
+        readings(f"Decision: the quorum of the council is {n} members.", "Minutes of the council") for n in (5, 6)
+    )
+    assert replaces(second, first)
+    [first], [second] = (readings(f"The quorum is {n} members.", title) for n, title in ((5, "Rules"), (6, "Charter")))
+    assert not differing(first, second)  # of which body is not said
+
+
+def test_dates_that_a_question_prefers() -> None:
+    dates = ["2024-03-05", "", "2024-04", "2023-03"]
+    now = preferences("What is the current price?", dates)
+    assert sorted(range(4), key=lambda n: -now[n]) == [2, 0, 3, 1]
+    assert [factor >= ON_DATE for factor in preferences("What was decided in March 2024?", dates)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert [factor >= ON_DATE for factor in preferences("What was decided in March?", dates)] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert [factor >= ON_DATE for factor in preferences("Which talks were there in 2024?", dates)] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert max(preferences("What is the price?", dates)) < 1.001
