@@ -16,7 +16,7 @@ export Q DOCS MODEL
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help research install test test-long check lint bench bench-text lock clean
+.PHONY: help research install test test-long check lint bench bench-docs bench-text lock clean
 
 help:
 	@echo 'make research Q="How does ...?"   research a question; prints where the report is kept'
@@ -29,6 +29,7 @@ help:
 	@echo 'make check                        format, lint, types, tests: what a change must pass'
 	@echo 'make bench                        measure what the pipeline itself costs, against scripted providers'
 	@echo 'make bench-text EVAL_DATA=folder  measure the text engine on evaluation data (ARGS=--speed: on generated text)'
+	@echo 'make bench-docs EVAL_DATA=folder  measure answers from documents without a model (ARGS=--lost: what was lost)'
 	@echo 'make lock                         resolve the requirements again  (ARGS=--upgrade for newer versions)'
 	@echo 'make clean                        remove .venv and caches; artifacts stay'
 	@echo
@@ -62,6 +63,9 @@ check: lint test
 bench: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.pipeline $(ARGS)
 	@$(BIN)/python -m benchmarks.durability
+
+bench-docs: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.documents "$(EVAL_DATA)" $(ARGS)
 
 bench-text: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.text $(if $(EVAL_DATA),"$(EVAL_DATA)") $(ARGS)

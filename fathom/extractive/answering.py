@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.extractive.statements import Quotations, Statement, asked_by, quotations_for
@@ -28,7 +29,7 @@ INNER = 0.8  # further factor for one that does not begin with its sentence
 MARKED = 0.75  # factor for a part that is not a clause; an ellipsis marks it
 LIMITED = 0.5  # factor for one whose rest limits what it says: only where there is nothing better
 SUPERSEDED = 0.5  # factor for rows of which a later document has others; of a sentence, what replaces it is known
-HELD = 0.5  # of the score is for what the text itself holds of the question
+HELD = 0.3  # of the score is for what the text itself holds of the question
 MIN_CHARS = 25
 NOTHING = "The notes hold no sentence that answers this."
 
@@ -80,6 +81,8 @@ def _candidates(quoted: Quoted, worth: float, question: str) -> Iterator[_Candid
     """Yield the parts of an excerpt that may be the answer."""
     asked, kind = asked_by(question), kind_of(question)
     for text, factor in _short(quoted.markdown, asked):
+        if text.endswith((":", "?")):  # it only announces or asks
+            continue
         score = worth * factor * (1 - HELD + HELD * _share(text, asked))
         score *= OF_KIND if has_kind(kind, text, question) else 1.0
         yield _Candidate(score, text, quoted.number)
@@ -104,12 +107,27 @@ def _short(markdown: str, asked: Asked) -> Iterator[tuple[str, float]]:
     elif any(_RULE.match(line) for line in lines):
         yield from _of_rows(lines, asked)
     else:
-        plain = " ".join(sentence.clean for line in lines for sentence in split_sentences(line))
-        if len(plain) <= ANSWER_CHARS:
-            yield plain, 1.0
-        for line in lines:
-            for sentence in split_sentences(line):
-                yield from _spans(sentence.clean)
+        yield from _of_items([line.strip().removeprefix("- ") for line in lines if line.strip().startswith("- ")])
+        sentences = [sentence.clean for line in lines for sentence in split_sentences(line)]
+        yield from ((text, 1.0) for text in (" ".join(sentences), *map(" ".join, pairwise(sentences))) if _fits(text))
+        for sentence in sentences:
+            yield from _spans(sentence)
+
+
+def _fits(text: str) -> bool:
+    return len(text) <= ANSWER_CHARS
+
+
+def _of_items(items: Sequence[str]) -> Iterator[tuple[str, float]]:
+    """Yield a list's items as far as they fit."""
+    text = ""
+    for item in items:
+        longer = f"{text}; {item.rstrip('.;,')}" if text else item.rstrip(".;,")
+        if not _fits(longer):
+            break
+        text = longer
+    if text and len(items) > 1:
+        yield text, 1.0
 
 
 def _of_code(lines: Sequence[str], asked: Asked) -> Iterator[tuple[str, float]]:

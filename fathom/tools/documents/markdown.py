@@ -75,8 +75,19 @@ def _converted(text: str) -> str:
         text = _COMMENT.sub(lambda match: match[0] if match[1] else "", text[:end]) + text[end:]
     end = text.lower().rfind("</table>") + 8
     text = _TABLE.sub(_table, text[:end]) + text[end:] if end > 7 else text
-    text = _DEFINITION.sub("", text)
+    text = _DEFINITION.sub("", "\n".join(_with_outer_bars(text.split("\n"))))
     return _LINK.sub(_linked, _LINK.sub(_linked, text))  # twice, because an image may be a link
+
+
+def _with_outer_bars(lines: list[str]) -> list[str]:
+    """Return lines with the bars around the rows of tables, which Markdown may leave out."""
+    written = list(lines)
+    for number, line in enumerate(lines):
+        if number and "|" in line and _RULE.match(line) and "|" in lines[number - 1]:
+            last = next((n for n in range(number, len(lines)) if "|" not in lines[n]), len(lines))
+            for n in range(number - 1, last):
+                written[n] = f"| {lines[n].strip().removeprefix('|').removesuffix('|').strip()} |"
+    return written
 
 
 def _linked(match: re.Match[str]) -> str:
