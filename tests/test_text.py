@@ -103,6 +103,17 @@ def test_terms_agree_across_spellings() -> None:
     assert count_words("It's 3.5 well-known 量子计算") == 5
 
 
+def test_a_number_stays_whole() -> None:
+    assert terms("on the 28th, 21st and 2nd of May") == terms("on the 28, 21 and 2 of May")
+    assert terms("in the 1930s, 5G and H1N1") == ["in", "the", "1930s", "5g", "and", "h1n1"]
+    assert terms("10km or 3.5kg") == terms("10 km or 3.5 kg")
+
+
+@given(st.text(alphabet="aAtThHsSnNdD019.,'’- _", max_size=40))
+def test_other_letters_around_do_not_change_how_words_are_split(text: str) -> None:
+    assert terms(f"é {text}")[1:] == terms(f"e {text}")[1:]
+
+
 def test_tokens_are_close_to_cl100k(monkeypatch: pytest.MonkeyPatch) -> None:
     import importlib.util
     from pathlib import Path

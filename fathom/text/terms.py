@@ -16,8 +16,19 @@ Language = Literal["english", "german"]
 """Whose endings are taken off. Writing without endings, such as Chinese, is the same in both."""
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
-_WORD = re.compile(rf"\d+(?:[.,]\d+)*|[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+(?:['’](?:(?![{_CJK}])[^\W_])+)*")
-_ASCII_WORD = re.compile(r"\d+(?:[.,]\d+)*(?![a-z])|[a-z0-9]+(?:'[a-z]+)*")
+
+
+def _word(letter: str) -> str:
+    """Return the pattern of a word: `3.5`, `1930s`, `28th`, the `10` and the `km` of "10km", and all other words."""
+    unit = rf"(?!(?:st|nd|rd|th)(?!{letter}))(?:(?!\d){letter}){{2,}}+(?!\d)"
+    return rf"\d++(?:(?:[.,]\d++)++|(?={unit})|(?!{letter}))|{letter}++(?:'{letter}++)*"
+
+
+# A word of ASCII is the same in both; looking for it alone is quicker.
+_LETTER = rf"(?:(?![{_CJK}])[^\W_])"
+_WORD = re.compile(rf"[{_CJK}]+|{_word(_LETTER)}")
+_ASCII_WORD = re.compile(_word("[a-z0-9]"))
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)\Z")
 _IS_CJK = re.compile(rf"[{_CJK}]")
 _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 _THOUSANDS = re.compile(r",(?=\d{3}(?:\D|$))")
@@ -93,6 +104,8 @@ class _Terms(dict[str, tuple[str, ...]]):
             return (_THOUSANDS.sub("", word),)
         if _IS_CJK.match(word):
             return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
+        if ordinal := _ORDINAL.match(word):
+            return (ordinal[1],)
         return (_stem(word.split("'", maxsplit=1)[0] or word, self._language),)
 
 

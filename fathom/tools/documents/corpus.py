@@ -29,7 +29,7 @@ from fathom.tools.documents.readers import Unreadable
 from fathom.tools.documents.worker import Unfinished
 
 KEPT_INDEXES = 8
-FORMAT = "4"  # changes when readers, layout or index treat the same files differently
+FORMAT = "5"  # changes when readers, layout or index treat the same files differently
 _opening = threading.Lock()
 
 
