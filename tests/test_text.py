@@ -114,6 +114,20 @@ def test_other_letters_around_do_not_change_how_words_are_split(text: str) -> No
     assert terms(f"é {text}")[1:] == terms(f"e {text}")[1:]
 
 
+@pytest.mark.parametrize("name", ["SESSION_NOT_FOUND", "sessionNotFound", "SessionNotFound", "--session-not-found"])
+def test_an_identifier_has_its_words_and_is_a_whole(name: str) -> None:
+    assert terms(f"the {name}.") == terms("the session not found sessionnotfound")
+    assert query_terms(name) == query_terms("session found sessionnotfound")
+
+
+def test_identifiers_are_told_from_names_and_prose() -> None:
+    assert terms("HTTPServer") == terms("http server httpserver")
+    assert terms("a.b_c") == ["a", "b", "c", "bc", "abc"]
+    assert terms("1_000_000")[-1] == terms("1,000,000")[0]
+    prose = "McDonald's iPhone, mRNA, DNAs, U.S.A., example.com, _well_ -- so-called"
+    assert terms(prose) == terms(prose.replace("_", " ").lower())
+
+
 def test_tokens_are_close_to_cl100k(monkeypatch: pytest.MonkeyPatch) -> None:
     import importlib.util
     from pathlib import Path
