@@ -53,6 +53,35 @@ def test_sentences(text: str, sentences: list[str]) -> None:
     assert [s.clean for s in split_sentences(text)] == sentences
 
 
+def test_tags_end_blocks() -> None:
+    row = "<Tr> <Td_x> Born </Td> <Td> 1815 </Td> </Tr>"
+    page = (
+        f"<H1> Ada </H1> <P> First . Second one . </P> <Ul> <Li> one item </Li> <Li> Two. </Li> </Ul> <Table> {row} "
+        f"<Tr> <Td> {'so ' * 150}</Td> <Td> Cell </Td> </Tr> </Table> <H2> Work </H2> rest"
+    )
+    found = [(s.kind, s.clean) for s in split_sentences(page)]
+    assert found[:7] == [
+        ("heading", "Ada"), ("prose", "First ."), ("prose", "Second one ."), ("item", "one item"), ("item", "Two."),
+        ("table", "Born | 1815"), ("table", ("so " * 150).strip()),
+    ]  # fmt: skip
+    assert found[7:] == [("table", "Cell"), ("heading", "Work"), ("prose", "rest")]
+    about = "Use `<td>` and `<tr>`, or the <p> and <li> elements with </p>."
+    assert [s.clean for s in split_sentences(about)] == [about]
+
+
+_MARKED_UP = ("<P>", "</P>", "<Li>", "<Tr>", "</tr>", "<td x>", "</Td>", " ", "a", "B.", "\n", "<", "`")
+
+
+@given(st.lists(st.sampled_from(_MARKED_UP)).map("".join))
+def test_tags_stay_in_the_text(text: str) -> None:
+    sentences = split_sentences(text)
+    assert "".join("".join(s.text.split()) for s in sentences) == "".join(text.split())
+    assert all(a.end <= b.start for a, b in itertools.pairwise(sentences))
+    assert all(
+        s.clean.replace(" ", "").replace("|", "") in "".join(text.split()) for s in sentences if s.kind != "table"
+    )
+
+
 @given(st.integers(20, 100), st.integers(0, 8))
 def test_hard_wrapping_does_not_change_sentences(width: int, indent: int) -> None:
     wrapped = textwrap.indent(textwrap.fill(PROSE, width), " " * indent)

@@ -10,10 +10,13 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from fathom.text.markup import has_blocks, kind_of_markup, split_markup
+
 Kind = Literal["prose", "item", "heading", "table", "code", "rule"]
 
 WRAP_WIDTH = 160  # lines longer than this are paragraphs of their own, not the lines of a wrapped one
 HEADING_CHARS = 90
+CODE_INDENT = 2  # of a line of code without a fence, at least
 
 
 class Block(NamedTuple):
@@ -65,6 +68,10 @@ def split_blocks(text: str) -> Iterator[Block]:
                 yield Block(line.start, line.end, "code")
             if marker and (not fence or marker[1] == fence):
                 fence = "" if fence else marker[1]
+        elif line.text and line.indent < CODE_INDENT and has_blocks(line.text):
+            yield from _blocks_of(run, before)
+            run = []
+            yield from _marked_up(line)
         elif line.text:
             run.append(line)
         elif run:
@@ -80,6 +87,12 @@ def _lines(text: str) -> Iterator[_Line]:
         indent = len(raw) - len(raw.lstrip())
         yield _Line(position + indent, position + indent + len(stripped), indent, stripped)
         position += len(raw) + 1
+
+
+def _marked_up(line: _Line) -> Iterator[Block]:
+    for first, last in split_markup(line.text):
+        text = line.text[first:last].strip()
+        yield Block(line.start + first, line.start + first + len(text), kind_of_markup(text) or "prose")
 
 
 def _blocks_of(run: list[_Line], before: str) -> Iterator[Block]:
@@ -147,7 +160,7 @@ def _is_code(run: list[_Line], after_colon: bool) -> bool:
     """Whether a run is code: indented lines most of which read as statements; a lone signature; a doctest."""
     if run[0].text.startswith(">>>") or (len(run) == 1 and _SIGNATURE.match(run[0].text[:300])):
         return True
-    if min(line.indent for line in run) < 2:
+    if min(line.indent for line in run) < CODE_INDENT:
         return False
     hits = sum(bool(_CODE.match(line.text[:300])) for line in run)
     ends = sum(bool(_SENTENCE_END.search(line.text[-12:])) for line in run)
