@@ -151,9 +151,12 @@ def test_an_identifier_has_its_words_and_is_a_whole(name: str) -> None:
 
 def test_identifiers_are_told_from_names_and_prose() -> None:
     assert terms("HTTPServer") == terms("http server httpserver")
+    assert terms("isOpen") == terms("is open isopen")
     assert terms("a.b_c") == ["a", "b", "c", "bc", "abc"]
     assert terms("1_000_000")[-1] == terms("1,000,000")[0]
-    prose = "McDonald's iPhone, mRNA, DNAs, U.S.A., example.com, _well_ -- so-called"
+    prose = (
+        "McDonald's and MacArthur's OpenMetrics, iPhone, mRNA, siRNA, DNAs, U.S.A., example.com, _well_ -- so-called"
+    )
     assert terms(prose) == terms(prose.replace("_", " ").lower())
 
 

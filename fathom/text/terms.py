@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from fathom.text.stopwords import ENGLISH, GERMAN, STOP_WORDS
@@ -153,9 +153,17 @@ def _parts(name: str) -> list[str]:
     parts: list[str] = []
     for piece in filter(None, re.split("[_-]", name)):
         humps = _HUMP.sub(" ", piece).split()
-        least = 2 if piece[0].islower() else 3
-        parts += humps if all(len(hump) >= least for hump in humps) else [piece]
+        parts += humps if _is_said_apart(humps) else [piece]
     return parts
+
+
+def _is_said_apart(humps: Sequence[str]) -> bool:
+    """Whether people say the parts of a word: of `maxUsd`, `isOpen`, `HTTPServer`; not of "siRNA" or "OpenMetrics"."""
+    first = humps[0]
+    if first[0].islower():
+        known = len(first) > 2 or (len(first) > 1 and first in STOP_WORDS)
+        return known and all(len(hump) > 1 for hump in humps)
+    return (first.isupper() or len(humps) > 2) and all(len(hump) > 2 for hump in humps)
 
 
 def _fold(text: str) -> str:
