@@ -53,6 +53,41 @@ def test_sentences(text: str, sentences: list[str]) -> None:
     assert [s.clean for s in split_sentences(text)] == sentences
 
 
+def test_rows_of_columns_are_rows() -> None:
+    rows = "name    the one\nother      that is\n           wrapped\nlast    3"
+    text = (
+        f"The options are:\n{rows}\n\nkey | value\nowner | Ada\n\nIn this   line is a gap and it\ngoes on in the next."
+    )
+    found = [(s.kind, s.text.split()[0]) for s in split_sentences(text)]
+    assert found[0] == ("prose", "The")
+    assert found[1:-1] == [("table", first) for first in ("name", "other", "last", "key", "owner")]
+    assert found[-1] == ("prose", "In")
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("Default: 30 seconds", "prose"),
+        ("Released 2023-09-30", "prose"),
+        ("Population 3,500 in all", "prose"),
+        ("Total 45 120", "prose"),
+        ("See https://example.com/a", "prose"),
+        ("It is good [S1a2b3c]. Install it with: [S1a2b3c]", "prose"),
+        ("Anna: yeah . I think so {laugh}", "prose"),
+        ("3.2 Methods", "heading"),
+        ("Chapter 5: On rows", "heading"),
+        ("2024-12-06", "heading"),
+        ("May 2024", "heading"),
+        ("HTTP2 and what follows", "heading"),
+        ("History of the town", "heading"),
+    ],
+)
+def test_a_line_that_says_something_is_no_heading(line: str, kind: str) -> None:
+    found = split_sentences(f"It is so.\n\n{line}\n\nIt goes on.")
+    assert found[1].kind == kind
+    assert "".join(s.text for s in found[1:-1]).replace(" ", "") == line.replace(" ", "")
+
+
 def test_tags_end_blocks() -> None:
     row = "<Tr> <Td_x> Born </Td> <Td> 1815 </Td> </Tr>"
     page = (
