@@ -446,6 +446,59 @@ def test_a_pdf_has_headings_paragraphs_items_and_code() -> None:
     )
 
 
+def pdf_of(*pages: list[tuple[float, float, str]]) -> str:
+    """Return what is read of pages, each with the places of its texts: points from the left and from the top."""
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer, invariant=1)
+    for page in pages:
+        for x, y, text in page:
+            canvas.saveState()  # as reportlab draws a cell
+            canvas.translate(x, 800 - y)
+            canvas.setFont("Helvetica", 10)
+            canvas.drawString(0, 0, text)
+            canvas.restoreState()
+        canvas.showPage()
+    canvas.save()
+    return text_of(read_document("a.pdf", buffer.getvalue()))
+
+
+def test_a_pdf_has_tables_also_over_two_pages() -> None:
+    before = [(70.0, 20.0, "These are the dates of the year, as the office has set them for all.")]
+    rows = [("Date", "Item"), ("May 1", "The cycle"), ("June 2", "All plans | due")]
+    cells = [(x, 50 + 30.0 * n, text) for n, row in enumerate(rows) for x, text in zip((70, 200), row, strict=True)]
+    wrapped = (200.0, 92.0, "of the year begins")
+    cells.insert(4, wrapped)
+    following = [(70.0, 30.0, "July 3"), (200.0, 30.0, "Awards"), (70.0, 50.0, "July 9"), (200.0, 50.0, "Rest")]
+    assert pdf_of(before + cells, following) == (
+        f"{before[0][2]}\n\n| Date | Item |\n|---|---|\n| May 1 | The cycle of the year begins |\n"
+        "| June 2 | All plans \\| due |\n\n| Date | Item |\n|---|---|\n| July 3 | Awards |\n| July 9 | Rest |"
+    )
+
+
+@pytest.mark.parametrize("line_by_line", [False, True])
+def test_columns_of_prose_in_a_pdf_are_no_table(line_by_line: bool) -> None:
+    left = [
+        "The sea rises and falls twice a day",
+        "along most of the coasts, and what",
+        "it leaves behind is often the work",
+    ]
+    right = [
+        "of many years that nobody has seen",
+        "from where the people of the towns",
+        "look out over the water and wonder",
+    ]
+    cells = [(x, 50.0 + 12 * n, line) for x, side in ((70, left), (300, right)) for n, line in enumerate(side)]
+    text = pdf_of(sorted(cells, key=lambda cell: cell[1]) if line_by_line else cells)
+    assert "|" not in text
+    assert all(line.split()[-1] in text for line in left + right)
+
+
+def test_marks_of_a_list_in_a_pdf_are_no_column() -> None:
+    assert "|" not in pdf_of(
+        [(x, 50.0 + 20 * n, text) for n in range(4) for x, text in ((70, "\u2022"), (100, "One."))]
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "text", "date"),
     [

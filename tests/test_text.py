@@ -53,6 +53,70 @@ def test_sentences(text: str, sentences: list[str]) -> None:
     assert [s.clean for s in split_sentences(text)] == sentences
 
 
+def test_rows_of_columns_are_rows() -> None:
+    rows = "name    the one\nother      that is\n           wrapped\nlast    3"
+    text = (
+        f"The options are:\n{rows}\n\nkey | value\nowner | Ada\n\nIn this   line is a gap and it\ngoes on in the next."
+    )
+    found = [(s.kind, s.text.split()[0]) for s in split_sentences(text)]
+    assert found[0] == ("prose", "The")
+    assert found[1:-1] == [("table", first) for first in ("name", "other", "last", "key", "owner")]
+    assert found[-1] == ("prose", "In")
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("Default: 30 seconds", "prose"),
+        ("Released 2023-09-30", "prose"),
+        ("Population 3,500 in all", "prose"),
+        ("Total 45 120", "prose"),
+        ("See https://example.com/a", "prose"),
+        ("It is good [S1a2b3c]. Install it with: [S1a2b3c]", "prose"),
+        ("Anna: yeah . I think so {laugh}", "prose"),
+        ("3.2 Methods", "heading"),
+        ("Chapter 5: On rows", "heading"),
+        ("2024-12-06", "heading"),
+        ("May 2024", "heading"),
+        ("HTTP2 and what follows", "heading"),
+        ("History of the town", "heading"),
+    ],
+)
+def test_a_line_that_says_something_is_no_heading(line: str, kind: str) -> None:
+    found = split_sentences(f"It is so.\n\n{line}\n\nIt goes on.")
+    assert found[1].kind == kind
+    assert "".join(s.text for s in found[1:-1]).replace(" ", "") == line.replace(" ", "")
+
+
+def test_tags_end_blocks() -> None:
+    row = "<Tr> <Td_x> Born </Td> <Td> 1815 </Td> </Tr>"
+    page = (
+        f"<H1> Ada </H1> <P> First . Second one . </P> <Ul> <Li> one item </Li> <Li> Two. </Li> </Ul> <Table> {row} "
+        f"<Tr> <Td> {'so ' * 150}</Td> <Td> Cell </Td> </Tr> </Table> <H2> Work </H2> rest"
+    )
+    found = [(s.kind, s.clean) for s in split_sentences(page)]
+    assert found[:7] == [
+        ("heading", "Ada"), ("prose", "First ."), ("prose", "Second one ."), ("item", "one item"), ("item", "Two."),
+        ("table", "Born | 1815"), ("table", ("so " * 150).strip()),
+    ]  # fmt: skip
+    assert found[7:] == [("table", "Cell"), ("heading", "Work"), ("prose", "rest")]
+    about = "Use `<td>` and `<tr>`, or the <p> and <li> elements with </p>."
+    assert [s.clean for s in split_sentences(about)] == [about]
+
+
+_MARKED_UP = ("<P>", "</P>", "<Li>", "<Tr>", "</tr>", "<td x>", "</Td>", " ", "a", "B.", "\n", "<", "`")
+
+
+@given(st.lists(st.sampled_from(_MARKED_UP)).map("".join))
+def test_tags_stay_in_the_text(text: str) -> None:
+    sentences = split_sentences(text)
+    assert "".join("".join(s.text.split()) for s in sentences) == "".join(text.split())
+    assert all(a.end <= b.start for a, b in itertools.pairwise(sentences))
+    assert all(
+        s.clean.replace(" ", "").replace("|", "") in "".join(text.split()) for s in sentences if s.kind != "table"
+    )
+
+
 @given(st.integers(20, 100), st.integers(0, 8))
 def test_hard_wrapping_does_not_change_sentences(width: int, indent: int) -> None:
     wrapped = textwrap.indent(textwrap.fill(PROSE, width), " " * indent)
@@ -101,6 +165,34 @@ def test_terms_agree_across_spellings() -> None:
     assert query_terms('the "with" statement') == query_terms("with statements") != query_terms("statements")
     assert query_terms("What is it?")  # nothing but stop words: they are kept
     assert count_words("It's 3.5 well-known 量子计算") == 5
+
+
+def test_a_number_stays_whole() -> None:
+    assert terms("on the 28th, 21st and 2nd of May") == terms("on the 28, 21 and 2 of May")
+    assert terms("in the 1930s, 5G and H1N1") == ["in", "the", "1930s", "5g", "and", "h1n1"]
+    assert terms("10km or 3.5kg") == terms("10 km or 3.5 kg")
+
+
+@given(st.text(alphabet="aAtThHsSnNdD019.,'’- _", max_size=40))
+def test_other_letters_around_do_not_change_how_words_are_split(text: str) -> None:
+    assert terms(f"é {text}")[1:] == terms(f"e {text}")[1:]
+
+
+@pytest.mark.parametrize("name", ["SESSION_NOT_FOUND", "sessionNotFound", "SessionNotFound", "--session-not-found"])
+def test_an_identifier_has_its_words_and_is_a_whole(name: str) -> None:
+    assert terms(f"the {name}.") == terms("the session not found sessionnotfound")
+    assert query_terms(name) == query_terms("session found sessionnotfound")
+
+
+def test_identifiers_are_told_from_names_and_prose() -> None:
+    assert terms("HTTPServer") == terms("http server httpserver")
+    assert terms("isOpen") == terms("is open isopen")
+    assert terms("a.b_c") == ["a", "b", "c", "bc", "abc"]
+    assert terms("1_000_000")[-1] == terms("1,000,000")[0]
+    prose = (
+        "McDonald's and MacArthur's OpenMetrics, iPhone, mRNA, siRNA, DNAs, U.S.A., example.com, _well_ -- so-called"
+    )
+    assert terms(prose) == terms(prose.replace("_", " ").lower())
 
 
 def test_tokens_are_close_to_cl100k(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,13 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from fathom.text.markup import has_blocks, kind_of_markup, split_markup
+
 Kind = Literal["prose", "item", "heading", "table", "code", "rule"]
 
 WRAP_WIDTH = 160  # lines longer than this are paragraphs of their own, not the lines of a wrapped one
 HEADING_CHARS = 90
+CODE_INDENT = 2  # of a line of code without a fence, at least
 
 
 class Block(NamedTuple):
@@ -34,6 +37,16 @@ class _Line(NamedTuple):
 _FENCE = re.compile(r"(```|~~~)")
 _ITEM = re.compile(r"(?:[-*+•‣▪◦–]|\(?\d{1,3}[.)]|\(?[a-z][.)]|\[\d{1,3}\]|\.\. \[\w+\])\s+\S")
 _HEADING = re.compile(r"#{1,6}\s+\S")
+# What numbers a heading or is one: "3.2", "Chapter 5:", "2024-12-06", "May 2024". After it, a number is something said.
+_NUMBERING = re.compile(
+    r"(?:(?:chapter|part|section|appendix|annex|article|volume|book|unit|lesson|module|phase|step|day|week|version|"
+    r"table|figure|exercise|question|round|act|scene|jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\s+)?"
+    r"(?:v?\d+(?:[.-]\d+)*|[A-Z]|[IVXLC]+)(?:[.:)]|(?=\s|\Z))\s*",
+    re.IGNORECASE,
+)
+_SAYS = re.compile(r":\s+\S|(?<![\w-])[$€£+-]?\d|[a-z]{3}[.!?]\s+[A-Z]|\s[.!?](?:\s|\Z)|\[S[0-9a-f]{6,}|[{}=\\|]|://")
+# A row of columns: `name    value`, or `name | value`.
+_COLUMNS = re.compile(r"\S(?:(?! {3,}| \| ).){0,60}(?: {3,}| \| )(?=\S)")
 _RULE = re.compile(r"[\W_]*\Z")
 _UNDERLINE = re.compile(r"([=\-~^*#\"+'`.])\1{2,}\Z")
 _SENTENCE_END = re.compile(r"[.!?。！？…][\"'”’»)\]]*(?:\s*\[\w+\])*\Z")
@@ -65,6 +78,10 @@ def split_blocks(text: str) -> Iterator[Block]:
                 yield Block(line.start, line.end, "code")
             if marker and (not fence or marker[1] == fence):
                 fence = "" if fence else marker[1]
+        elif line.text and line.indent < CODE_INDENT and has_blocks(line.text):
+            yield from _blocks_of(run, before)
+            run = []
+            yield from _marked_up(line)
         elif line.text:
             run.append(line)
         elif run:
@@ -80,6 +97,12 @@ def _lines(text: str) -> Iterator[_Line]:
         indent = len(raw) - len(raw.lstrip())
         yield _Line(position + indent, position + indent + len(stripped), indent, stripped)
         position += len(raw) + 1
+
+
+def _marked_up(line: _Line) -> Iterator[Block]:
+    for first, last in split_markup(line.text):
+        text = line.text[first:last].strip()
+        yield Block(line.start + first, line.start + first + len(text), kind_of_markup(text) or "prose")
 
 
 def _blocks_of(run: list[_Line], before: str) -> Iterator[Block]:
@@ -104,9 +127,11 @@ def _extent(run: list[_Line], first: int, width: int) -> tuple[int, Kind]:
         return first + 1, "heading"
     if (kind := _single(line.text)) is not None:
         return first, kind
+    if _is_row(run, first):
+        return _row_end(run, first), "table"
     item = line if _ITEM.match(line.text) else None
     last = first
-    while last + 1 < len(run) and _goes_on(run[last], run[last + 1], width, item):
+    while last + 1 < len(run) and _goes_on(run[last], run[last + 1], width, item) and not _is_row(run, last + 1):
         last += 1
     if item:
         return last, "item"
@@ -124,6 +149,33 @@ def _single(text: str) -> Kind | None:
     return None
 
 
+def _is_row(run: list[_Line], number: int) -> bool:
+    """Whether a line is a row: it and the one before or after it have columns, of which a value may be wrapped."""
+    if not _COLUMNS.match(run[number].text) or _ITEM.match(run[number].text):
+        return False
+    after = _row_end(run, number) + 1
+    before = number - 1
+    while before > 0 and run[before].indent > run[number].indent:
+        before -= 1
+    return any(
+        _COLUMNS.match(run[beside].text) and run[beside].indent == run[number].indent
+        for beside in (before, after)
+        if 0 <= beside < len(run)
+    )
+
+
+def _row_end(run: list[_Line], number: int) -> int:
+    """Return the last line of a row: a wrapped value is indented as far as its first line."""
+    columns = _COLUMNS.match(run[number].text)
+    value = run[number].indent + columns.end() if columns else 0
+    last = number
+    while (
+        last + 1 < len(run) and abs(run[last + 1].indent - value) <= 1 < value and not _ITEM.match(run[last + 1].text)
+    ):
+        last += 1
+    return last
+
+
 def _goes_on(line: _Line, after: _Line, width: int, item: _Line | None) -> bool:
     """Whether the paragraph goes on after a line: wrapped text breaks where the next word would not have fitted."""
     if _single(after.text) is not None or _ITEM.match(after.text):
@@ -135,11 +187,14 @@ def _goes_on(line: _Line, after: _Line, width: int, item: _Line | None) -> bool:
 
 
 def _reads_as_heading(text: str) -> bool:
+    """Whether a line reads as a heading: short and open, and neither a setting, a figure nor an address."""
+    numbering = _NUMBERING.match(text)
     return (
         len(text) <= HEADING_CHARS
         and not _SENTENCE_END.search(text[-12:])
         and text[-1] not in ",;:、，：；"
         and len(text.split()) <= 12
+        and not _SAYS.search(text, numbering.end() if numbering else 0)
     )
 
 
@@ -147,7 +202,7 @@ def _is_code(run: list[_Line], after_colon: bool) -> bool:
     """Whether a run is code: indented lines most of which read as statements; a lone signature; a doctest."""
     if run[0].text.startswith(">>>") or (len(run) == 1 and _SIGNATURE.match(run[0].text[:300])):
         return True
-    if min(line.indent for line in run) < 2:
+    if min(line.indent for line in run) < CODE_INDENT:
         return False
     hits = sum(bool(_CODE.match(line.text[:300])) for line in run)
     ends = sum(bool(_SENTENCE_END.search(line.text[-12:])) for line in run)

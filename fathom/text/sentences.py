@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from fathom.text.abbreviations import ABBREVIATIONS, BEFORE_NUMBER, ORDINAL_NOUNS, STARTERS
 from fathom.text.blocks import Block, Kind, split_blocks
+from fathom.text.markup import ends_before_tags, without_tags
 
 MAX_CHARS = 2_000  # a run without any sentence end (transcripts, dumps) is broken at a space before this
 
@@ -42,8 +43,10 @@ class Sentence(NamedTuple):
 
     @property
     def clean(self) -> str:
-        """The sentence on one line, without a list or heading marker."""
+        """The sentence on one line, without a list or heading marker and without the tags of HTML around it."""
         text = _UNDERLINE.sub("", self.text) if self.kind == "heading" else self.text
+        if "<" in text and self.kind not in ("code", "rule"):
+            text = without_tags(text, is_row=self.kind == "table")
         marker = _MARKER.match(text) if self.kind in ("item", "heading") else None
         return " ".join(text[marker.end() if marker else 0 :].split())
 
@@ -68,8 +71,9 @@ def _ends(text: str, block: Block) -> list[int]:
     if block.kind not in ("prose", "item"):
         return [block.end]
     marker = _MARKER.match(text, block.start, min(block.start + 12, block.end)) if block.kind == "item" else None
-    stops = _END.finditer(text, marker.end() if marker else block.start, block.end)
-    return sorted({block.end, *(stop.end() for stop in stops if _is_end(text, stop, block))})
+    said = ends_before_tags(text, block.start, block.end)
+    stops = _END.finditer(text, marker.end() if marker else block.start, said)
+    return sorted({block.end, *(stop.end() for stop in stops if stop.end() < said and _is_end(text, stop, block))})
 
 
 def _is_end(text: str, found: re.Match[str], block: Block) -> bool:

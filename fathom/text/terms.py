@@ -1,11 +1,14 @@
-"""Terms: what ranking compares. Lowercase, without accents, stemmed; CJK writing as pairs of characters."""
+"""Terms: what ranking compares. Lowercase, without accents, stemmed; CJK writing as pairs of characters.
+
+An identifier has the terms of its words and one for the whole.
+"""
 
 from __future__ import annotations
 
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from fathom.text.stopwords import ENGLISH, GERMAN, STOP_WORDS
@@ -16,12 +19,31 @@ Language = Literal["english", "german"]
 """Whose endings are taken off. Writing without endings, such as Chinese, is the same in both."""
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
-_WORD = re.compile(rf"\d+(?:[.,]\d+)*|[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+(?:['’](?:(?![{_CJK}])[^\W_])+)*")
-_ASCII_WORD = re.compile(r"\d+(?:[.,]\d+)*(?![a-z])|[a-z0-9]+(?:'[a-z]+)*")
+
+
+def _word(letter: str) -> str:
+    """Return the pattern of a word: `3.5`, `1930s`, `28th`, the `10` and the `km` of "10km", and all other words."""
+    unit = rf"(?!(?:st|nd|rd|th)(?!{letter}))(?:(?!\d){letter}){{2,}}+(?!\d)"
+    return rf"\d++(?:(?:[.,]\d++)++|(?={unit})|(?!{letter}))|{letter}++(?:'{letter}++)*"
+
+
+# A word of ASCII is the same in both; looking for it alone is quicker.
+_LETTER = rf"(?:(?![{_CJK}])[^\W_])"
+_WORD = re.compile(rf"[{_CJK}]+|{_word(_LETTER)}")
+_ASCII_WORD = re.compile(_word("[a-z0-9]"))
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)\Z")
 _IS_CJK = re.compile(rf"[{_CJK}]")
 _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 _THOUSANDS = re.compile(r",(?=\d{3}(?:\D|$))")
 _COUNTED = re.compile(rf"[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+(?:[-'’.,_](?:(?![{_CJK}])[^\W_])+)*")
+# `max_usd`, `maxIterations`, `HTTPServer`, `a.b_c` and `--max-usd`; not "iPhone", "mRNA", "DNAs" or "McDonald".
+# It begins with a capital, which the engine skips to: a fifth of the time of a set with small letters.
+_HUMPED = re.compile(r"[A-Z](?:(?<=[a-z0-9]{2}[A-Z])|(?<=[A-Z]{4})(?=[a-z]))")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_IDENTIFIER = re.compile(
+    r"(?<![\w.-])--[a-z0-9]+(?:-[a-z0-9]+)+(?!\w)|(?<![\w.])[A-Za-z0-9_]++(?:\.[A-Za-z0-9_]++)*+(?!\w)"
+)
+_LONGEST_IDENTIFIER = 100  # characters
 # "looks up" is what another text calls "lookup".
 _VERBS = ("look", "set", "start", "clean", "back", "build", "roll", "shut", "break", "log")
 _PHRASAL = re.compile(rf"\b({'|'.join(_VERBS)})(?:s|ed|ing|ting)? (up|down|back|in|out)\b")
@@ -93,6 +115,8 @@ class _Terms(dict[str, tuple[str, ...]]):
             return (_THOUSANDS.sub("", word),)
         if _IS_CJK.match(word):
             return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
+        if ordinal := _ORDINAL.match(word):
+            return (ordinal[1],)
         return (_stem(word.split("'", maxsplit=1)[0] or word, self._language),)
 
 
@@ -100,6 +124,8 @@ _TERMS: dict[Language, _Terms] = {"english": _Terms("english"), "german": _Terms
 
 
 def _words(text: str) -> list[str]:
+    if "_" in text or "--" in text or _HUMPED.search(text):
+        text = _IDENTIFIER.sub(_spelled_out, text)
     folded = text.lower() if text.isascii() else _fold(text)
     folded = folded.replace("with the exception of", "except")  # says nothing about exceptions
     # Looking for a part is far quicker than the patterns, which try every word.
@@ -108,6 +134,36 @@ def _words(text: str) -> list[str]:
     if any(noun in folded for noun in _CONSTRUCTS):
         folded = _CONSTRUCT.sub(r"\1\2 \2", folded)
     return (_ASCII_WORD if text.isascii() else _WORD).findall(folded)
+
+
+def _spelled_out(identifier: re.Match[str]) -> str:
+    """Return an identifier as people say it, and whole: `MAX_USD`, `maxUsd` and `--max-usd` are "max usd maxusd"."""
+    name = identifier[0]
+    if (name.isalpha() and (name.islower() or name.isupper())) or len(name) > _LONGEST_IDENTIFIER:
+        return name
+    names = [_parts(segment) for segment in name.split(".")]
+    whole = ["".join(parts) for parts in names if len(parts) > 1]
+    if whole and len(names) > 1:
+        whole.append("".join(part for parts in names for part in parts))
+    return " ".join([*(" ".join(parts) for parts in names), *whole]) if whole else name
+
+
+def _parts(name: str) -> list[str]:
+    """Return the words of an identifier; one that may be a name of something else is a single one."""
+    parts: list[str] = []
+    for piece in filter(None, re.split("[_-]", name)):
+        humps = _HUMP.sub(" ", piece).split()
+        parts += humps if _is_said_apart(humps) else [piece]
+    return parts
+
+
+def _is_said_apart(humps: Sequence[str]) -> bool:
+    """Whether people say the parts of a word: of `maxUsd`, `isOpen`, `HTTPServer`; not of "siRNA" or "OpenMetrics"."""
+    first = humps[0]
+    if first[0].islower():
+        known = len(first) > 2 or (len(first) > 1 and first in STOP_WORDS)
+        return known and all(len(hump) > 1 for hump in humps)
+    return (first.isupper() or len(humps) > 2) and all(len(hump) > 2 for hump in humps)
 
 
 def _fold(text: str) -> str:

@@ -11,14 +11,19 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
 from itertools import groupby
+from math import nan
 from typing import Any, NamedTuple
 
 from fathom.text.cleaning import clean_line, clean_text
-from fathom.tools.documents.normal import fence, item, joined
+from fathom.tools.documents.normal import fence, item, joined, table
+from fathom.tools.documents.pdf_tables import GAP, Line, Table, same_columns, split_tables
 from fathom.tools.documents.sections import MAX_HEADING_CHARS, Section
 
 LARGER = 1.15  # times the size of the body, from which a line is a heading
+SMALLER = 0.8  # times the size of the line, up to which something is the mark of a note and no cell
+LETTER = 0.6  # of the size of the font: about the width of a letter
 FULL = 0.8  # of the width of the page's lines; a line of that width may be wrapped
 _MONOSPACE = re.compile(r"courier|mono|consol|menlo|typewriter|(?:CM|SF)TT\d|inconsolata|fixed", re.I)
 _BULLET = re.compile(
@@ -30,12 +35,6 @@ _SENTENCE_END = re.compile(r"[.!?:][\"'”’)\]]*\Z")
 _WORD = re.compile(r"[^\W\d_]+")
 _DIVIDED = re.compile(r"([^\W\d_]+)[-\u2010]\Z")
 _FILE_NAME = re.compile(r"\.\w{2,5}\Z")
-
-
-class _Line(NamedTuple):
-    text: str
-    size: float  # of the font, in points
-    is_code: bool
 
 
 def read_pdf(data: bytes) -> tuple[str, list[Section], str]:
@@ -59,7 +58,12 @@ def read_pdf(data: bytes) -> tuple[str, list[Section], str]:
     words = frozenset(
         word for page in pages for line in page for word in _WORD.findall(_DIVIDED.sub("", line.text).lower())
     )
-    sections = [section for n, page in enumerate(pages, 1) for section in _page_sections(page, n, levels, words)]
+    sections: list[Section] = []
+    table_above: Table | None = None
+    for number, page in enumerate(pages, 1):
+        blocks = _with_header(split_tables(page), table_above)
+        sections += _page_sections(blocks, number, levels, words)
+        table_above = blocks[-1] if blocks and isinstance(blocks[-1], Table) else None
     return title, sections, _date(reader)
 
 
@@ -70,34 +74,59 @@ def _date(reader: Any) -> str:
     return "-".join(found.groups()) if found else ""
 
 
-def _lines(page: Any) -> list[_Line]:
-    pieces: list[tuple[str, float, bool]] = []
+class _Piece(NamedTuple):
+    text: str
+    size: float
+    is_code: bool
+    x: float  # points from the left and from the bottom of the page; not a number where it is not known
+    y: float
 
-    def piece(text: str, _: Any, matrix: Sequence[float], font: Any, size: float) -> None:
+
+def _lines(page: Any) -> list[Line]:
+    pieces: list[_Piece] = []
+
+    def piece(text: str, place: Sequence[float], matrix: Sequence[float], font: Any, size: float) -> None:
         scale = abs(matrix[3]) or abs(matrix[1]) or 1.0
-        pieces.append((text, round(size * scale, 1), bool(_MONOSPACE.search(str((font or {}).get("/BaseFont") or "")))))
+        is_code = bool(_MONOSPACE.search(str((font or {}).get("/BaseFont") or "")))
+        x = matrix[4] * place[0] + matrix[5] * place[2] + place[4]
+        y = matrix[4] * place[1] + matrix[5] * place[3] + place[5]
+        pieces.append(_Piece(text, round(size * scale, 1), is_code, x, y))
 
     page.extract_text(visitor_text=piece)
-    lines: list[_Line] = []
-    text, letters, code = "", Counter[float](), Counter[bool]()
-    for piece_text, size, is_code in [*pieces, ("\n", 0.0, False)]:
-        for n, part in enumerate(piece_text.split("\n")):
+    lines: list[Line] = []
+    own: list[_Piece] = []
+    for each in [*pieces, _Piece("\n", 0.0, False, nan, nan)]:
+        for n, part in enumerate(each.text.split("\n")):
             if n:
-                if text.strip():
-                    size_of_most = letters.most_common(1)[0][0] if letters else 0.0
-                    lines.append(_Line(text.rstrip(), size_of_most, code[True] > 9 * code[False]))
-                text, letters, code = "", Counter(), Counter()
-            text += part
-            if weight := len(part.strip()):
-                letters[size] += weight
-                code[is_code] += weight
+                if any(one.text.strip() for one in own):
+                    lines.append(_line(own))
+                own = []
+            own.append(_Piece(part, each.size, each.is_code, nan, nan) if n else each._replace(text=part))
     for end in (0, -1):  # where page numbers stand
         if len(lines) > 1 and _PAGE_NUMBER.match(lines[end].text):
             del lines[end]
     return lines
 
 
-def _levels(lines: Sequence[_Line]) -> dict[float, int]:
+def _line(pieces: Sequence[_Piece]) -> Line:
+    letters, code = Counter[float](), Counter[bool]()
+    parts: list[tuple[float, str]] = []
+    written = [piece for piece in pieces if piece.text.strip()]
+    end = 0.0  # about where the part so far ends
+    for text, size, is_code, x, _ in written:
+        letters[size] += len(text.strip())
+        code[is_code] += len(text.strip())
+        if not parts or (x > end + GAP * size and size > SMALLER * written[0].size):
+            parts.append((x, ""))
+        parts[-1] = (parts[-1][0], parts[-1][1] + text)
+        end = x + LETTER * size * len(text)
+    whole = "".join(piece.text for piece in pieces).rstrip()
+    if len(parts) == 1:
+        parts = [(parts[0][0], whole)]
+    return Line(whole, letters.most_common(1)[0][0], code[True] > 9 * code[False], written[0].y, tuple(parts))
+
+
+def _levels(lines: Sequence[Line]) -> dict[float, int]:
     """Return the level of each size in which headings are written."""
     letters = Counter[float]()
     for line in lines:
@@ -107,8 +136,16 @@ def _levels(lines: Sequence[_Line]) -> dict[float, int]:
     return {size: min(level, 6) for level, size in enumerate(sizes, 1)}
 
 
+def _with_header(blocks: list[list[Line] | Table], above: Table | None) -> list[list[Line] | Table]:
+    """Return the blocks of a page; a table that goes on from the page before has its header again."""
+    first = blocks[0] if blocks else []
+    if above and isinstance(first, Table) and same_columns(above, first) and above.rows[0] != first.rows[0]:
+        return [first._replace(rows=[above.rows[0], *first.rows]), *blocks[1:]]
+    return blocks
+
+
 def _page_sections(
-    lines: Sequence[_Line], number: int, levels: dict[float, int], words: frozenset[str]
+    page: Sequence[list[Line] | Table], number: int, levels: dict[float, int], words: frozenset[str]
 ) -> list[Section]:
     """Return the sections of a page; the first goes on with the one of the page before."""
     sections: list[Section] = []
@@ -119,20 +156,28 @@ def _page_sections(
         if (text := clean_text(joined(blocks))) or heading:
             sections.append(Section(text, heading, level, number))
 
-    for (size, is_code), group in groupby(
-        lines, key=lambda line: (line.size if line.size in levels else 0.0, line.is_code)
-    ):
-        run = [line.text for line in group]
-        title = clean_line(" ".join(run))
-        if is_code:
-            blocks.append(fence("\n".join(run)))
-        elif size and len(title) <= MAX_HEADING_CHARS and any(c.isalpha() for c in title):
-            end()
-            heading, level, blocks = title, levels[size], []
-        else:
-            blocks.append(joined(_paragraphs(run, words)))
+    for lines in page:
+        if isinstance(lines, Table):
+            blocks.append(table([[_cell(cell, words) for cell in row] for row in lines.rows]))
+            continue
+        for (size, is_code), group in groupby(
+            lines, key=lambda line: (line.size if line.size in levels else 0.0, line.is_code)
+        ):
+            run = [line.text for line in group]
+            title = clean_line(" ".join(run))
+            if is_code:
+                blocks.append(fence("\n".join(run)))
+            elif size and len(title) <= MAX_HEADING_CHARS and any(c.isalpha() for c in title):
+                end()
+                heading, level, blocks = title, levels[size], []
+            else:
+                blocks.append(joined(_paragraphs(run, words)))
     end()
     return sections
+
+
+def _cell(lines: Sequence[str], words: frozenset[str]) -> str:
+    return reduce(lambda above, line: _glued(above, line.strip(), words), lines) if lines else ""
 
 
 def _paragraphs(lines: Sequence[str], words: frozenset[str]) -> list[str]:
