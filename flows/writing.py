@@ -11,6 +11,7 @@ from fathom.config.models import Role
 from fathom.config.settings import Mode
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
+from fathom.extractive.statements import closest_to
 from fathom.models import Report, ReportSection, RunManifest, StepCoverage
 from fathom.report.assembly import assemble, coverage, limitations, next_steps, open_questions
 from fathom.report.html import render_html
@@ -63,6 +64,12 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
         checked["limitations"] = limitations(run, verified.claims, left_out)
         checked["next_steps"] = next_steps(run.reflection)
     return report.model_copy(update=checked)
+
+
+async def closest(engine: Engine, run: RunState) -> str:
+    """Return what comes closest to the question among all that was read, with its source."""
+    texts = await read_texts(engine, (call.result for call in run.all_calls))
+    return await asyncio.to_thread(closest_to, engine.start.query, [text.source_text() for text in texts])
 
 
 async def save_report(engine: Engine, run: RunState, report: Report) -> str:

@@ -61,7 +61,7 @@ def _fragments(bullet: str) -> list[str]:
     if {part.kind for part in parts} & _BLOCKS:
         quoted = [fenced_code(part.text) or part.text for part in parts]
     else:
-        quoted = [text]
+        quoted = text.split("\n\n")  # a heading may be apart from what stands below it
     words = (spaced_words(piece) for part in quoted for piece in _LEFT_OUT.split(part))
     return [piece for piece in words if piece.strip()]
 

@@ -26,6 +26,7 @@ SUMMARY_SHARE = 0.25  # of the note's tokens; the bullets get the rest
 SUMMARY_SENTENCES = (3, 6)
 TITLE_WORDS = (5, 12)
 ON_STEP = 0.33  # share of what the step asks, by worth, that its best excerpt must hold; see docs/extractive.md
+UNMET = 0.46  # share of it from which the output is off the topic, if not even its other lines have a word of that
 BESIDE = 0.4  # weight of what the step's description and the plan's title ask
 LEAST_SCORE = 0.15  # of the best excerpt's; what says less stays out
 
@@ -38,7 +39,7 @@ def compress(request: CompressRequest) -> CompressAnswer:
     preferred = preferences(request.step_title, dates)
     weighed = [each._replace(score=each.score * preferred[each.text]) for each in evidence.rank(asked)]
     found = sorted(weighed, key=lambda each: -each.score)
-    if max((each.share for each in found), default=0.0) < ON_STEP:
+    if max((each.share for each in found), default=0.0) < ON_STEP or evidence.unmet(asked) >= UNMET:
         return NOT_USEFUL
     telling = [each for each in found if each.score >= LEAST_SCORE * found[0].score]
     room = _room(request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from fathom.retrieval.asked import Asked
@@ -36,6 +36,10 @@ class RankedText:
         """Return how many units have a term."""
         found = self.text.parsed.occurrences.get(term, ())
         return len({self._unit_of[n] for n in found if n in self._unit_of})
+
+    def has(self, words: Iterable[str]) -> bool:
+        """Whether the text or its title has one of some terms."""
+        return any(word in self.text.parsed.occurrences or self._title[word] for word in words)
 
     def holding(self, asked: Asked) -> list[Excerpt]:
         """Return the excerpts that have a term of the question, or one that is used in its place."""

@@ -106,6 +106,13 @@ class Evidence:
         found.sort(key=lambda each: -each.score)
         return found
 
+    def unmet(self, asked: Asked) -> float:
+        """Return the share of a question's terms, by worth, that no text has, nor a word in their place."""
+        asked = self._with_families(asked)
+        worth = self._worth(asked)
+        absent = (term for term, said in asked.terms.items() if not any(read.has(said) for read in self._read))
+        return sum(worth[term] for term in absent) / (sum(worth.values()) or 1.0)
+
     def choose(self, found: Sequence[Found], asked: Asked, max_tokens: int, *, overhead: int = 0) -> list[Chosen]:
         """Return the best excerpts that fit together, the best first, when each takes `overhead` tokens more.
 

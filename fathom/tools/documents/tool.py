@@ -22,6 +22,7 @@ from fathom.tools.documents.index import Passage as StoredPassage
 from fathom.tools.documents.index import StoredDocument
 
 WHOLE_WORDS = 2_500  # a document of up to 2,500 words is returned whole, of a longer one this much
+WHOLE = 1.5  # weight of a document's score in the index beside that of its best excerpt
 CANDIDATES = 4  # documents of the index that are ranked by their best excerpt, for each that is returned
 HEADINGS = 3
 
@@ -74,7 +75,11 @@ class DocumentsTool(Tool):
         if self._embed_model:
             order = list(range(len(documents)))
         else:
-            order = sorted(places, key=lambda number: -places[number][0].score)
+            best = max((found[0].score for found in places.values()), default=1.0)
+            first = max((match.hits[0].score for match in matches), default=1.0) or 1.0
+            own = {number: found[0].score / best for number, found in places.items()}
+            worth = {n: own.get(n, 0.0) + WHOLE * match.hits[0].score / first for n, match in enumerate(matches)}
+            order = sorted(worth, key=lambda number: -worth[number])
         results = []
         for number in order[: self._max_results]:
             passages = index.passages(matches[number].document)
