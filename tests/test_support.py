@@ -33,6 +33,13 @@ def test_references_support_together_and_each_by_one_passage() -> None:
     assert support(claim, [f"{first} {filler} {second}"]) < support(claim, [f"{first} {second}"]) - 0.1
 
 
+def test_what_one_sentence_says_is_worth_more_than_the_same_words_in_several() -> None:
+    claim = "Copper pipes conduct heat well."
+    apart = "The pipes are old. Some copper was found. It is well known. Nobody felt the heat. They conduct visitors."
+    assert support(claim, ["Copper pipes can conduct the heat well."]) > support(claim, [apart]) + 0.15
+    assert support(claim, [apart]) > 0.5
+
+
 def test_a_word_of_the_same_family_counts_in_part() -> None:
     exact, related, other = (
         support("The explanation.", [f"It {word}."]) for word in ("explanation", "explains", "exists")

@@ -232,6 +232,14 @@ def test_ranking_prefers_matching_passages_and_titles() -> None:
     assert rank_passages("anything", []) == []
 
 
+def test_a_short_remark_is_not_better_for_being_short() -> None:
+    filler = [Passage(f"The river was calm on day {n}. Nobody saw a boat on it.", f"Day {n}") for n in range(5)]
+    text = "It is about metals. Zinc is hot. Zinc has its melting point at 420 degrees and can be cast."
+    picks = Reader("What is the melting point of zinc?", [Passage(text, "Metals"), *filler]).select(60)
+    chosen = [pick.sentence.clean for pick in picks]
+    assert chosen.index("Zinc has its melting point at 420 degrees and can be cast.") < chosen.index("Zinc is hot.")
+
+
 def test_selection_keeps_to_its_budget_and_covers_the_query() -> None:
     filler = " ".join(f"The weather on day {n} was fine and the river was calm." for n in range(50))
     text = f"{filler} Copper conducts heat well. {filler} Zinc melts at 420 degrees. Copper conducts heat well."

@@ -13,8 +13,8 @@ from fathom.evidence.support import support
 from fathom.models import Verdict
 from fathom.text.blocks import Kind
 
-SUPPORTED, WEAK = 0.6, 0.4  # least scores; see docs/evidence.md for what they cost and buy
-SCATTERED = 0.45  # of a longer stretch, where words meet by chance more often
+SUPPORTED, WEAK = 0.58, 0.38  # least scores; see docs/evidence.md for what they cost and buy
+SCATTERED = 0.38  # of a longer stretch, where words meet by chance more often
 GRAVE, SLIGHT = 0.3, 0.1  # what a complaint costs a passage beside others
 MAX_PASSAGES = 3
 ADDED = 0.05  # that a further passage must add

@@ -32,7 +32,7 @@ class Analysis:
     def parts(self) -> Sequence[Mapping[str, float]]:
         """What each of the question's terms adds to the BM25 score of each sentence."""
         idf = inverse_document_frequency(self.question.wanted, self.spans.hits)
-        return bm25_parts(idf, self.spans.hits, self.spans.read.lengths)
+        return bm25_parts(idf, self.spans.hits, self.spans.read.lengths, self.weights.brevity)
 
 
 def analyse(

@@ -37,13 +37,16 @@ def inverse_document_frequency(weights: Mapping[str, float], counts: Sequence[Ma
 
 
 def bm25_parts(
-    idf: Mapping[str, float], counts: Sequence[Mapping[str, int]], lengths: Sequence[int]
+    idf: Mapping[str, float], counts: Sequence[Mapping[str, int]], lengths: Sequence[int], b: float = B
 ) -> list[dict[str, float]]:
-    """Return what each query term adds to the score of each text, from its counts of them and its number of terms."""
+    """Return what each query term adds to the score of each text, from its counts of them and its number of terms.
+
+    `b` is how far a text that is longer than the others is worth less, from 0 to 1.
+    """
     mean = sum(lengths) / max(1, len(lengths)) or 1.0
     parts: list[dict[str, float]] = []
     for count, length in zip(counts, lengths, strict=True):
-        norm = K1 * (1 - B + B * length / mean)
+        norm = K1 * (1 - b + b * length / mean)
         parts.append({term: idf[term] * n * (K1 + 1) / (n + norm) for term, n in count.items()})
     return parts
 

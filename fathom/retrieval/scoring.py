@@ -13,7 +13,7 @@ from fathom.text.terms import terms
 EARLY = 10  # sentences after which the beginning of a page counts half
 DENSE = 30  # words of substance beyond which a sentence is not denser
 LITTLE = 0.1  # of a sentence's density counts in any passage
-SHORT = 4  # terms: shorter sentences are not cheaper
+SHORT = 8  # terms: shorter sentences are not cheaper; they say little
 _SPOKEN = """
 yeah okay uh um mm hmm right think know go get well actually really thing kind sort mean good say said see now yes oh
 one two

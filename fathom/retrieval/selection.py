@@ -15,7 +15,7 @@ from fathom.retrieval.analysis import Analysis, analyse
 from fathom.retrieval.duplicates import DuplicateFilter
 from fathom.retrieval.question import Question
 from fathom.retrieval.ranking import Passage, Query
-from fathom.retrieval.scoring import SHORT, Candidate, candidates
+from fathom.retrieval.scoring import Candidate, candidates
 from fathom.retrieval.weights import Weights
 from fathom.text.parsed import Split
 from fathom.text.sentences import Sentence, split_sentences
@@ -83,7 +83,7 @@ class Reader:
         gains = _Gains(self._analysis)
         read = self._analysis.spans.read
         ranked = ((-gains.of(c), i) for i, c in enumerate(found) if usable(read[i].sentence))
-        heap = heapq.nsmallest(POOL + max(0, budget_tokens) // SHORT, ranked)  # sorted, and so a heap
+        heap = heapq.nsmallest(POOL + max(0, budget_tokens) // LEAST_ROOM, ranked)  # sorted, and so a heap
         picks: list[Pick] = []
         seen, same, misses = DuplicateFilter(), set[str](), 0
         while heap and budget_tokens >= LEAST_ROOM and misses < MOST_MISSES:

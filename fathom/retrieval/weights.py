@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fathom.retrieval.ranking import B
+
 SHORT_CHARS = 2_500  # texts shorter than this on average are read as passages
 FEW = 3  # texts at least, to be read as passages
 TURNS = 0.6  # share of lines that open with a speaker's name
@@ -33,6 +35,7 @@ class Weights(NamedTuple):
     density: float = 0.0  # how many words of substance it has
     decay: float = 1.0  # of a term's worth with each chosen sentence that holds it
     passage_decay: float = 1.0  # of a passage's worth with each sentence chosen from it
+    brevity: float = B  # the `b` of BM25 for sentences: how far one without other words is better
     length: float = 0.0  # exponent: how far long sentences must be better
     named: float = 0.0  # passages: its title occurs in the question
     bridge: float = 0.0  # passages: its title occurs in a relevant passage
@@ -55,7 +58,7 @@ PASSAGES = Weights(
     entity=0.7,
     whole=True,
 )
-PAGES = Weights(own=1.3, passage=0.65, kind=0.25, window=(0.1, 0.25), early=0.6)
+PAGES = Weights(own=1.3, passage=0.65, kind=0.25, window=(0.1, 0.25), early=0.6, brevity=0.3)
 TALK = Weights(own=1.6, passage=0.3, window=(0.0, 0.15), density=5.0, decay=0.85)
 
 
