@@ -118,7 +118,9 @@ def notes(tmp_path: Path) -> Path:
     """A folder with one note that can be read, one too long and 24 damaged files, of which some are alike."""
     folder = tmp_path / "notes"
     folder.mkdir()
-    (folder / "tides.md").write_text("# Tides\n\nTides form in methane seas as they form in seas of water.\n")
+    (folder / "tides.md").write_text(
+        "# Tides\n\nTides form on moons in liquid methane as they form in seas of water.\n"
+    )
     (folder / "long.txt").write_bytes(b"Methane seas are cold.".ljust(PLAIN_BYTES + 1) + b"The end.")
     for number in range(24):
         (folder / f"broken{number:02}.pdf").write_bytes(b"%PDF-1.4 broken" + bytes(number // 2))

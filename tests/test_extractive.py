@@ -247,7 +247,8 @@ See the section on attribute lookup for more on instance attributes.
     quoted = [text for text, _ in as_note(answer, [given_text]).quotations()]
     whole = "\n\n".join(quoted)
     assert "The attribute lookup proceeds as follows:\n\n```python\nvalue = instance.attribute\n```" in whole
-    assert "| attribute | looked up on |\n|---|---|\n| attribute name | the instance |" in whole
+    assert "| attribute | looked up on |\n|---|---|\n" in whole
+    assert "\n| attribute name | the instance |" in whole
     assert "- its own dictionary\n- its type" in whole
     assert "It then turns to the instance's own dictionary." not in quoted
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fathom.extractive.questions import is_question
 from fathom.extractive.wording import clip, topic_terms
 from fathom.models import SourceText
 from fathom.retrieval.asked import Asked, read_asked
@@ -26,7 +27,7 @@ SUMMARY_SHARE = 0.25  # of the note's tokens; the bullets get the rest
 SUMMARY_SENTENCES = (3, 6)
 TITLE_WORDS = (5, 12)
 ON_STEP = 0.33  # share of what the step asks, by worth, that its best excerpt must hold; see docs/extractive.md
-UNMET = 0.46  # share of it from which the output is off the topic, if not even its other lines have a word of that
+UNMET = 0.46  # share of a question from which the output is off the topic, if none of its lines has a word of that
 BESIDE = 0.4  # weight of what the step's description and the plan's title ask
 LEAST_SCORE = 0.15  # of the best excerpt's; what says less stays out
 
@@ -39,7 +40,7 @@ def compress(request: CompressRequest) -> CompressAnswer:
     preferred = preferences(request.step_title, dates)
     weighed = [each._replace(score=each.score * preferred[each.text]) for each in evidence.rank(asked)]
     found = sorted(weighed, key=lambda each: -each.score)
-    if max((each.share for each in found), default=0.0) < ON_STEP or evidence.unmet(asked) >= UNMET:
+    if max((each.share for each in found), default=0.0) < ON_STEP or _is_off_topic(request, evidence):
         return NOT_USEFUL
     telling = [each for each in found if each.score >= LEAST_SCORE * found[0].score]
     room = _room(request)
@@ -49,6 +50,12 @@ def compress(request: CompressRequest) -> CompressAnswer:
         chosen = chosen[:-1]
         answer = _answer(request, chosen, room)
     return answer if chosen else NOT_USEFUL
+
+
+def _is_off_topic(request: CompressRequest, evidence: Evidence) -> bool:
+    """Whether the texts lack most of what is asked; titles that are no questions have words that no text repeats."""
+    questions = [title for title in (request.step_title, request.plan_title) if is_question(title)]
+    return bool(questions) and evidence.unmet(read_asked(questions[0], topic_terms(questions[0]))) >= UNMET
 
 
 def _asked(request: CompressRequest) -> Asked:
