@@ -465,7 +465,7 @@ def pdf_of(*pages: list[tuple[float, float, str]]) -> str:
 def test_a_pdf_has_tables_also_over_two_pages() -> None:
     before = [(70.0, 20.0, "These are the dates of the year, as the office has set them for all.")]
     rows = [("Date", "Item"), ("May 1", "The cycle"), ("June 2", "All plans | due")]
-    cells = [(x, 50 + 30.0 * n, text) for n, row in enumerate(rows) for x, text in zip((70, 200), row, strict=True)]
+    cells = [(x, 50 + 30.0 * n, text) for n, row in enumerate(rows) for x, text in zip((70.0, 200.0), row, strict=True)]
     wrapped = (200.0, 92.0, "of the year begins")
     cells.insert(4, wrapped)
     following = [(70.0, 30.0, "July 3"), (200.0, 30.0, "Awards"), (70.0, 50.0, "July 9"), (200.0, 50.0, "Rest")]
@@ -487,7 +487,7 @@ def test_columns_of_prose_in_a_pdf_are_no_table(line_by_line: bool) -> None:
         "from where the people of the towns",
         "look out over the water and wonder",
     ]
-    cells = [(x, 50.0 + 12 * n, line) for x, side in ((70, left), (300, right)) for n, line in enumerate(side)]
+    cells = [(x, 50.0 + 12 * n, line) for x, side in ((70.0, left), (300.0, right)) for n, line in enumerate(side)]
     text = pdf_of(sorted(cells, key=lambda cell: cell[1]) if line_by_line else cells)
     assert "|" not in text
     assert all(line.split()[-1] in text for line in left + right)
@@ -495,7 +495,7 @@ def test_columns_of_prose_in_a_pdf_are_no_table(line_by_line: bool) -> None:
 
 def test_marks_of_a_list_in_a_pdf_are_no_column() -> None:
     assert "|" not in pdf_of(
-        [(x, 50.0 + 20 * n, text) for n in range(4) for x, text in ((70, "\u2022"), (100, "One."))]
+        [(x, 50.0 + 20 * n, text) for n in range(4) for x, text in ((70.0, "\u2022"), (100.0, "One."))]
     )
 
 
