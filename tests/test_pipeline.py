@@ -145,10 +145,9 @@ async def test_without_a_model_every_sentence_is_cited_and_two_runs_are_the_same
     for section in report["sections"]:
         *quotations, rest = re.split(r"((?:\s*\[S[0-9a-f]{6,}\])+)", section["markdown"])
         assert not rest.strip(" `\n"), f"uncited: {rest}"
-        for quotation, citation in zip(quotations[::2], quotations[1::2], strict=True):
-            cited = [texts[source_id] for source_id in re.findall(r"S[0-9a-f]{6,}", citation)]
+        for quotation in quotations[::2]:
             blocks = [block for block in re.split(r"\n\n|The source reads:", quotation) if block.strip()]
-            assert any(all(spaced_words(block) in text for block in blocks) for text in cited), quotation
+            assert all(any(spaced_words(block) in text for text in texts.values()) for block in blocks), quotation
 
 
 async def test_parallel_steps_leave_the_same_files_as_sequential_ones(providers: Stubs, tmp_path: Path) -> None:

@@ -196,4 +196,4 @@ def _shortened(sentence: str) -> Iterator[tuple[str, float]]:
     tails = (sentence[m.end() :].strip() for m in _ENDING.finditer(sentence))
     last = next((tail for tail in tails if MIN_CHARS <= len(tail) <= ANSWER_CHARS - 2), "")
     if last and not _LIMITING.search(sentence.removesuffix(last)):
-        yield f"… {last}", MARKED
+        yield f"… {last}", MARKED * INNER**2

@@ -34,6 +34,7 @@ _KINDS = [
             r"(?:\w+ )?(?:number|percentage|percent|share|amount|rate|price|cost|size|age|population|speed)\b",
             _NUMBER,
         ),
+        (r"\bfor when\b|\bwhen (?:is|are)\b.*\b(?:planned|scheduled|due|held|start|end|take place)", _DATE),
         (r"\bwhen (?:is|are|do|does|should|can|may|must|will it)\b", _CONDITION),
         (r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|period|time)\b", _DATE),
         (

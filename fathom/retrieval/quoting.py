@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from fathom.text.sentences import Sentence
 
 _FENCE = re.compile(r"(?:```|~~~)\s*([\w+#.-]*)")
-_CELLS = re.compile(r"(?<!\\)\||\t|\s{3,}")
+_CELLS = re.compile(r"(?<!\\)\||\t|(?<=\S)[^\S\n]{3,}(?=\S)")
 _ORDERED = re.compile(r"\(?(\d{1,3})[.)]\s")
 
 

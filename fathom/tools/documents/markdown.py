@@ -86,7 +86,8 @@ def _with_outer_bars(lines: list[str]) -> list[str]:
         if number and "|" in line and _RULE.match(line) and "|" in lines[number - 1]:
             last = next((n for n in range(number, len(lines)) if "|" not in lines[n]), len(lines))
             for n in range(number - 1, last):
-                written[n] = f"| {lines[n].strip().removeprefix('|').removesuffix('|').strip()} |"
+                row = lines[n].strip()
+                written[n] = row if row[0] == row[-1] == "|" else f"| {row.strip('|').strip()} |"
     return written
 
 
