@@ -156,7 +156,7 @@ async def test_without_a_model_pages_have_nobody_to_order(providers: Stubs, atta
     assert attacker.requests == []
     report = (Path(result.artifacts) / "report.md").read_text()
     host = re.escape(attacker.url.partition("//")[2])
-    assert not re.search(rf"!\[[^\]]*(?<!\\)\]\([^)]*{host}|<\w+[^>]*{host}", report), "nothing loads by itself"
+    assert not re.search(rf"!\[[^\]]*(?<!\\)\]\([^)]*{host}|(?<!\\)<\w+[^>]*{host}", report), "nothing loads by itself"
 
 
 @pytest.mark.parametrize("name", INJECTIONS)

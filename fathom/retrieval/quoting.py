@@ -13,6 +13,10 @@ _CELLS = re.compile(r"(?<!\\)\||\t|(?<=\S)[^\S\n]{3,}(?=\S)")
 _ORDERED = re.compile(r"\(?(\d{1,3})[.)]\s")
 
 
+# Strong emphasis, but not in a power such as 2**3.
+_STRONG = re.compile(r"(?<![\w*`])\*\*(?=\S)([^*`\n]+?)(?<=\S)\*\*(?![\w*`])")
+
+
 def as_markdown(text: str, sentences: Sequence[Sentence]) -> str:
     """Return some sentences of a text, in reading order, as blocks of Markdown; a heading becomes "Heading:"."""
     return "\n\n".join(_blocks(text, sentences))
@@ -35,7 +39,7 @@ def _blocks(text: str, sentences: Sequence[Sentence]) -> Iterator[str]:
         elif kind == "item":
             yield _list(text, block)
         else:
-            yield " ".join(sentence.clean for sentence in block)
+            yield _plain(" ".join(sentence.clean for sentence in block))
 
 
 def _together(before: Sentence, after: Sentence) -> bool:
@@ -71,7 +75,7 @@ def _table(rows: Sequence[Sentence]) -> Iterator[str]:
 
 
 def _cells(row: str) -> list[str]:
-    return [" ".join(cell.split()) for cell in _CELLS.split(row.strip().strip("|"))]
+    return [_plain(" ".join(cell.split())) for cell in _CELLS.split(row.strip().strip("|"))]
 
 
 def _list(text: str, sentences: Sequence[Sentence]) -> str:
@@ -84,5 +88,9 @@ def _list(text: str, sentences: Sequence[Sentence]) -> str:
         indent = start - text.rfind("\n", 0, start) - 1
         ordered = _ORDERED.match(item[0].text)
         marker = f"- {ordered[1]}." if ordered else "-"
-        lines.append(f"{' ' * indent}{marker} {' '.join(sentence.clean for sentence in item)}")
+        lines.append(f"{' ' * indent}{marker} {_plain(' '.join(sentence.clean for sentence in item))}")
     return textwrap.dedent("\n".join(lines))
+
+
+def _plain(text: str) -> str:
+    return _STRONG.sub(r"\1", text)

@@ -19,7 +19,7 @@ from fathom.retrieval.kinds import has_kind
 from fathom.retrieval.ranked_text import RankedText
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.spelling import FAMILY_LETTERS, is_family, is_misspelt
-from fathom.text.blocks import Kind
+from fathom.text.blocks import Kind, is_signature
 from fathom.text.leaning import lacks_subject, points_elsewhere
 from fathom.text.tokens import count_tokens
 
@@ -27,7 +27,7 @@ K1, B = 1.2, 0.4
 SHORTEST = 12  # terms; shorter excerpts are not better
 PAIR = 0.3  # worth of two of the question's terms side by side, as a share of what the two are worth
 COVERED = 2.0  # factor on the share of the question that an excerpt holds, added to 1
-POINTING = 0.5  # factor for an excerpt that is nothing but links or refers to another place
+POINTING = 0.5  # factor for an excerpt that is nothing but links or a signature, or refers to another place
 SUBJECTLESS = 0.7  # factor for one that opens with its verb
 FAMILY = 0.4  # weight of a word of the same family, such as "elasticity" for "elastic"
 MISSPELT = 0.8  # weight of a word that differs from one that no text has by one letter
@@ -100,6 +100,8 @@ class Evidence:
                     score *= asked.definition
                 if excerpt.kind == "prose" and not excerpt.lead and lacks_subject(read.says(excerpt)):
                     score *= SUBJECTLESS
+                if excerpt.kind == "code" and is_signature(read.says(excerpt)):
+                    score *= POINTING
                 if read.only_points(excerpt) or (len(excerpt.units) == 1 and points_elsewhere(read.says(excerpt))):
                     score *= POINTING
                 found.append(Found(number, excerpt, round(score, 9), share))

@@ -64,6 +64,11 @@ _CODE = re.compile(
 )
 
 
+def is_signature(text: str) -> bool:
+    """Whether a text is one line that only names a function or class and its parameters."""
+    return "\n" not in text and bool(_SIGNATURE.match(text[:300]))
+
+
 def split_blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of a text in order; together they hold every character that is not whitespace."""
     run: list[_Line] = []
