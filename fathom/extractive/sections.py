@@ -15,6 +15,7 @@ from fathom.text.sentences import split_sentences
 from fathom.text.terms import terms
 
 ANSWER_TOKENS = 200
+PART_TOKENS = 60  # at least for each part of a question that has many
 SECTION_TOKENS = 900
 LEAST_SCORE = 0.2  # of the best excerpt's; what says less stays out
 NOTHING_NEW = "This section has nothing to add to what the others quote."
@@ -33,7 +34,7 @@ def write_section(request: SectionRequest) -> Text:
 
 def _answer(quotations: Quotations, questions: Sequence[str]) -> str:
     """Return the best quotations for each question, and what of them was not found."""
-    room = ANSWER_TOKENS // len(questions)
+    room = max(PART_TOKENS, ANSWER_TOKENS // len(questions))
     shown: list[Quoted] = []
     missing: list[str] = []
     for question in questions:
