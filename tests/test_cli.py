@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -282,7 +283,12 @@ def test_a_deployments_run_is_left_to_a_worker(fathom_cli: FathomCLI, prefect_se
     with httpx.Client(base_url=prefect_server.api_url) as api:
 
         def post(path: str, body: dict[str, Any]) -> Any:
-            return api.post(path, json=body).raise_for_status().json()
+            for _ in range(20):  # a busy database answers 503
+                answer = api.post(path, json=body)
+                if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                    break
+                time.sleep(0.5)
+            return answer.raise_for_status().json()
 
         flow = post("/flows/", {"name": "deep-research"})
         deployment = post(
