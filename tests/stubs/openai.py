@@ -1,23 +1,21 @@
-"""The OpenAI chat-completions protocol, and the ways in which a model fails.
+"""The OpenAI chat-completions protocol, whole and streamed, and the ways in which it fails.
 
-Behaviours with an answer: ok, `untidy_json` (a fence and a trailing comma: can be mended), `broken_json` (cannot),
-`false` (a sentence that its source does not have), `invented` (numbers, names, ids, addresses and quotations that no
-page has), truncated, refusal, empty, `no_choices`, `no_usage`, `html` (a gateway's page with status 200). Errors: see
-`_ERRORS`. The server knows more: hang, drop and those of `floods`.
+Behaviours with an answer: see `behaviours`; besides, in this protocol, `no_choices`, `no_usage` and `html` (a
+gateway's page with status 200). Errors: see `_ERRORS`. The server knows more: hang, drop and those of `floods`.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
+from tests.stubs.behaviours import INVENTED, Answer, behave, invented
 from tests.stubs.reading import Prompt
 from tests.stubs.replies import Reply
-from tests.stubs.roles import answer
 from tests.stubs.settings import Settings
+from tests.stubs.streams import Events, framed
 
-__all__ = ["INVENTED", "complete", "invented"]
+__all__ = ["INVENTED", "complete", "events", "invented"]
 
 CREATED = 1_700_000_000
 
@@ -53,59 +51,72 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
         behaviour = "401"
     elif settings.context_window and prompt_tokens > settings.context_window:
         behaviour = "context_limit"
+    elif behaviour == "error_in_stream" and not body.get("stream"):
+        behaviour = "500"
     if behaviour in _ERRORS:
         return _error(behaviour, settings)
     if behaviour == "html":
         return Reply(200, "<html><body>Please sign in to the network.</body></html>")
-    text = answer(Prompt(body), settings)
-    refusal, finish = None, "stop"
-    match behaviour:
-        case "ok" | "no_choices" | "no_usage":
-            pass
-        case "broken_json":
-            text = "My answer is " + re.sub(r'[":,\[\]{}]', "", text)
-        case "untidy_json":
-            text = f"```json\n{text[:-1]},}}\n```"
-        case "invented":
-            text = invented(text) if text.startswith("{") else f"{invented(text)}\n\n{INVENTED}"
-        case "false":
-            text = f"Exactly 4711 zeppelins did it in 1899 [{Prompt(body).cited_ids[0]}]."
-        case "truncated":
-            text, finish = text[: len(text) // 2], "length"
-        case "refusal":
-            text, refusal = "", "I'm sorry, but I can't help with that."
-        case "empty":
-            text = ""
-        case _:
-            raise ValueError(f"unknown behaviour {behaviour!r}")
-    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": len(text.encode()) // 4}
+    said = behave(Prompt(body), behaviour, settings)
+    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": said.completion_tokens}
     usage["total_tokens"] = sum(usage.values())
-    message = {"role": "assistant", "content": None if refusal else text, "refusal": refusal}
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+    choice = {"index": 0, "message": _message(said), "logprobs": None, "finish_reason": said.finish}
+    details = {"completion_tokens_details": {"reasoning_tokens": said.reasoning_tokens}} if said.thoughts else {}
     payload = {
         "id": "chatcmpl-stub",
         "object": "chat.completion",
         "created": CREATED,
         "model": body.get("model", "stub"),
         "choices": [] if behaviour == "no_choices" else [choice],
-        "usage": usage,
+        "usage": {**usage, **details},
     }
     if behaviour == "no_usage":
         del payload["usage"]
-    return Reply(200, payload, usage=usage)
+    return Reply(200, payload, usage=usage, delivery=said.delivery)
 
 
-INVENTED = (
-    "The archive at https://invented.example/a has a full list of them [Sffffff]. "
-    "Professor Quillon Vasterby counted 4711 of them in 1899. "
-    'An official said: "nobody had ever measured the zeppelin tariffs of the lake" [S0a0a0a, Sabcdef01].'
-)
-"""Sentences without any source: an address, ids, a name, a number and a quotation that no page has."""
+def events(payload: dict[str, Any], body: dict[str, Any]) -> Events:
+    """Return a completion as server-sent events; what it used comes last, if the request wants it."""
+    with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+
+    def chunk(choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> dict[str, Any]:
+        frame = {name: payload[name] for name in ("id", "created", "model")}
+        frame |= {"object": "chat.completion.chunk", "choices": choices}
+        return {**frame, "usage": usage} if with_usage else frame
+
+    def delta(content: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        return chunk([{"index": 0, "delta": content, "logprobs": None, "finish_reason": finish}])
+
+    pieces: list[bytes] = []
+    if not payload["choices"]:
+        ends = [chunk([]), chunk([])]
+    else:
+        choice = payload["choices"][0]
+        ends = [delta({"role": "assistant", "content": ""}), delta({}, choice["finish_reason"])]
+        for name in ("reasoning_content", "content", "refusal"):
+            pieces += framed(delta({name: ""}), name, choice["message"].get(name) or "")
+    usage = [chunk([], payload["usage"])] if with_usage and "usage" in payload else []
+    return Events(
+        "text/event-stream; charset=utf-8",
+        head=_event(ends[0]),
+        tokens=pieces,
+        tail=b"".join(_event(end) for end in (ends[1], *usage)) + b"data: [DONE]\n\n",
+        error=_event({"error": _in_stream("500")}),
+    )
 
 
-def invented(text: str) -> str:
-    """Return a text with another number in each of its sentences that has one, citations left as they are."""
-    return re.sub(r"(?<![\w\[])(\d+)(?=\s[a-z])", lambda found: str(int(found[1]) + 1357), text)
+def _event(data: dict[str, Any]) -> bytes:
+    return f"data: {json.dumps(data)}\n\n".encode()
+
+
+def _message(said: Answer) -> dict[str, Any]:
+    message = {"role": "assistant", "content": None if said.refusal else said.text, "refusal": said.refusal}
+    return {**message, "reasoning_content": said.thoughts} if said.thoughts else message
+
+
+def _in_stream(behaviour: str) -> dict[str, Any]:
+    status, kind, _, message = _ERRORS[behaviour]
+    return {"message": message, "type": kind, "code": status}
 
 
 def _error(behaviour: str, settings: Settings) -> Reply:

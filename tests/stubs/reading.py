@@ -57,6 +57,11 @@ class Prompt:
         return next(known, str(self.schema.get("title", "unknown")).removesuffix("Answer").lower())
 
     @cached_property
+    def system(self) -> str:
+        """What the system messages say."""
+        return self._said("system")
+
+    @cached_property
     def user(self) -> str:
         """What the user messages say."""
         return self._said("user")

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,36 +22,12 @@ from tests.stubs.echo import echoing
 from tests.stubs.floods import FLOODS, flooding
 from tests.stubs.planted import planted
 from tests.stubs.reading import Prompt
+from tests.stubs.records import Record
+from tests.stubs.replies import Reply
 from tests.stubs.settings import Settings
+from tests.stubs.streams import send
 
 __all__ = ["Record", "Stubs", "serving"]
-
-
-@dataclass
-class Record:
-    """A request: when it came in, and when its answer was fully written (never, if the client went away before).
-
-    Times are `time.monotonic()`, which all processes of this machine share. `fingerprint` is the SHA-256 of the
-    request body with its keys sorted: two requests that agree in it are a repetition.
-    """
-
-    n: int
-    kind: str  # llm, search, extract, searxng or page
-    role: str  # of an llm request; else the kind
-    fingerprint: str
-    body: dict[str, Any]
-    started: float
-    behaviour: str = "ok"
-    ended: float | None = None
-    status: int | None = None
-    usage: dict[str, int] = field(default_factory=dict)
-    sent: int = 0  # bytes of an answer of `floods`
-
-    def event(self, name: str) -> dict[str, Any]:
-        """Return the record as a line of the log; `name` is start or end."""
-        line = asdict(self)
-        started, ended = line.pop("started"), line.pop("ended")
-        return {"event": name, "time": started if name == "start" else ended, **line}
 
 
 class Stubs:
@@ -146,9 +122,8 @@ class Stubs:
         await asyncio.sleep(self.settings.llm_delay if kind == "llm" else self.settings.search_delay)
         if record.behaviour == "hang":
             await asyncio.sleep(3_600)
-        if record.behaviour == "drop" and request.transport:
-            request.transport.abort()
-            return web.Response()
+        if record.behaviour == "drop":
+            return self._abort(request)
         if record.behaviour in FLOODS:
             return await self._flood(request, record)
         authorized = bool(request.headers.get("Authorization", "").removeprefix("Bearer ").strip())
@@ -165,15 +140,31 @@ class Stubs:
             return web.Response(status=501, text=str(error))
         if self.settings.echo:
             reply = replace(reply, payload=echoing(reply.payload, self.settings.echo))
+        if record.body.get("stream") and reply.status == 200 and isinstance(reply.payload, dict):
+            events = openai.events(reply.payload, record.body)
+            return await send(request, record, events, reply.delivery, lambda: self._end(record, reply))
+        # A whole answer takes as long as its stream would take, and fails as that would.
+        if reply.delivery.ending == "cut":
+            return self._abort(request)
+        unending = reply.delivery.ending == "silent"
+        await asyncio.sleep(3_600 if unending else reply.delivery.seconds * reply.usage.get("completion_tokens", 0))
         response = web.Response(
             status=reply.status, body=reply.body, content_type=reply.content_type, headers=reply.headers
         )
         await response.prepare(request)
-        # Before the last byte: whoever has read the answer finds it recorded.
-        record.status, record.usage, record.ended = reply.status, reply.usage, time.monotonic()
-        self._write(record.event("end"))
+        self._end(record, reply)
         await response.write_eof()
         return response
+
+    def _abort(self, request: web.Request) -> web.Response:
+        if request.transport:
+            request.transport.abort()
+        return web.Response()
+
+    def _end(self, record: Record, reply: Reply) -> None:
+        """Record an answer before its last byte: whoever has read it finds it recorded."""
+        record.status, record.usage, record.ended = reply.status, reply.usage, time.monotonic()
+        self._write(record.event("end"))
 
     async def _flood(self, request: web.Request, record: Record) -> web.StreamResponse:
         response = web.StreamResponse()

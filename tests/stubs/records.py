@@ -1,0 +1,37 @@
+"""The record of a request: what came in, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["Record"]
+
+
+@dataclass
+class Record:
+    """A request: when it came in, and when its answer was fully written (never, if the client went away before).
+
+    Times are `time.monotonic()`, which all processes of this machine share. `fingerprint` is the SHA-256 of the
+    request body with its keys sorted: two requests that agree in it are a repetition.
+    """
+
+    n: int
+    kind: str  # llm, models, show, search, extract, searxng or page
+    role: str  # of an llm request; else the kind
+    fingerprint: str
+    body: dict[str, Any]
+    started: float
+    behaviour: str = "ok"
+    ended: float | None = None
+    status: int | None = None
+    usage: dict[str, int] = field(default_factory=dict)
+    sent: int = 0  # bytes of an answer of `floods`
+    tokens: int = 0  # of a streamed answer, written so far
+    repeated: int = 0  # of these, the ones of a loop without end
+
+    def event(self, name: str) -> dict[str, Any]:
+        """Return the record as a line of the log; `name` is start or end."""
+        line = asdict(self)
+        started, ended = line.pop("started"), line.pop("ended")
+        return {"event": name, "time": started if name == "start" else ended, **line}
