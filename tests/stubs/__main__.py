@@ -25,6 +25,10 @@ async def _serve(stubs: Stubs, port_file: Path) -> None:
         await stop.wait()
 
 
+def _set(text: str) -> set[str]:
+    return set(text.split(","))
+
+
 def main() -> None:
     """Parse the options, one for each field of `Settings`, and serve until told to stop."""
     parser = argparse.ArgumentParser(prog="python -m tests.stubs", description=__doc__)
@@ -32,7 +36,7 @@ def main() -> None:
     parser.add_argument("--log", type=Path, help="JSON lines: one when a request starts, one when it is answered")
     parser.add_argument("--port", type=int, default=0)
     for name, default in asdict(Settings()).items():
-        kind = json.loads if isinstance(default, dict) else type(default)
+        kind = _set if isinstance(default, set) else json.loads if isinstance(default, dict | None) else type(default)
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, default=default)
     options = vars(parser.parse_args())
     port_file, log, port = options.pop("port_file"), options.pop("log"), options.pop("port")

@@ -11,11 +11,12 @@ from typing import Any
 
 from tests.stubs.behaviours import INVENTED, Answer, behave, invented
 from tests.stubs.reading import Prompt
+from tests.stubs.refusals import refused, too_long
 from tests.stubs.replies import Reply
 from tests.stubs.settings import Settings
 from tests.stubs.streams import Events, framed
 
-__all__ = ["INVENTED", "complete", "events", "invented"]
+__all__ = ["INVENTED", "complete", "events", "invented", "models"]
 
 CREATED = 1_700_000_000
 
@@ -49,8 +50,8 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
     prompt_tokens = len(json.dumps(body.get("messages", [])).encode()) // 4
     if not authorized:
         behaviour = "401"
-    elif settings.context_window and prompt_tokens > settings.context_window:
-        behaviour = "context_limit"
+    elif reply := refused(body, settings) or too_long(body, prompt_tokens, settings):
+        return reply
     elif behaviour == "error_in_stream" and not body.get("stream"):
         behaviour = "500"
     if behaviour in _ERRORS:
@@ -103,6 +104,14 @@ def events(payload: dict[str, Any], body: dict[str, Any]) -> Events:
         tail=b"".join(_event(end) for end in (ends[1], *usage)) + b"data: [DONE]\n\n",
         error=_event({"error": _in_stream("500")}),
     )
+
+
+def models(authorized: bool, behaviour: str, settings: Settings) -> Reply:
+    """Return the list of models, which not every server has."""
+    behaviour = behaviour if authorized else "401"
+    if behaviour in _ERRORS:
+        return _error(behaviour, settings)
+    return Reply(404, {"detail": "Not Found"}) if settings.models is None else Reply(200, settings.models)
 
 
 def _event(data: dict[str, Any]) -> bytes:

@@ -13,6 +13,7 @@ from tests.stubs.pages import FACT, NOISE
 __all__ = ["Prompt"]
 
 _SOURCE_ID = re.compile(r"\bS[0-9a-f]{6,64}\b")
+_EXAMPLE = "[S1a2b3c]"  # of the prompts
 _CITED_FACT = re.compile(rf"({FACT.pattern})\s*\[(S[0-9a-f]{{6,64}})\]")
 _STEP = re.compile(r"^- ((?:R\d+_)?\d+)(?: \(\w+\))?: ", re.MULTILINE)
 _FILLER = re.compile(
@@ -31,22 +32,23 @@ _MARKS = {
 
 @dataclass(frozen=True)
 class Prompt:
-    """A chat-completions request."""
+    """A request to a model, in any protocol."""
 
     body: dict[str, Any]
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema asked for: in the request, or in the last line of the system message."""
-        wanted = self.body.get("response_format") or {}
-        if found := wanted.get("json_schema", {}).get("schema"):
-            return dict(found)
-        last = self._said("system").strip().rpartition("\n")[2]
-        try:
-            schema = json.loads(last)
-        except ValueError:
-            return {}
-        return schema if isinstance(schema, dict) else {}
+        """The JSON schema asked for: in the request, as any protocol has it, or in a line of the instructions."""
+        if found := _declared(self.body):
+            return found
+        for line in reversed(self._instructions.splitlines()):
+            try:
+                schema = json.loads(line) if line.startswith("{") else None
+            except ValueError:
+                continue
+            if isinstance(schema, dict) and "properties" in schema:
+                return schema
+        return {}
 
     @cached_property
     def role(self) -> str:
@@ -58,13 +60,13 @@ class Prompt:
 
     @cached_property
     def system(self) -> str:
-        """What the system messages say."""
-        return self._said("system")
+        """What the system messages say, and the instructions that have a field of their own."""
+        return "\n".join(text for text in (_text(self.body.get("system")), self._said("system")) if text)
 
     @cached_property
     def user(self) -> str:
-        """What the user messages say."""
-        return self._said("user")
+        """What the user messages say, without the example of an id when they have the instructions too."""
+        return self._said("user") if self.system else self._said("user").replace(_EXAMPLE, "[]")
 
     @cached_property
     def topic(self) -> str:
@@ -128,6 +130,30 @@ class Prompt:
         """Every source id of the messages after the instructions."""
         return list(dict.fromkeys(_SOURCE_ID.findall(self._said("assistant") + self.user)))
 
+    @property
+    def _instructions(self) -> str:
+        """The system messages; without one, the first message, of which they are then a part."""
+        return self.system or next((_text(message.get("content")) for message in self.body.get("messages", [])), "")
+
     def _said(self, role: str) -> str:
-        texts = (m.get("content") or "" for m in self.body.get("messages", []) if m.get("role") == role)
-        return "\n".join(text if isinstance(text, str) else json.dumps(text) for text in texts)
+        messages = (message for message in self.body.get("messages", []) if message.get("role") == role)
+        return "\n".join(_text(message.get("content")) for message in messages)
+
+
+def _declared(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema that a request declares: OpenAI's, one of a tool, Ollama's."""
+    tool: dict[str, Any] = next(iter(body.get("tools") or []), {})
+    wanted = (
+        ((body.get("response_format") or {}).get("json_schema") or {}).get("schema"),
+        (tool.get("function") or {}).get("parameters"),
+        tool.get("input_schema"),
+        body.get("format"),
+    )
+    return next((dict(schema) for schema in wanted if isinstance(schema, dict) and schema), {})
+
+
+def _text(content: Any) -> str:
+    """Return what a message says, in one text or in parts."""
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content)
+    return content or ""

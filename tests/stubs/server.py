@@ -1,4 +1,4 @@
-"""Both protocols on one port, and the record of every request."""
+"""All protocols on one port, and the record of every request."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
 
-from tests.stubs import openai, searxng, tavily
+from tests.stubs import anthropic, ollama, openai, searxng, tavily
 from tests.stubs.echo import echoing
 from tests.stubs.floods import FLOODS, flooding
 from tests.stubs.planted import planted
@@ -25,9 +25,26 @@ from tests.stubs.reading import Prompt
 from tests.stubs.records import Record
 from tests.stubs.replies import Reply
 from tests.stubs.settings import Settings
-from tests.stubs.streams import send
+from tests.stubs.streams import Events, send
 
 __all__ = ["Record", "Stubs", "serving"]
+
+
+@dataclass(frozen=True)
+class _Protocol:
+    """How one service is asked for an answer of a model. `key`: the header of the key, "" when it takes any."""
+
+    complete: Callable[[dict[str, Any], bool, str, Settings], Reply]
+    events: Callable[[dict[str, Any], dict[str, Any]], Events]
+    key: str
+    streams: bool = False  # also when the request does not say
+
+
+_PROTOCOLS = {
+    "/v1/chat/completions": _Protocol(openai.complete, openai.events, "Authorization"),
+    "/v1/messages": _Protocol(anthropic.complete, anthropic.events, "x-api-key"),
+    "/api/chat": _Protocol(ollama.complete, ollama.events, "", streams=True),
+}
 
 
 class Stubs:
@@ -37,7 +54,7 @@ class Stubs:
         settings: may be changed at any time.
         requests: all so far, in order of arrival.
         fetched: paths of the planted pages asked for.
-        url: address of Tavily and of SearXNG; the model's is `llm_url`.
+        url: address of Tavily, SearXNG, Anthropic and Ollama; OpenAI's is `llm_url`.
     """
 
     def __init__(self, settings: Settings | None = None, log: Path | None = None, port: int = 0) -> None:
@@ -48,8 +65,10 @@ class Stubs:
         self._log = log
         self._port = port
         app = web.Application(client_max_size=64 * 2**20)
-        app.router.add_post("/v1/chat/completions", self._llm)
-        app.router.add_post("/v1/messages", self._llm)  # Anthropic's, for faults that are the same everywhere
+        for path in _PROTOCOLS:
+            app.router.add_post(path, self._llm)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_post("/api/show", self._show)
         app.router.add_post("/search", self._search)
         app.router.add_post("/extract", self._extract)
         app.router.add_get("/search", self._searxng)
@@ -103,6 +122,12 @@ class Stubs:
     async def _llm(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, "llm")
 
+    async def _models(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "models")
+
+    async def _show(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "show")
+
     async def _search(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, "search")
 
@@ -126,10 +151,15 @@ class Stubs:
             return self._abort(request)
         if record.behaviour in FLOODS:
             return await self._flood(request, record)
-        authorized = bool(request.headers.get("Authorization", "").removeprefix("Bearer ").strip())
+        protocol = _PROTOCOLS.get(request.path, _PROTOCOLS["/v1/chat/completions"])
+        authorized = bool(request.headers.get(protocol.key, "").removeprefix("Bearer ").strip())
         try:
             if kind == "llm":
-                reply = openai.complete(record.body, authorized, record.behaviour, self.settings)
+                reply = protocol.complete(record.body, authorized, record.behaviour, self.settings)
+            elif kind == "models":
+                reply = openai.models(authorized, record.behaviour, self.settings)
+            elif kind == "show":
+                reply = ollama.show(record.behaviour, self.settings)
             elif kind == "searxng":
                 reply = searxng.serve(record.body, record.behaviour, self.settings)
             elif kind == "page":
@@ -140,8 +170,11 @@ class Stubs:
             return web.Response(status=501, text=str(error))
         if self.settings.echo:
             reply = replace(reply, payload=echoing(reply.payload, self.settings.echo))
-        if record.body.get("stream") and reply.status == 200 and isinstance(reply.payload, dict):
-            events = openai.events(reply.payload, record.body)
+        streamed = (
+            kind == "llm" and record.body.get("stream", protocol.streams) and "stream" not in self.settings.refuses
+        )
+        if streamed and reply.status == 200 and isinstance(reply.payload, dict):
+            events = protocol.events(reply.payload, record.body)
             return await send(request, record, events, reply.delivery, lambda: self._end(record, reply))
         # A whole answer takes as long as its stream would take, and fails as that would.
         if reply.delivery.ending == "cut":

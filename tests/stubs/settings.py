@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = ["Settings"]
 
@@ -25,11 +26,17 @@ class Settings:
         attacker: address to which planted pages lead a model that obeys them; empty: the model obeys nobody.
         bullets, section: what the model notes and writes instead, with ID for the id of the first source.
         context_window: tokens; a longer prompt is refused as too long. 0: no limit.
+        window_style: in whose words: "openai", "llama.cpp" or "vllm"; the last counts the room for the answer too.
+        refuses: what the model's server does not take: names of `REFUSALS` in `refusals`, which refuse; "stream", for
+            which it gives the whole answer.
+        models: what `GET /v1/models` returns; None: it is not there.
+        ollama_context: the window that Ollama says a model has; 0: it does not know the model.
         poison: regular expression; a request to the model gets a 500 each time when its role and messages match.
         retry_after: seconds or an HTTP date, sent with every 429.
         echo: added to every error, page and answer: what an adversary would like to see stored and shown.
         faults: scripted behaviours by role (`planner`, ..., `section`, `search`, `extract`, `searxng`, `page`), by the
             model's name, or `*` for all, used up in order, then "ok". The last may end in `*` and then never runs out.
+            What is asked of a model's server before it answers has scripts of its own only: `models`, `show`.
     """
 
     llm_delay: float = 0.0
@@ -49,6 +56,10 @@ class Settings:
     bullets: list[str] = field(default_factory=list)
     section: str = ""
     context_window: int = 0
+    window_style: str = "openai"
+    refuses: set[str] = field(default_factory=set)
+    models: dict[str, Any] | None = None
+    ollama_context: int = 32_768
     poison: str = ""
     retry_after: float | str = 1
     echo: str = ""
@@ -56,7 +67,8 @@ class Settings:
 
     def next_behaviour(self, role: str, model: str = "") -> str:
         """Take the next behaviour of a role's script, or of its model's."""
-        for script in (self.faults.get(role), self.faults.get(model), self.faults.get("*")):
+        names = (role,) if role in ("models", "show") else (role, model, "*")
+        for script in map(self.faults.get, names):
             if script:
                 return script[0].removesuffix("*") if script[0].endswith("*") else script.pop(0)
         return "ok"
