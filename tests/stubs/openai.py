@@ -61,7 +61,7 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
     said = behave(Prompt(body), behaviour, settings)
     usage = {"prompt_tokens": prompt_tokens, "completion_tokens": said.completion_tokens}
     usage["total_tokens"] = sum(usage.values())
-    choice = {"index": 0, "message": _message(said), "logprobs": None, "finish_reason": said.finish}
+    choice = {"index": 0, "message": _message(said, body), "logprobs": None, "finish_reason": said.finish}
     details = {"completion_tokens_details": {"reasoning_tokens": said.reasoning_tokens}} if said.thoughts else {}
     payload = {
         "id": "chatcmpl-stub",
@@ -96,6 +96,11 @@ def events(payload: dict[str, Any], body: dict[str, Any]) -> Events:
         ends = [delta({"role": "assistant", "content": ""}), delta({}, choice["finish_reason"])]
         for name in ("reasoning_content", "content", "refusal"):
             pieces += framed(delta({name: ""}), name, choice["message"].get(name) or "")
+        for index, call in enumerate(choice["message"].get("tool_calls", [])):
+            opened = {"index": index, **call, "function": {**call["function"], "arguments": ""}}
+            pieces.append(_event(delta({"tool_calls": [opened]})))
+            more = {"index": index, "function": {"arguments": ""}}
+            pieces += framed(delta({"tool_calls": [more]}), "arguments", call["function"]["arguments"])
     usage = [chunk([], payload["usage"])] if with_usage and "usage" in payload else []
     return Events(
         "text/event-stream; charset=utf-8",
@@ -118,8 +123,17 @@ def _event(data: dict[str, Any]) -> bytes:
     return f"data: {json.dumps(data)}\n\n".encode()
 
 
-def _message(said: Answer) -> dict[str, Any]:
-    message = {"role": "assistant", "content": None if said.refusal else said.text, "refusal": said.refusal}
+def _message(said: Answer, body: dict[str, Any]) -> dict[str, Any]:
+    """Return what is said as a message, or as a call of the tool that must be used."""
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": None if said.refusal else said.text,
+        "refusal": said.refusal,
+    }
+    choice = body.get("tool_choice")
+    if isinstance(choice, dict) and said.text:
+        function = {"name": choice["function"]["name"], "arguments": said.text}
+        message |= {"content": None, "tool_calls": [{"id": "call_stub", "type": "function", "function": function}]}
     return {**message, "reasoning_content": said.thoughts} if said.thoughts else message
 
 
