@@ -23,10 +23,12 @@ from litellm.exceptions import (
     Timeout,
 )
 
+from fathom.config.environment import Environment
 from fathom.config.models import RoleModel
 from fathom.llm.base import ModelCall
+from fathom.llm.over_litellm import load_litellm
 from fathom.llm.parsing import accept
-from fathom.llm.prompts import messages
+from fathom.llm.prompts import messages, strict_schema
 from fathom.models import Note, Plan, PlanStep, SourceText, ToolCall
 from fathom.roles import (
     COMPRESSOR,
@@ -51,7 +53,10 @@ from fathom.roles.reporter import OutlinedSection
 from fathom.text.urls import source_ids
 from tests.conftest import ROOT, ask_model
 from tests.stubs import FACT, SENTINEL, Settings, Stubs
+from tests.stubs.behaviours import SECRET, THOUGHTS
+from tests.stubs.ollama import NONSENSE
 from tests.stubs.pages import SHARED_URL, page
+from tests.stubs.streams import tokens
 
 QUERY = "How did offshore wind capacity grow in Europe?"
 TODAY = "2026-11-22"
@@ -296,3 +301,342 @@ async def test_requests_overlap_and_can_be_waited_for(stubs: Stubs) -> None:
     await asyncio.gather(*calls)
     records = stubs.calls("search")
     assert max(r.started for r in records) < min(r.ended or 0.0 for r in records)
+
+
+SYSTEM = "You help with research."
+MESSAGES = [
+    {"role": "system", "content": SYSTEM},
+    {"role": "user", "content": f"Question:\n{QUERY}\n\nFACT-0badcafe: it grew fourfold in 2020. [S0123ab]"},
+]
+SCHEMA = strict_schema(PlanAnswer.model_json_schema())
+TYPED = {"type": "json_schema", "json_schema": {"name": "planner_answer", "schema": SCHEMA, "strict": True}}
+KEYS = {"Authorization": "Bearer stub-key", "x-api-key": "stub-key"}
+PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages", "ollama": "/api/chat"}
+
+
+def request_body(protocol: str, *, typed: bool = False) -> dict[str, Any]:
+    """A request for prose or for a plan, as a service wants it."""
+    if protocol == "anthropic":
+        tool = {"tools": [{"name": "plan", "input_schema": SCHEMA}], "tool_choice": {"type": "tool", "name": "plan"}}
+        body = {"model": "stub", "system": SYSTEM, "messages": MESSAGES[1:], "max_tokens": 500}
+        return {**body, **tool} if typed else body
+    wanted = {"format": SCHEMA} if protocol == "ollama" else {"response_format": TYPED}
+    return {"model": "stub", "messages": MESSAGES, **(wanted if typed else {})}
+
+
+async def asked(stubs: Stubs, protocol: str, body: dict[str, Any], most: int = 10_000) -> tuple[int, list[Any]]:
+    """Post a request; return the status and the JSON of each line or event, of the first ones if there are many."""
+    found: list[Any] = []
+    async with (
+        httpx.AsyncClient(base_url=stubs.url, headers=KEYS, timeout=60) as client,
+        client.stream("POST", PATHS[protocol], json=body) as response,
+    ):
+        async for line in response.aiter_lines():
+            data = line.removeprefix("data: ")
+            if data and not data.startswith("event:"):
+                found.append("[DONE]" if data == "[DONE]" else json.loads(data))
+            if len(found) == most:
+                break
+    return response.status_code, found
+
+
+def said(protocol: str, events: list[Any]) -> tuple[str, str]:
+    """Return the thoughts and the answer that events or a whole answer tell."""
+    pieces: list[dict[str, Any]] = []
+    for event in events:
+        if protocol == "openai":
+            pieces += [c.get("delta", c.get("message")) for c in event["choices"]] if event != "[DONE]" else []
+        elif protocol == "ollama":
+            pieces.append(event["message"])
+        else:
+            pieces += [event["delta"]] if "delta" in event else event.get("content", [])
+    thoughts = [piece.get("reasoning_content") or piece.get("thinking") or "" for piece in pieces]
+    answers = [p.get("content") or p.get("text") or p.get("partial_json") or p.get("input") or "" for p in pieces]
+    return "".join(thoughts), "".join(text if isinstance(text, str) else json.dumps(text) for text in answers)
+
+
+@pytest.mark.parametrize("protocol", PATHS)
+@pytest.mark.parametrize("typed", [False, True])
+async def test_streamed_pieces_joined_are_the_whole_answer(stubs: Stubs, protocol: str, typed: bool) -> None:
+    body = request_body(protocol, typed=typed)
+    for behaviour in ("ok", "thinks", "empty", "json_prose"):
+        stubs.settings.faults = {"*": [behaviour, behaviour]}
+        _, whole = await asked(stubs, protocol, {**body, "stream": False})
+        status, streamed = await asked(stubs, protocol, {**body, "stream": True})
+        assert (status, len(whole)) == (200, 1)
+        thoughts, answer = said(protocol, streamed)
+        assert thoughts == said(protocol, whole)[0] == (THOUGHTS if behaviour == "thinks" else "")
+        if behaviour != "empty":
+            assert answer == said(protocol, whole)[1]
+            assert ("plan_title" in answer) is typed
+            assert len(streamed) > 10
+        first, second = stubs.requests[-2:]
+        assert (first.role, first.usage, first.status) == (second.role, second.usage, second.status)
+        assert first.role == ("planner" if typed else "section")
+        assert (first.tokens, second.tokens > 0) == (0, behaviour != "empty")
+
+
+async def test_openais_models_use_the_tool_that_they_must_use(stubs: Stubs) -> None:
+    function = {"type": "function", "function": {"name": "plan", "parameters": SCHEMA}}
+    body = {**request_body("openai"), "tools": [function], "tool_choice": {**function, "function": {"name": "plan"}}}
+    _, (whole,) = await asked(stubs, "openai", body)
+    _, streamed = await asked(stubs, "openai", {**body, "stream": True})
+    called = whole["choices"][0]["message"]["tool_calls"][0]["function"]
+    deltas = [event["choices"][0]["delta"].get("tool_calls", [{}])[0] for event in streamed[:-1]]
+    assert called["name"] == "plan"
+    assert [delta["id"] for delta in deltas if "id" in delta] == ["call_stub"]
+    assert "".join(delta.get("function", {}).get("arguments", "") for delta in deltas) == called["arguments"]
+    assert (stubs.requests[0].role, "plan_title" in called["arguments"]) == ("planner", True)
+
+
+async def test_a_stream_of_openai_has_the_form_of_openais(stubs: Stubs) -> None:
+    stubs.settings.faults = {"*": ["ok", "ok", "truncated", "refusal", "no_usage", "no_choices", "thinks"]}
+    body = {**request_body("openai"), "stream": True}
+    options = {"stream_options": {"include_usage": True}}
+    _, plain = await asked(stubs, "openai", body)
+    assert plain[0]["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    assert (plain[-1], plain[-2]["choices"][0]["finish_reason"]) == ("[DONE]", "stop")
+    assert all(event["choices"] and "usage" not in event for event in plain[:-1])
+    _, counted = await asked(stubs, "openai", {**body, **options})
+    assert (counted[-2]["choices"], counted[-2]["usage"]) == ([], stubs.requests[-1].usage)
+    _, truncated = await asked(stubs, "openai", body)
+    assert truncated[-2]["choices"][0]["finish_reason"] == "length"
+    _, refusal = await asked(stubs, "openai", body)
+    assert "".join(e["choices"][0]["delta"].get("refusal", "") for e in refusal[:-1]).startswith("I'm sorry")
+    _, uncounted = await asked(stubs, "openai", {**body, **options})
+    assert all(event["usage"] is None for event in uncounted[:-1])
+    _, nothing = await asked(stubs, "openai", body)
+    assert all(event["choices"] == [] for event in nothing[:-1])
+    _, thought = await asked(stubs, "openai", {**body, **options})
+    used = thought[-2]["usage"]
+    assert 0 < used["completion_tokens_details"]["reasoning_tokens"] < used["completion_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "begins", "ends"),
+    [
+        ("think_tags", f"<think>\n{THOUGHTS}\n</think>", "[S0123ab]"),
+        ("think_open", "<think>\nOkay", THOUGHTS[-20:]),
+        ("thinks_only", "", ""),
+        ("thinks_long", "", ""),
+        ("json_prose", '{"summary_title": ', '"}'),
+        ("fenced_json_prose", '```json\n{"summary_title": ', '"}\n```'),
+        ("echo_prompt", SYSTEM, SYSTEM),
+        ("debris", "<|im_start|>assistant\nFACT", "<|im_end|>\n"),
+    ],
+)
+async def test_untidy_models_are_untidy(stubs: Stubs, behaviour: str, begins: str, ends: str) -> None:
+    stubs.settings.faults = {"*": [behaviour, behaviour]}
+    body = {**request_body("openai"), "stream": True}
+    _, events = await asked(stubs, "openai", body)
+    thoughts, answer = said("openai", events)
+    assert answer.startswith(begins)
+    assert answer.endswith(ends)
+    assert bool(answer) is bool(begins)
+    assert (SECRET in thoughts) is behaviour.startswith("thinks_")
+    assert events[-2]["choices"][0]["finish_reason"] == ("length" if behaviour[5:] in ("_open", "s_long") else "stop")
+    _, events = await asked(stubs, "openai", {**body, "max_completion_tokens": 8_001})
+    assert bool(said("openai", events)[1]) is (behaviour != "thinks_only")
+
+
+@pytest.mark.parametrize("protocol", PATHS)
+async def test_streams_stop_stall_and_never_end(stubs: Stubs, protocol: str) -> None:
+    body = {**request_body(protocol, typed=True), "stream": True}
+    _, whole = await asked(stubs, protocol, body)
+    answer, full = said(protocol, whole)[1], stubs.requests[0].tokens
+
+    stubs.settings = Settings(faults={"*": ["slow", "cut_stream", "error_in_stream"]}, token_seconds=0.0001)
+    assert said(protocol, (await asked(stubs, protocol, body))[1])[1] == answer
+    with pytest.raises(httpx.RemoteProtocolError):
+        await asked(stubs, protocol, body)
+    _, failed = await asked(stubs, protocol, body)
+    assert "error" in failed[-1]
+    assert answer.startswith(said(protocol, failed[:-1])[1])
+    cut, broken = stubs.requests[-2:]
+    assert (cut.ended, cut.tokens) == (None, broken.tokens)
+    assert broken.tokens == pytest.approx(full / 2, abs=1)
+
+    stubs.settings.faults = {"*": ["silent", "repeats", "whitespace"]}
+    await asked(stubs, protocol, body, most=full // 4)
+    for window in ("".join(tokens(answer)[8:20]), "\n        "):
+        _, events = await asked(stubs, protocol, body, most=80)
+        assert said(protocol, events)[1].count(window) > 3
+    silent, repeating, blank = stubs.requests[-3:]
+    assert silent.tokens <= full / 3 + 1
+    assert (silent.ended, repeating.ended, blank.ended) == (None, None, None)
+    assert repeating.tokens > repeating.repeated > 40
+    assert blank.tokens > blank.repeated > 40
+
+
+async def test_whole_answers_fail_as_their_streams_do(stubs: Stubs) -> None:
+    stubs.settings = Settings(faults={"*": ["repeats", "error_in_stream", "cut_stream", "silent"]})
+    body = {**request_body("openai"), "max_tokens": 1_000}
+    _, (endless,) = await asked(stubs, "openai", body)
+    assert endless["choices"][0]["finish_reason"] == "length"
+    assert endless["usage"]["completion_tokens"] > 500
+    assert (await asked(stubs, "openai", body))[0] == 500
+    with pytest.raises(httpx.RemoteProtocolError):
+        await asked(stubs, "openai", body)
+
+
+def loosened(change: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a plan, with a change to what it says of a step, deep inside it."""
+    schema = json.loads(json.dumps(SCHEMA))
+    next(iter(schema["$defs"].values())).update(change)
+    return {"response_format": {**TYPED, "json_schema": {**TYPED["json_schema"], "schema": schema}}}  # type: ignore[dict-item]
+
+
+UNBOUNDED = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+BARE = {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": UNBOUNDED, "strict": True}}}
+JSON_MODE = {"response_format": {"type": "json_object"}}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "offends", "fits", "says"),
+    [
+        (
+            "bounds",
+            {"response_format": TYPED},
+            BARE,
+            "In context=('properties', 'steps'), 'minItems' is not permitted.",
+        ),
+        ("bounds", loosened({"maxLength": 9}), BARE, "is not permitted."),
+        (
+            "loose_schema",
+            loosened({"additionalProperties": True}),
+            {"response_format": TYPED},
+            "'additionalProperties'",
+        ),
+        ("loose_schema", loosened({"required": []}), {"response_format": TYPED}, "Missing '"),
+        ("response_format", JSON_MODE, {}, "Unrecognized request argument"),
+        ("json_schema", {"response_format": TYPED}, {}, "This response_format type is unavailable now"),
+        ("json_schema", JSON_MODE, {}, "must contain the word 'json'"),
+        ("json_object", JSON_MODE, {"response_format": TYPED}, "must be 'json_schema' or 'text'"),
+        ("system", {}, {"messages": MESSAGES[1:]}, "System role not supported"),
+        ("temperature", {"temperature": 0.2}, {"temperature": 1}, "does not support 0.2 with this model"),
+        ("max_tokens", {"max_tokens": 9}, {"max_completion_tokens": 9}, "Use 'max_completion_tokens' instead."),
+        ("max_completion_tokens", {"max_completion_tokens": 9}, {"max_tokens": 9}, "'extra_forbidden'"),
+        ("stream_options", {"stream_options": {"include_usage": True}}, {}, "Extra inputs are not permitted"),
+        ("frequency_penalty", {"frequency_penalty": 0.1}, {}, "does not support parameter frequencyPenalty"),
+    ],
+)
+async def test_a_server_refuses_what_it_does_not_take_and_nothing_else(
+    stubs: Stubs, refusal: str, offends: dict[str, Any], fits: dict[str, Any], says: str
+) -> None:
+    plain = {**request_body("openai"), "stream": True}
+    stubs.settings.refuses = {refusal}
+    status, (error,) = await asked(stubs, "openai", {**plain, **offends})
+    assert status == (422 if refusal == "stream_options" else 400)
+    assert says in json.dumps(error)
+    assert (await asked(stubs, "openai", {**plain, **fits}))[0] == 200
+
+
+async def test_a_server_that_does_not_stream_answers_whole(stubs: Stubs) -> None:
+    stubs.settings.refuses = {"stream"}
+    status, (answer,) = await asked(stubs, "openai", {**request_body("openai"), "stream": True})
+    assert (status, answer["object"]) == (200, "chat.completion")
+
+
+@pytest.mark.parametrize("style", ["openai", "llama.cpp", "vllm"])
+async def test_a_refused_prompt_is_told_the_window(stubs: Stubs, style: str) -> None:
+    body = {**request_body("openai"), "max_tokens": 2_000}
+    _, (answer,) = await asked(stubs, "openai", body)
+    tokens = answer["usage"]["prompt_tokens"]
+    stubs.settings = Settings(context_window=tokens - 1, window_style=style)
+    status, (error,) = await asked(stubs, "openai", body)
+    assert status == 400
+    if style == "llama.cpp":
+        assert (error["error"]["n_ctx"], error["error"]["n_prompt_tokens"]) == (tokens - 1, tokens)
+    else:
+        assert f"maximum context length is {tokens - 1} tokens" in json.dumps(error)
+    stubs.settings.context_window = tokens + 1_000
+    assert (await asked(stubs, "openai", body))[0] == (400 if style == "vllm" else 200)
+    stubs.settings.context_window = tokens + 2_000
+    assert (await asked(stubs, "openai", body))[0] == 200
+
+
+async def test_servers_tell_of_their_models(stubs: Stubs) -> None:
+    stubs.settings.faults = {"*": ["500"]}
+    async with httpx.AsyncClient(base_url=stubs.url, headers=KEYS) as client:
+        assert (await client.get("/v1/models")).status_code == 404
+        stubs.settings.models = {"object": "list", "data": [{"id": "stub", "max_model_len": 8_192}]}
+        assert (await client.get("/v1/models")).json() == stubs.settings.models
+        stubs.settings.faults["models"] = ["401"]
+        assert (await client.get("/v1/models")).status_code == 401
+        shown = (await client.post("/api/show", json={"model": "stub"})).json()
+        assert shown["model_info"]["llama.context_length"] == 32_768
+        stubs.settings.ollama_context = 0
+        assert (await client.post("/api/show", json={"model": "stub"})).status_code == 404
+    assert (stubs.calls("llm"), len(stubs.calls("models")), stubs.settings.faults["*"]) == ([], 3, ["500"])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"response_format": TYPED}, "response_format: Extra inputs are not permitted"),
+        ({"output_format": {}}, "output_format: Extra inputs are not permitted"),
+        ({"frequency_penalty": 0.1}, "frequency_penalty: Extra inputs are not permitted"),
+        ({"messages": MESSAGES}, "The Messages API accepts a top-level `system` parameter"),
+        ({"max_tokens": None}, "max_tokens: Field required"),
+    ],
+)
+async def test_anthropic_refuses_what_is_openais(stubs: Stubs, change: dict[str, Any], says: str) -> None:
+    body = {name: value for name, value in {**request_body("anthropic"), **change}.items() if value is not None}
+    status, (error,) = await asked(stubs, "anthropic", body)
+    assert (status, error["type"], error["error"]["type"]) == (400, "error", "invalid_request_error")
+    assert says in error["error"]["message"]
+    async with httpx.AsyncClient(base_url=stubs.url) as client:
+        anonymous = await client.post("/v1/messages", json=request_body("anthropic"))
+    assert (anonymous.status_code, anonymous.json()["error"]["type"]) == (401, "authentication_error")
+
+
+async def test_ollama_forgets_the_beginning_of_a_long_prompt(stubs: Stubs) -> None:
+    body = {**request_body("ollama", typed=True), "stream": False}
+    body["messages"] = [*MESSAGES, {"role": "user", "content": "more " * 4_000}]
+    _, (forgetful,) = await asked(stubs, "ollama", body)
+    assert (forgetful["message"]["content"], forgetful["prompt_eval_count"]) == (NONSENSE, 4_096)
+    _, (answer,) = await asked(stubs, "ollama", {**body, "options": {"num_ctx": 16_384}})
+    assert "plan_title" in answer["message"]["content"]
+
+
+@pytest.mark.parametrize("model", ["anthropic/claude-sonnet-4-5", "ollama_chat/stub"])
+@pytest.mark.parametrize("behaviour", ["ok", "thinks"])
+async def test_litellm_reads_every_stream(stubs: Stubs, model: str, behaviour: str) -> None:
+    client = load_litellm(Environment.read())  # which keeps connections beyond the event loop of a test
+    stubs.settings.faults = {"*": [f"{behaviour}*"]}
+    function = {"type": "function", "function": {"name": "plan", "parameters": SCHEMA}}
+    tool = {"tools": [function], "tool_choice": {"type": "function", "function": {"name": "plan"}}}
+    for typed in ({}, tool if model.startswith("anthropic") else {"response_format": TYPED}):
+        stream = await client.acompletion(
+            model=model, messages=MESSAGES, api_base=stubs.url, api_key="stub-key", max_retries=0, timeout=60,
+            extra_headers={"Connection": "close"}, max_tokens=500, stream=True, stream_options={"include_usage": True},
+            **typed,
+        )  # fmt: skip
+        answer, thoughts, usage = "", "", None
+        async for chunk in stream:
+            usage = getattr(chunk, "usage", None) or usage
+            for choice in chunk.choices:
+                calls = choice.delta.tool_calls or []
+                answer += (choice.delta.content or "") + "".join(call.function.arguments or "" for call in calls)
+                thoughts += getattr(choice.delta, "reasoning_content", None) or ""
+        record = stubs.requests[-1]
+        assert (record.role, "plan_title" in answer) == (("planner", True) if typed else ("section", False))
+        assert usage
+        assert (usage.prompt_tokens, usage.completion_tokens) == tuple(record.usage.values())[:2]
+        assert thoughts == (THOUGHTS if behaviour == "thinks" else "")
+
+
+async def test_a_prompt_is_understood_without_a_system_message(stubs: Stubs) -> None:
+    schema = json.dumps(PlanAnswer.model_json_schema())
+    question = f"Question:\n{QUERY}"
+    merged = [{"role": "user", "content": f"{SYSTEM} Cite as [S1a2b3c].\n{schema}\n\n{question}"}]
+    _, (plan,) = await asked(stubs, "openai", {"model": "stub", "messages": merged})
+    assert json.loads(plan["choices"][0]["message"]["content"])["plan_title"].startswith("Offshore wind")
+    prose = [{"role": "user", "content": f"{SYSTEM} Cite as [S1a2b3c].\n\n{question}\n\nA note [S0123ab]."}]
+    _, (answer,) = await asked(stubs, "openai", {"model": "stub", "messages": prose})
+    assert answer["choices"][0]["message"]["content"] == "One source treats the question [S0123ab]."

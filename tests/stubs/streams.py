@@ -18,7 +18,7 @@ from tests.stubs.replies import Delivery
 __all__ = ["Events", "framed", "send", "tokens"]
 
 _TOKEN = re.compile(r"\s*\S{1,4}|\s+")
-_PAUSE = 0.01  # seconds between the tokens of a loop
+_PAUSE = 0.002  # seconds between the tokens of a loop
 
 
 @dataclass(frozen=True)
