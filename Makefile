@@ -27,7 +27,7 @@ help:
 	@echo 'make install                      only build .venv, for the commands in .venv/bin (fathom, prefect)'
 	@echo 'make test                         run the tests            (ARGS="-k store" for some of them)'
 	@echo 'make test-long                    the same, with a run killed at 30 moments instead of 8'
-	@echo 'make test-model                   research with a small real language model, 100 MB and minutes of one core'
+	@echo 'make test-model                   research with a small real language model: 200 MB, many minutes'
 	@echo 'make check                        format, lint, types, tests: what a change must pass'
 	@echo 'make bench                        measure what the pipeline itself costs, against scripted providers'
 	@echo 'make bench-text EVAL_DATA=folder  measure the text engine on evaluation data (ARGS=--speed: on generated text)'

@@ -18,7 +18,8 @@ from tests.stubs.reading import Prompt
 
 __all__ = ["Exchange", "Recording", "recording"]
 
-_PASSED_ON = {"content-type", "retry-after", "cache-control"}
+_ASKED_WITH = {"content-type", "authorization", "accept"}
+_ANSWERED_WITH = {"content-type", "retry-after", "cache-control"}
 
 
 @dataclass
@@ -81,10 +82,10 @@ class Recording:
                     request.method,
                     self.upstream + request.path_qs.removeprefix("/v1"),
                     data=body or None,
-                    headers={"Content-Type": "application/json"},
+                    headers={k: v for k, v in request.headers.items() if k.lower() in _ASKED_WITH},
                 ) as answer,
             ):
-                headers = {k: v for k, v in answer.headers.items() if k.lower() in _PASSED_ON}
+                headers = {k: v for k, v in answer.headers.items() if k.lower() in _ANSWERED_WITH}
                 response.set_status(answer.status)
                 response.headers.update(headers)
                 if exchange:
