@@ -40,10 +40,13 @@ class Counts:
 
 
 def is_valid(exchange: Exchange) -> bool:
-    """Return whether an answer is complete and, as it came, of its role's type; prose must have a word."""
+    """Return whether an answer is complete and, as it came, of its role's type; prose must have a word.
+
+    Fathom may take more, such as the whole sentences of prose that was cut off.
+    """
     if exchange.status != 200 or exchange.left or exchange.finished != "stop":
         return False
-    kind = SPECS[exchange.role].answer
+    kind = SPECS[exchange.role].answer if exchange.role in SPECS else Text
     if kind is Text:
         return any(map(str.isalpha, exchange.text))
     try:

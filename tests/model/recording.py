@@ -59,7 +59,10 @@ class Exchange:
 
 @dataclass
 class Recording:
-    """What passed through the proxy, in order of arrival; `url` is its address, as `OPENAI_BASE_URL` takes it."""
+    """What passed through the proxy, in order of arrival.
+
+    `upstream` is the address of the server, `url` that of the proxy, both as `OPENAI_BASE_URL` takes them.
+    """
 
     upstream: str
     url: str = ""
@@ -80,7 +83,7 @@ class Recording:
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session,
                 session.request(
                     request.method,
-                    self.upstream + request.path_qs.removeprefix("/v1"),
+                    self.upstream.removesuffix("/v1") + request.path_qs,
                     data=body or None,
                     headers={k: v for k, v in request.headers.items() if k.lower() in _ASKED_WITH},
                 ) as answer,

@@ -18,7 +18,6 @@ from fathom.models import Ending, Note, Plan, Report, RunResult, Verdict
 from fathom.roles.planner import plan_complaints
 from fathom.text.citations import cited_ids
 from fathom.text.fences import split_markdown
-from tests.model.counts import counted
 from tests.model.recording import Exchange
 
 __all__ = ["Finished", "broken_rules"]
@@ -91,7 +90,7 @@ def _ending(run: Finished) -> Iterator[str]:
         yield f"the run is {status.value}, its report {run.result.report}"
     named = set(_WITHOUT.findall(reason))
     replaced = {role for role in run.replaced if role != "section"}  # a draft stays where only its revision failed
-    silent = {role for role, counts in counted(run.exchanges).items() if not counts.valid}
+    silent = {e.role for e in run.exchanges} - {e.role for e in run.exchanges if e.status == 200 and e.text}
     yield from (f"the reason does not name the {role}: {reason!r}" for role in sorted((replaced | silent) - named))
     yield from (f"the reason names the {role}, which no warning did" for role in sorted(named - set(run.replaced)))
 
