@@ -13,10 +13,12 @@ from fathom.budget.prices import Pricing
 from fathom.config.caps import Budget
 from fathom.config.environment import Environment
 from fathom.config.inputs import check_query
+from fathom.config.models import ModelCallSettings
 from fathom.config.secrets import HIDDEN, Scrubber
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput
 from fathom.llm.model_checks import check_models, settled_budget
+from fathom.models import Model
 from fathom.run.estimate import PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
@@ -43,16 +45,17 @@ def settings_from(options: Mapping[str, object]) -> ResearchSettings:
         return ResearchSettings.model_validate({name: value for name, value in options.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
-        # The caps are options of their own.
-        field = ".".join(map(str, first["loc"])).removeprefix("budget.")
+        # The caps are options of their own, and so are some limits of model calls.
+        field = ".".join(map(str, first["loc"])).removeprefix("budget.").replace("model_calls.", "model_")
         message = f"--{field.replace('_', '-')} {first['input']!r}: {first['msg']}{_range(first['loc'])}."
         raise InvalidInput(message, next_step="fathom research --help") from None
 
 
 def _range(place: Sequence[int | str]) -> str:
     """Return the range of the number at a place of the settings, such as ` (at least 1 and at most 5)`."""
-    fields = Budget.model_fields if place[0] == "budget" else ResearchSettings.model_fields
-    field = fields.get(str(place[-1]))
+    nested: dict[str, type[Model]] = {"budget": Budget, "model_calls": ModelCallSettings}
+    first, last = (str(place[0]), str(place[-1])) if place else ("", "")  # text that is no Unicode has no place
+    field = nested.get(first, ResearchSettings).model_fields.get(last)
     words = {"ge": "at least", "gt": "more than", "le": "at most"}
     rules = field.metadata if field else []
     bounds = [f"{word} {getattr(rule, name)}" for rule in rules for name, word in words.items() if hasattr(rule, name)]

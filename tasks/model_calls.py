@@ -44,6 +44,7 @@ async def complete(
     await record(completion.model, success=True, **usage.model_dump(exclude={"llm_calls", "fallbacks"}))
     tokens = usage.prompt_tokens + usage.completion_tokens
     publish(Event("model", f"{role} answered", calls=usage.llm_calls, tokens=tokens, cost_usd=usage.cost_usd))
+    _engine.speed.heard(completion)
     return completion
 
 
@@ -72,8 +73,7 @@ async def answer_without_model(
         AnswerInvalid: it cannot.
     """
     why = f"{spec.name}: answered without the model after {failure.code}"
-    run_logger().warning("%s: %s", why, failure.message)
-    publish(Event("warning", f"{why} {failure.message}"))
+    engine.warnings.warn(run_logger(), f"{why}: {failure.message}", why)
     answer, usage = await _answer(spec, request, RoleModel(model=EXTRACTIVE), engine)
     if isinstance(answer, Failure):
         raise AnswerInvalid(f"The {spec.name} cannot answer without a model either: {answer.message}")

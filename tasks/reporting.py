@@ -74,7 +74,8 @@ async def write_section(
     """Write the section at a position of the outline.
 
     Citations of anything but the notes' sources are removed. Sentences that their sources do not support go back to the
-    reporter once, with what the sources say; those that remain are removed or marked, as the settings say.
+    reporter once, with what the sources say. Its new version replaces the draft only if the sources support more of its
+    sentences, or as many and it has fewer others; those are removed or marked, as the settings say.
     """
     section = outline.sections[position]
     publish(Event("section", section.heading))
@@ -108,15 +109,17 @@ async def _revise(
 ) -> tuple[str, list[Claim], Usage]:
     """Return the section after its check, the claims that stayed unsupported, and what the revision used."""
     markdown, usage = draft, Usage()
-    failing = await _unsupported(markdown, texts)
+    good, failing = await _checked(markdown, texts)
     if failing:
         again = request.model_copy(update={"draft": draft, "unsupported": list(map(_told, failing))})
         answer, usage = await ask(SECTION, again, engine)
         if usage.fallbacks:  # the draft without these sentences is better than what no model wrote
             usage = usage.model_copy(update={"fallbacks": []})
         else:
-            markdown = with_known_ids(answer.text.strip(), known)
-            failing = await _unsupported(markdown, texts)
+            rewritten = with_known_ids(answer.text.strip(), known)
+            supported, unsupported = await _checked(rewritten, texts)
+            if (len(supported), -len(unsupported)) > (len(good), -len(failing)):
+                markdown, failing = rewritten, unsupported
     if failing:
         run_logger().warning("%d sentences of %r are not in their sources", len(failing), request.section.heading)
         edit = marked if engine.settings.report.unsupported is Unsupported.mark else without
@@ -149,14 +152,15 @@ def _passages(
     return narrow(read, focus, limit).texts if limit else []
 
 
-async def _unsupported(markdown: str, texts: Sequence[StoredText]) -> list[Claim]:
-    """Return the claims of a section that the sources they cite do not support."""
+async def _checked(markdown: str, texts: Sequence[StoredText]) -> tuple[list[Claim], list[Claim]]:
+    """Return the claims of a section that the sources they cite support, and those that they do not."""
     section = ReportSection(heading="", markdown=markdown)
     draft = Report(title="", query="", extractive=False, sections=[section], sources=[])
     cited = set(cited_ids(markdown))
     own = [text for text in texts if text.source.source_id in cited]  # other sources are compared in the end
     claims = await asyncio.to_thread(check_claims, draft, own, {})
-    return [claim for claim in claims if claim.verdict is Verdict.unsupported]
+    failing = [claim for claim in claims if claim.verdict is Verdict.unsupported]
+    return [claim for claim in claims if claim.verdict is not Verdict.unsupported], failing
 
 
 @computed_task(name="answer", run_name="answer the question")
@@ -176,7 +180,8 @@ async def write_answer(
         passages=_passages(shown, "", _texts, ANSWER, _engine) if _writes_without_model(ANSWER, _engine) else [],
     )
     answer, usage = await ask(ANSWER, request, _engine)
-    failing = [] if _engine.settings.extractive or usage.fallbacks else await _unsupported(answer.text, _texts)
+    quoted = _engine.settings.extractive or bool(usage.fallbacks)
+    failing = [] if quoted else (await _checked(answer.text, _texts))[1]
     if failing:
         why = "; ".join(complaint for claim in failing for complaint in claim.complaints) or "its words are not there"
         failure = Failure(code=AnswerInvalid.code, message=f"The sources do not support the answer: {why}.")

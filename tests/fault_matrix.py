@@ -109,7 +109,7 @@ FAULTS = [
         alone=True,
     ),
     Fault("context limit always", ["context_limit*"], "degraded", factor=5),
-    Fault("a window smaller than the material", ["ok*"], "complete", factor=3, context_window=640),
+    Fault("a window smaller than the material", ["ok*"], "complete", factor=2, context_window=1_200),
     Fault("a window smaller than any prompt", ["ok*"], "degraded", factor=5, context_window=200),
     Fault("wrong key", ["401*"], "failed", most=1, alone=True),
 ]

@@ -12,6 +12,7 @@ from fathom.config.models import RoleModel
 from fathom.config.settings import Mode, ResearchSettings
 from fathom.extractive.answering import write_answer
 from fathom.llm.base import ModelCall
+from fathom.llm.dialects import Dialect
 from fathom.llm.prompts import messages
 from fathom.models import Ending, Note, RunResult
 from fathom.roles import ANSWER, AnswerRequest, Text
@@ -125,7 +126,7 @@ def test_notes_without_quotations_give_a_cited_answer_too(summary: str) -> None:
 def test_a_model_is_told_the_rules_and_held_to_them() -> None:
     request = AnswerRequest(query="Who?", today="2026-11-22", notes=[note("Ida Berg leads it.")])
     call = ModelCall(spec=ANSWER, request=request, model=RoleModel(model="openai/stub"))
-    assert str(ANSWER_CHARS) in messages(call)[0]["content"]
+    assert str(ANSWER_CHARS) in messages(call, Dialect())[0]["content"]
     assert ANSWER.check(request, Text(text=f"{'x' * 140} [S000001]")) == []
     assert ANSWER.check(request, Text(text=f"{'x' * 141} [S000001]"))
     assert ANSWER.check(request, ANSWER.normalize(request, Text(text="Ida Berg [S0000ff]")))

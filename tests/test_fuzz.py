@@ -24,7 +24,7 @@ from fathom.config.inputs import check_query, parse_prices, parse_role_models
 from fathom.config.models import RoleModel
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import AnswerInvalid, FathomError, InvalidInput, StoreError, ToolRejected
-from fathom.llm.base import InvalidAnswer, ModelCall
+from fathom.llm.base import CutOff, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept
 from fathom.models import (
     Ending,
@@ -185,10 +185,10 @@ def test_any_answer_is_taken_rejected_or_a_typed_failure(name: str, data: st.Dat
         SPECS[name],
         request,
         RoleModel(model="m"),
-        data.draw(st.sampled_from([None, InvalidAnswer(text="", complaints=[])])),
+        data.draw(st.sampled_from([None, InvalidAnswer(complaints=[])])),
     )
     try:
-        outcome = accept(call, answered(text, truncated=data.draw(st.booleans())))
+        outcome = accept(call, answered(text, data.draw(st.sampled_from([None, *CutOff]))))
     except AnswerInvalid:
         assert call.invalid
     else:

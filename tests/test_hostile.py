@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fathom.config.models import RoleModel
 from fathom.config.settings import ResearchSettings
 from fathom.llm.base import ModelCall
+from fathom.llm.dialects import Dialect
 from fathom.llm.prompts import messages
 from fathom.models import Ending, RunResult, SourceText
 from fathom.roles import COMPRESSOR, CompressRequest
@@ -170,7 +171,7 @@ def test_a_fetched_page_stays_in_its_element(name: str) -> None:
     request = CompressRequest(
         plan_title="P", step_title="S", step_description="D", tool_name="fetch", texts=[text], max_note_tokens=500
     )
-    system, user = messages(ModelCall(spec=COMPRESSOR, request=request, model=RoleModel(model="m")))
+    system, user = messages(ModelCall(spec=COMPRESSOR, request=request, model=RoleModel(model="m")), Dialect())
     assert not MARK.search(system["content"])
     assert user["content"].count("</source>") == user["content"].count("<source") == 1
     assert not MARK.search(SOURCE.sub("", user["content"]))

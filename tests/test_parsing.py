@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fathom.config.models import RoleModel
 from fathom.errors import AnswerInvalid
-from fathom.llm.base import Completion, InvalidAnswer, ModelCall
+from fathom.llm.base import Completion, CutOff, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import strict_schema
 from fathom.models import SourceText, Usage
@@ -25,6 +25,7 @@ from fathom.roles import (
     PlanAnswer,
     PlanRequest,
     ResearchRequest,
+    Text,
 )
 from fathom.text.cleaning import without_controls
 
@@ -41,8 +42,8 @@ def plan_call(invalid: InvalidAnswer | None = None) -> ModelCall:
     return ModelCall(PLANNER, request, RoleModel(model="m"), invalid)
 
 
-def answered(text: str, truncated: bool = False) -> Completion:
-    return Completion(text=text, usage=Usage(), model="openai/stub", truncated=truncated)
+def answered(text: str, cut_off: CutOff | None = None) -> Completion:
+    return Completion(text=text, usage=Usage(), model="openai/stub", cut_off=cut_off)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +63,13 @@ def test_an_answer_is_found_in_what_models_put_around_it(wrapped: str) -> None:
     assert answer.plan().plan_title == "Tides on Mars"
 
 
-def test_broken_json_is_repaired_but_a_truncated_answer_is_not() -> None:
+@pytest.mark.parametrize("cut_off", list(CutOff))
+def test_broken_json_is_repaired_but_an_answer_that_was_cut_off_is_not(cut_off: CutOff) -> None:
     broken = json.dumps(PLAN)[:-2] + ",]"
     assert isinstance(accept(plan_call(), answered(broken)), PlanAnswer)
-    assert isinstance(accept(plan_call(), answered(broken, truncated=True)), InvalidAnswer)
+    outcome = accept(plan_call(), answered(broken, cut_off))
+    assert isinstance(outcome, InvalidAnswer)
+    assert outcome.cut_off
 
 
 def test_a_second_bad_answer_is_a_typed_failure() -> None:
@@ -79,7 +83,7 @@ def test_a_second_bad_answer_is_a_typed_failure() -> None:
     ("change", "complaint"),
     [
         ({"steps": []}, "steps"),
-        ({"steps": PLAN["steps"] * 2}, "twice"),  # type: ignore[operator]  # a plain dict of JSON values
+        ({"steps": [PLAN["steps"][0], {**PLAN["steps"][0], "title": "Moons"}]}, "twice"),  # type: ignore[dict-item]  # plain JSON
         ({"steps": [{**PLAN["steps"][0], "queries": ["Mars"]}]}, "one-word"),  # type: ignore[dict-item]  # the same
         (
             {
@@ -145,20 +149,23 @@ def test_the_researcher_can_name_enabled_tools_only() -> None:
         tried=[],
     )
     assert RESEARCHER.schema
-    schema = strict_schema(RESEARCHER.schema(request))
+    schema = strict_schema(RESEARCHER.schema(request), bounds=True)
     assert schema["$defs"]["ToolCallAnswer"]["properties"]["tool"]["enum"] == ["web_search"]
     call = ModelCall(RESEARCHER, request, RoleModel(model="m"))
     for bad in ({"done": True, "calls": []}, {"calls": [{"tool": "shell", "input": "rm"}]}):
         assert isinstance(accept(call, answered(json.dumps(bad))), InvalidAnswer)
 
 
-@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if name != "section"])
-def test_schemas_keep_to_the_strict_subset(name: str) -> None:
+@pytest.mark.parametrize("bounds", [True, False])
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.answer is not Text])
+def test_schemas_keep_to_the_strict_subset(name: str, bounds: bool) -> None:
     def walk(node: Any) -> None:
         if isinstance(node, list):
             for item in node:
                 walk(item)
         elif isinstance(node, dict):
+            assert ("maxItems" in node) == (bounds and node.get("type") == "array")
+            assert ("maxLength" in node) == (bounds and node.get("type") == "string" and "enum" not in node)
             assert "$ref" not in node or len(node) == 1
             if "properties" in node:
                 assert node["required"] == list(node["properties"])
@@ -168,7 +175,7 @@ def test_schemas_keep_to_the_strict_subset(name: str) -> None:
             for child in node.values():
                 walk(child)
 
-    walk(strict_schema(SPECS[name].answer.model_json_schema()))
+    walk(strict_schema(SPECS[name].answer.model_json_schema(), bounds=bounds))
 
 
 @given(st.text(st.characters(max_codepoint=0x2FF)))

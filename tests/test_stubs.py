@@ -26,6 +26,7 @@ from litellm.exceptions import (
 from fathom.config.environment import Environment
 from fathom.config.models import RoleModel
 from fathom.llm.base import ModelCall
+from fathom.llm.dialects import Dialect
 from fathom.llm.over_litellm import load_litellm
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import messages, strict_schema
@@ -68,7 +69,7 @@ async def ask(stubs: Stubs, spec: RoleSpec[Any, Any], request: Request) -> tuple
     if spec.answer is not Text:
         wanted = spec.schema(request) if spec.schema else spec.answer.model_json_schema()
         schema = {"type": "json_schema", "json_schema": {"name": spec.name, "schema": wanted, "strict": True}}
-    text = await complete(stubs, messages(ModelCall(spec, request, RoleModel(model="openai/stub"))), schema)
+    text = await complete(stubs, messages(ModelCall(spec, request, RoleModel(model="openai/stub")), Dialect()), schema)
     answer = Text(text=text) if spec.answer is Text else spec.answer.model_validate_json(text)
     answer = spec.normalize(request, answer)
     return answer, spec.check(request, answer)
@@ -308,8 +309,12 @@ MESSAGES = [
     {"role": "system", "content": SYSTEM},
     {"role": "user", "content": f"Question:\n{QUERY}\n\nFACT-0badcafe: it grew fourfold in 2020. [S0123ab]"},
 ]
-SCHEMA = strict_schema(PlanAnswer.model_json_schema())
+SCHEMA = strict_schema(PlanAnswer.model_json_schema(), bounds=False)
 TYPED = {"type": "json_schema", "json_schema": {"name": "planner_answer", "schema": SCHEMA, "strict": True}}
+BOUNDED = {
+    **TYPED,
+    "json_schema": {**TYPED["json_schema"], "schema": strict_schema(PlanAnswer.model_json_schema(), bounds=True)},  # type: ignore[dict-item]
+}
 KEYS = {"Authorization": "Bearer stub-key", "x-api-key": "stub-key"}
 PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages", "ollama": "/api/chat"}
 
@@ -501,9 +506,9 @@ JSON_MODE = {"response_format": {"type": "json_object"}}
     [
         (
             "bounds",
+            {"response_format": BOUNDED},
             {"response_format": TYPED},
-            BARE,
-            "In context=('properties', 'steps'), 'minItems' is not permitted.",
+            "In context=('properties', 'plan_title'), 'maxLength' is not permitted.",
         ),
         ("bounds", loosened({"maxLength": 9}), BARE, "is not permitted."),
         (

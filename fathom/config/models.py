@@ -29,6 +29,7 @@ class StructuredOutput(StrEnum):
     """How a model is made to answer in JSON."""
 
     json_schema = "json_schema"  # the provider enforces the schema
+    tool = "tool"  # the model must call a tool whose input has the schema
     json_object = "json_object"  # the provider promises JSON; the schema is part of the prompt
     prompt = "prompt"  # only the prompt asks for it
 
@@ -37,7 +38,9 @@ class ModelCallSettings(Model):
     """Limits and waits of model calls. They change no answer."""
 
     at_once: int = Field(4, ge=1, le=64, description="Calls in progress at once, over all roles and steps.")
-    seconds: float = Field(120, gt=0, le=3_600, description="Seconds after which an attempt is given up.")
+    seconds: float = Field(
+        120, gt=0, le=3_600, description="Seconds without a token, after which an attempt is given up."
+    )
     backoff_seconds: float = Field(
         2, ge=0, le=60, description="Wait before the second attempt; doubled for each of the three after it."
     )
@@ -53,6 +56,14 @@ class RoleModel(Model):
     )
     temperature: float | None = Field(None, ge=0, le=2, description="Sampling temperature; empty: the provider's.")
     max_tokens: int = Field(4_096, ge=64, le=64_000, description="Tokens that an answer may have.")
-    structured_output: StructuredOutput = Field(
-        StructuredOutput.json_schema, description="How JSON is asked for; older local models may need `prompt`."
+    thinking_tokens: int = Field(
+        16_000, ge=0, le=200_000, description="Tokens, beside `max_tokens`, in which a reasoning model may think."
+    )
+    window: int | None = Field(
+        None,
+        ge=1_024,
+        description="Tokens that prompt and answer may have together. Empty: what the server or litellm's table says.",
+    )
+    structured_output: StructuredOutput | None = Field(
+        None, description="How JSON is asked for. Empty: as the provider takes it."
     )

@@ -6,12 +6,14 @@
     ├── ModelError            a model call: the role's fallback, or the end of research or of the run
     │   ├── ModelUnavailable  tried again where `retryable`, then the role's next model
     │   │   └── ModelTimeout RateLimited ProviderFailed AnswerTooLarge CircuitOpen
-    │   └── BudgetExceeded ContextOverflow Refused ModelRejected AnswerInvalid
+    │   ├── ModelRejected
+    │   │   └── RequestRejected
+    │   └── BudgetExceeded ContextOverflow Refused AnswerInvalid
     ├── ToolError             a tool call: the step continues without it, and the coverage table lists it
     │   └── ToolNotFound ToolTimeout ToolRateLimited ToolUnavailable ToolRejected
     └── RunCancelled RunTerminated ServerLost RecordMissing StoreError      the run as a whole
 
-Codes E1001 to E5002 are those of the engine design's appendix C; E2005 to E2007, E3004, E3005, E4003, E4004, E4006,
+Codes E1001 to E5002 are those of the engine design's appendix C; E2005 to E2008, E3004, E3005, E4003, E4004, E4006,
 E5003, E5005, E5006, E5007 and E6001 extend it. E1002, the last round, is a normal end and E4002, an invalid plan, is
 asked again like any invalid answer: neither is an error here. `docs/errors.md` is made from the classes.
 """
@@ -122,12 +124,12 @@ class ModelUnavailable(ModelError):
 
 
 class ModelTimeout(ModelUnavailable):
-    """The model did not answer in time."""
+    """The model sent no token for too long, or not the whole answer in the time of the budget."""
 
     code = "E1003"
     retryable = True
     reaction = "tried again once; then the role's fallback models, then without a model: degraded"
-    remedy = "raise `model_calls.seconds`, or set `fallback_models`"
+    remedy = "raise `--model-seconds` if the model is slow, lower `--model-at-once`, or set `fallback_models`"
 
 
 class RateLimited(ModelUnavailable):
@@ -168,9 +170,10 @@ class CircuitOpen(ModelUnavailable):
 
 
 class ContextOverflow(ModelError):
-    """The prompt is larger than the model's window."""
+    """The prompt is larger than the model's window. `window`: its tokens, if the refusal tells."""
 
     unbilled = True
+    window: int | None = None
     code = "E2002"
     reaction = "the least relevant half of the material is left out, up to four times; then without the model: degraded"
     remedy = "lower `max_context_tokens` or `compression.max_input_tokens`, or choose a model with a larger window"
@@ -191,6 +194,14 @@ class ModelRejected(ModelError):
     code = "E2005"
     reaction = "the run stops at once; it can be resumed, and no finished call is repeated"
     remedy = "correct the key, name or quota that the message names, then `fathom resume RUN`"
+
+
+class RequestRejected(ModelRejected):
+    """The provider does not take the form of the request (HTTP 400 or 422)."""
+
+    code = "E2008"
+    reaction = "sent again without what the provider names; if it names nothing, the run stops and can be resumed"
+    remedy = "set the role's `structured_output`, or choose another model, then `fathom resume RUN`"
 
 
 class AnswerInvalid(ModelError):

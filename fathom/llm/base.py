@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fathom.config.models import RoleModel
 from fathom.models import Model, Usage
 from fathom.roles import Request, RoleSpec
 
+if TYPE_CHECKING:
+    from fathom.llm.dialects import Dialect
+
+
+class CutOff(StrEnum):
+    """Why an answer ended before it was whole."""
+
+    limit = "limit"  # of tokens
+    repetition = "repetition"  # the model said the same again and again
+
 
 class InvalidAnswer(Model):
-    """An answer that broke the rules, and what was wrong with it."""
+    """What was wrong with an answer that broke the rules. `cut_off`: it was not whole, so the rest was not judged."""
 
-    text: str
     complaints: list[str]
+    cut_off: CutOff | None = None
 
 
 @dataclass(frozen=True)
@@ -28,13 +39,21 @@ class ModelCall:
     invalid: InvalidAnswer | None = None
 
 
+class Pace(Model):
+    """How fast a model was. `wait`: seconds until its first token; `tokens_per_second`: from then on."""
+
+    wait: float
+    tokens_per_second: float
+
+
 class Completion(Model):
-    """What a backend answered. `model`: which one did; `truncated`: it stopped at the token limit."""
+    """What a backend answered. `model`: which one did; `pace` is unknown where the answer came in one piece."""
 
     text: str
     usage: Usage
     model: str
-    truncated: bool = False
+    cut_off: CutOff | None = None
+    pace: Pace | None = None
 
 
 class Failure(Model):
@@ -55,14 +74,31 @@ class Backend(Protocol):
         """
 
 
+class Piece(NamedTuple):
+    """A piece of an answer as it arrives: about one token of a stream, or the whole answer of a server that waits.
+
+    `finish` is the provider's `finish_reason`, in the last piece that has a choice. Token counts come once at most.
+    """
+
+    choice: bool = True  # False where the provider sends no choice but figures, or nothing
+    text: str = ""
+    thought: str = ""  # of a reasoning model; never part of the answer
+    refusal: str = ""
+    finish: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
 class Reply(NamedTuple):
     """What a provider answered; token counts are 0 where it does not say."""
 
     text: str | None  # None for an answer without content at all, empty for a refusal
     refused: bool
-    truncated: bool  # at the limit of tokens
+    cut_off: CutOff | None
+    thought: bool  # it reasoned before it answered
     prompt_tokens: int
     completion_tokens: int
+    pace: Pace | None
 
 
 class Transport(Protocol):
@@ -71,8 +107,20 @@ class Transport(Protocol):
     def service(self, model: str) -> str:
         """Return what answers for a model: its failures and limits are shared by all who ask it."""
 
-    async def send(self, call: ModelCall, options: Mapping[str, Any], seconds: float) -> Reply:
-        """Send one request, once, with the messages, `max_tokens` and `response_format` of the options.
+    def own_server(self, model: str) -> bool:
+        """Return whether a model is asked at an address of the user's own."""
+
+    async def window(self, model: str) -> int | None:
+        """Return how many tokens prompt and answer may have together, if the server or litellm's table says so."""
+
+    def send(self, model: str, dialect: Dialect, options: Mapping[str, Any], most: int) -> AsyncGenerator[Piece, None]:
+        """Send one request, once, with the options of a chat completion, and yield the answer as it arrives.
+
+        Args:
+            model: its litellm name.
+            dialect: how it is asked.
+            options: the messages and how they are answered.
+            most: tokens that the answer may have.
 
         Raises:
             ModelError: it failed.

@@ -1,9 +1,10 @@
 """Models over HTTP: what is tried again, how long, by which model, and at what cost is decided here, in one place.
 
 complete   the role's model, then each of its fallbacks while the one before is unavailable
-  fitted     half of the request, up to four times, while it does not fit the model's window
-    patient    up to five attempts, 2, 4, 8 and 16 seconds or the provider's Retry-After apart
-      once       a service that does not rest, a free slot, a reservation in the ledger, a deadline
+  fitted     as much of the material as the window holds; half of it, up to four times, while the model refuses more
+    patient    up to five attempts, 2, 4, 8 and 16 seconds or the provider's Retry-After apart; one in another form
+               each time that the provider refuses the form
+      once       a service that does not rest, a free slot, a reservation in the ledger, an end to silence
 """
 
 from __future__ import annotations
@@ -35,15 +36,20 @@ from fathom.errors import (
     ModelUnavailable,
     ProviderFailed,
     Refused,
+    RequestRejected,
 )
 from fathom.llm.base import Completion, ModelCall, Reply, Transport
+from fathom.llm.dialects import dialect_of
+from fathom.llm.learnt import Learnt, sent_tokens
+from fathom.llm.listening import listen
 from fathom.llm.openai_chat import OpenAIChat, speaks_openai_chat
 from fathom.llm.over_litellm import LiteLLM
-from fathom.llm.prompts import Message, messages, request_options
-from fathom.llm.services import MAX_WAIT, circuit_of, pace_of, slots
+from fathom.llm.prompts import request_options
+from fathom.llm.services import MAX_WAIT, circuit_of, pulse_of, slots, spacing_of
 from fathom.llm.shrinking import shrunk
+from fathom.llm.windows import table_answer
 from fathom.models import Usage
-from fathom.telemetry.progress import Event, publish
+from fathom.telemetry.warnings import Warnings
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +68,7 @@ class ModelBackend:
         ledger: Ledger,
         calls: ModelCallSettings | None = None,
         prices: Mapping[str, Price] | None = None,
+        warnings: Warnings | None = None,
     ) -> None:
         self._scrubber = Scrubber(environment.secrets)
         self._openai_chat: Transport = OpenAIChat(environment, self._scrubber)
@@ -69,6 +76,9 @@ class ModelBackend:
         self._ledger = ledger
         self._calls = calls or ModelCallSettings()
         self._pricing = Pricing(prices or {})
+        self._warnings = warnings or Warnings()
+        self._models: dict[tuple[str, int | None], Learnt] = {}
+        self._learning = asyncio.Lock()
 
     async def aclose(self) -> None:
         """Close the connections to providers."""
@@ -93,73 +103,99 @@ class ModelBackend:
             except ModelUnavailable as error:
                 if not asked.model.fallbacks:
                     raise
-                _warn(f"{error}; the {call.spec.name} tries {models[n]} instead")
+                self._warn(f"{error}; the {call.spec.name} tries {models[n]} instead", error, asked, models[n])
         raise AssertionError("the last model answers or raises")
 
     async def _fitted(self, call: ModelCall) -> Completion:
-        """Answer a request, halving it while it does not fit the model's window or the budget."""
-        for _ in range(HALVINGS):
+        """Answer a request with less of its material while it does not fit the model's window or the budget."""
+        learnt = await self._learnt(call.model)
+        for halvings_left in reversed(range(HALVINGS + 1)):
+            fitting = learnt.fit(call)
+            if fitting is not call:
+                said = f"{call.model.model} holds {learnt.window:,} tokens: it is shown a part of the material"
+                self._warnings.warn(log, said, call.model.model, "window")
             try:
-                return await self._patient(call)
+                return await self._patient(fitting, learnt)
             except (ContextOverflow, BudgetExceeded) as error:
-                smaller = shrunk(call.request)
-                if smaller is None:
+                smaller = shrunk(fitting.request)
+                if smaller is None or not halvings_left:
                     raise
                 if isinstance(error, ContextOverflow):
-                    _warn(f"{error}; the {call.spec.name} gets half of the material")
-                call = replace(call, request=smaller)
-        return await self._patient(call)
+                    learnt.holds(error.window)
+                    self._warn(f"{error}; the {call.spec.name} gets half of the material", error, call)
+                call = replace(fitting, request=smaller)
+        raise AssertionError("the last one answers or raises")
 
-    async def _patient(self, call: ModelCall) -> Completion:
-        """Answer a request, trying again where the failure may pass."""
-        prompt = messages(call)
+    async def _learnt(self, model: RoleModel) -> Learnt:
+        """Return what is known of a model; its server is asked for its window once."""
+        async with self._learning:
+            key = model.model, model.window
+            if key not in self._models:
+                transport = self._transport(model.model)
+                dialect = dialect_of(model.model, own_server=transport.own_server(model.model))
+                if model.structured_output:
+                    dialect = replace(dialect, structured=model.structured_output)
+                window = model.window or await transport.window(model.model)
+                if dialect.num_ctx:
+                    window = model.window or min(dialect.num_ctx, window or dialect.num_ctx)
+                    dialect = replace(dialect, num_ctx=window)
+                self._models[key] = Learnt(dialect, window, table_answer(model.model))
+            return self._models[key]
+
+    async def _patient(self, call: ModelCall, learnt: Learnt) -> Completion:
+        """Answer a request, trying again where the failure may pass, and in another form where that is refused."""
         waits = [self._calls.backoff_seconds * 2**n for n in range(RETRIES)]
         while True:
             try:
-                return self._scrubber.model(await self._once(call, prompt))
-            except ModelUnavailable as error:
+                return self._scrubber.model(await self._once(call, learnt))
+            except (ModelUnavailable, RequestRejected) as error:
+                if isinstance(error, RequestRejected | ProviderFailed) and learnt.concede(error.message):
+                    self._warnings.warn(log, f"{error.message}: asked in another form", error.message)
+                    continue
+                if isinstance(error, RequestRejected):
+                    raise
                 if isinstance(error, ModelTimeout | AnswerTooLarge):  # what takes this much is tried once more only
                     del waits[1:]
                 wait = max(waits.pop(0), error.retry_after or 0.0) if waits else None
                 if wait is None or not error.retryable or wait > min(MAX_WAIT, self._seconds_left(call)):
                     raise
-                _warn(f"{error}; the {call.spec.name} tries again in {wait:.0f} s")
+                self._warn(f"{error}; the {call.spec.name} tries again in {wait:.0f} s", error, call)
                 await asyncio.sleep(wait)
 
-    async def _once(self, call: ModelCall, prompt: list[Message]) -> Completion:
-        transport, options = self._transport(call.model.model), request_options(call, prompt)
+    async def _once(self, call: ModelCall, learnt: Learnt) -> Completion:
+        transport, options = self._transport(call.model.model), request_options(call, learnt.dialect)
         circuit = circuit_of(transport.service(call.model.model))
-        request = json.dumps(options, ensure_ascii=False)
+        request = hash(json.dumps(options, ensure_ascii=False))
         rests = 0 if call.model.fallbacks else max(circuit.rests, 1)  # another model is better than a wait
         while True:
-            await circuit.ready(hash(request), rests, self._seconds_left(call) - LEAST_SECONDS)
+            await circuit.ready(request, rests, self._seconds_left(call) - LEAST_SECONDS)
             with suppress(CircuitOpen):  # the service began to rest while the request waited for a slot
-                return await self._in_slot(transport, call, options, request)
+                return await self._in_slot(transport, call, learnt, options, request)
 
     async def _in_slot(
-        self, transport: Transport, call: ModelCall, options: dict[str, Any], request: str
+        self, transport: Transport, call: ModelCall, learnt: Learnt, options: dict[str, Any], request: int
     ) -> Completion:
         model, service = call.model.model, transport.service(call.model.model)
-        most_sent = len(request.encode()) + OVERHEAD_TOKENS
-        worst = partial(_worst_case, call.model, most_sent, self._pricing.highest(model) or Rates())
+        most_sent = len(json.dumps(options, ensure_ascii=False).encode()) + OVERHEAD_TOKENS
+        most_received = learnt.answer_tokens(call.model, sent_tokens(options))
+        worst = partial(_worst_case, most_received, most_sent, self._pricing.highest(model) or Rates())
         async with slots(self._calls.at_once), self._ledger.attempt(worst, research=_is_research(call)) as attempt:
-            with circuit_of(service).attempt(hash(request)):
-                await pace_of(service).turn(self._calls.per_minute)
-                seconds = min(self._calls.seconds, self._seconds_left(call))
-                if seconds < LEAST_SECONDS:  # it waited for its turn too long
+            with circuit_of(service).attempt(request):
+                await spacing_of(service).turn(self._calls.per_minute)
+                left = self._seconds_left(call)
+                if left < LEAST_SECONDS:  # it waited for its turn too long
                     raise BudgetExceeded("The time of the budget is up.", next_step="raise --max-seconds")
-                began = time.monotonic()
+                began, most = time.monotonic(), attempt.cost.tokens - most_sent
+                silence, pulse = self._calls.seconds, pulse_of(service)
                 try:
-                    async with asyncio.timeout(seconds):
-                        reply = await transport.send(
-                            call, {**options, "max_tokens": attempt.cost.tokens - most_sent}, seconds
-                        )
-                except TimeoutError:
-                    raise ModelTimeout(f"{model} did not answer within {seconds:g} s.") from None
+                    pieces = transport.send(model, learnt.dialect, options, most)
+                    reply = await listen(pieces, model, silence=silence, left=left, most=most, pulse=pulse)
                 except ModelError as error:
                     if error.unbilled:
                         attempt.took(Cost(calls=1))
                     raise
+                if reply.thought:
+                    learnt.thinks()
                 usage = self._usage(model, reply, time.monotonic() - began)
                 if reply.prompt_tokens and (reply.completion_tokens or not reply.text):  # else all of it counts
                     tokens = reply.prompt_tokens + reply.completion_tokens
@@ -180,6 +216,9 @@ class ModelBackend:
             seconds=round(seconds, 3),
         )
 
+    def _warn(self, message: str, error: ModelError, call: ModelCall, *more: str) -> None:
+        self._warnings.warn(log, message, error.code, call.model.model, *more)
+
     def _seconds_left(self, call: ModelCall) -> float:
         return self._ledger.seconds_left(research=_is_research(call))
 
@@ -188,18 +227,13 @@ def _is_research(call: ModelCall) -> bool:
     return call.spec.role is not Role.reporter
 
 
-def _worst_case(model: RoleModel, sent: int, rates: Rates, left: Cost) -> Cost | None:
+def _worst_case(most: int, sent: int, rates: Rates, left: Cost) -> Cost | None:
     """Return the most a request can cost, with its answer limited to what is left; None when too little is left."""
-    affordable = (left.usd - rates.of(sent, 0)) / rates.received if rates.received else Decimal(model.max_tokens)
-    received = int(min(Decimal(model.max_tokens), Decimal(left.tokens - sent), affordable))
-    if received < min(LEAST_ANSWER_TOKENS, model.max_tokens):
+    affordable = (left.usd - rates.of(sent, 0)) / rates.received if rates.received else Decimal(most)
+    received = int(min(Decimal(most), Decimal(left.tokens - sent), affordable))
+    if received < min(LEAST_ANSWER_TOKENS, most):
         return None
     return Cost(rates.of(sent, received), sent + received, 1)
-
-
-def _warn(message: str) -> None:
-    log.warning(message)
-    publish(Event("warning", message))
 
 
 def _completion(reply: Reply, call: ModelCall, usage: Usage) -> Completion:
@@ -208,4 +242,4 @@ def _completion(reply: Reply, call: ModelCall, usage: Usage) -> Completion:
         raise ProviderFailed(f"{call.model.model} sent an answer without choices.")
     if reply.refused:
         raise Refused(f"{call.model.model} declined to answer the {call.spec.name}.")
-    return Completion(text=reply.text, model=call.model.model, truncated=reply.truncated, usage=usage)
+    return Completion(text=reply.text, model=call.model.model, cut_off=reply.cut_off, pace=reply.pace, usage=usage)

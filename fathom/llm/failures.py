@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
-from fathom.errors import ModelError, ModelRejected, ProviderFailed, RateLimited
-from fathom.llm.base import ModelCall
+import json
+import re
+
+from fathom.errors import ModelError, ModelRejected, ProviderFailed, RateLimited, RequestRejected
 
 MAX_SAID = 500  # characters of a provider's message that are kept
+_MESSAGE = re.compile(r'"(?:message|error|detail)"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_CODE = re.compile(r'"(?:code|type)"\s*:\s*"(\w+)"')
+_NESTED = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception)\b[\s:-]*)+")  # litellm names every wrapper
 
 
-def failure(status: int, said: str, *, wait: float | None, provider: str, call: ModelCall) -> ModelError:
-    """Return the error for an HTTP status; `said` is the provider's message, `wait` the seconds of its Retry-After."""
-    said = said[:MAX_SAID]
+def said(text: str, status: int) -> str:
+    """Return what a provider says went wrong, on one line: its message, out of JSON and the names of wrappers."""
+    if found := _MESSAGE.search(text):
+        code = _CODE.search(text)
+        message = _unescaped(found[1])
+        text = message + (f" ({code[1]})" if code and code[1] not in message else "")
+    text = " ".join(_NESTED.sub("", text.strip()).split())
+    return text[:MAX_SAID] or f"HTTP {status}"
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return str(json.loads(f'"{text}"', strict=False))
+    except ValueError:  # it is not quite JSON
+        return text
+
+
+def failure(status: int, message: str, *, wait: float | None, provider: str) -> ModelError:
+    """Return the error for an HTTP status; `wait` is the seconds of the provider's Retry-After."""
+    message = message[:MAX_SAID]
     credentials = f"check {provider.upper()}_API_KEY, or the other credentials of {provider}"
-    another = f"choose another model: --model, --role-model {call.spec.role.value}=MODEL or FATHOM_MODEL"
-    if status == 429 and "insufficient_quota" not in said:
-        return RateLimited(said, retry_after=wait)
+    another = "choose another model: --model, --role-model ROLE=MODEL or FATHOM_MODEL"
+    if status == 429 and "insufficient_quota" not in message:
+        return RateLimited(message, retry_after=wait)
+    if status in (400, 422):
+        how = f"set the role's structured_output to json_object or prompt, or {another}"
+        return RequestRejected(message, next_step=how)
     remedy = {
-        400: f"set the role's structured_output to json_object or prompt, or {another}",
         401: credentials,
         403: credentials,
         404: another,
-        422: f"set the role's structured_output to json_object or prompt, or {another}",
         429: f"raise the account's quota, or {another}",
     }.get(status)
-    return ModelRejected(said, next_step=remedy) if remedy else ProviderFailed(said, retry_after=wait)
+    return ModelRejected(message, next_step=remedy) if remedy else ProviderFailed(message, retry_after=wait)

@@ -22,13 +22,17 @@ if TYPE_CHECKING:
 
 ERROR_BYTES = 2**16  # of an error or of what is no JSON
 TOKEN_BYTES = 32  # of JSON for a token; one of English takes 5, an escaped character 6
+EVENT_BYTES = 1_024  # of a stream for a token: about 300, more where the model's name is a path
+_STREAMS = ("event-stream", "ndjson", "eventstream")  # of OpenAI and Anthropic, Ollama, Amazon
 
-_most: ContextVar[int] = ContextVar("most bytes of an answer")
+_most: ContextVar[int] = ContextVar("most tokens of an answer")
 
 
-def most_bytes(tokens: int) -> int:
-    """Return how large an answer of some tokens may be."""
-    return ERROR_BYTES + tokens * TOKEN_BYTES
+def most_bytes(kind: str, tokens: int) -> int:
+    """Return how large an answer of some tokens may be; `kind` is its content type, empty for an error."""
+    if any(stream in kind for stream in _STREAMS):
+        return ERROR_BYTES + tokens * EVENT_BYTES
+    return ERROR_BYTES + (tokens * TOKEN_BYTES if "json" in kind else 0)
 
 
 @contextmanager
@@ -39,7 +43,7 @@ def limited(litellm: ModuleType, model: str, tokens: int) -> Iterator[None]:
         AnswerTooLarge: one was larger; the connection is closed and the rest not read.
     """
     _watch(litellm)
-    token = _most.set(most_bytes(tokens))
+    token = _most.set(tokens)
     try:
         yield
     except Exception as error:
@@ -81,5 +85,5 @@ def _with_limit(client: httpx.AsyncClient) -> httpx.AsyncClient:
 
 
 async def _limit(response: httpx.Response) -> None:
-    usable = response.is_success and "json" in response.headers.get("content-type", "")
-    limit_body(response, _most.get(ERROR_BYTES) if usable else ERROR_BYTES)
+    kind = response.headers.get("content-type", "") if response.is_success else ""
+    limit_body(response, most_bytes(kind, _most.get(0)))

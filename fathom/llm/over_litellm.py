@@ -7,29 +7,37 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
-from fathom.errors import ContextOverflow, ModelError, ModelTimeout, Refused
-from fathom.llm.base import ModelCall, Reply
-from fathom.llm.failures import MAX_SAID, failure
+from fathom.errors import ContextOverflow, ModelError, ModelTimeout, ProviderFailed, Refused
+from fathom.llm.base import Piece
+from fathom.llm.dialects import LOCAL, OLLAMA, Dialect
+from fathom.llm.failures import failure, said
 from fathom.llm.limits import limited
+from fathom.llm.windows import ollama_window, overflow, served_window, table_window, told_window
+from fathom.network.client import tls, user_agent
 from fathom.text.retry_after import retry_after
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+OLLAMA_ADDRESS = "http://localhost:11434"
+_NO_END = 1e9  # seconds; whoever listens knows how long
+
 
 def load_litellm(environment: Environment) -> ModuleType:
     """Import litellm, which takes seconds and 150 MB, on the first call that needs it."""
     environment.quieten_litellm()
-    # litellm's types make pydantic warn about itself, at import and again at the first call.
-    warnings.filterwarnings(
-        "ignore", message=r"Item .* on TypedDict class .* is using the `ReadOnly`", category=UserWarning
-    )
+    # litellm makes pydantic warn about itself, at import, at the first call, and at each piece of a stream.
+    for said_by_pydantic in (
+        r"Item .* on TypedDict class .* is using the `ReadOnly`",
+        r"Accessing the 'model_\w+' attr",
+    ):
+        warnings.filterwarnings("ignore", message=said_by_pydantic)
     import litellm
 
     litellm.suppress_debug_info = True
@@ -47,37 +55,75 @@ class LiteLLM:
 
     def service(self, model: str) -> str:
         """Return what answers for a model, as a message names it."""
-        provider, variables = model.partition("/")[0].upper(), self._environment.variables
-        address = variables.get(f"{provider}_BASE_URL") or variables.get(f"{provider}_API_BASE")
+        address = self._address(model)
         return f"{model} at {address}" if address else model
 
-    async def send(self, call: ModelCall, options: Mapping[str, Any], seconds: float) -> Reply:
+    def own_server(self, model: str) -> bool:
+        """Return whether a model is asked at an address of the user's own."""
+        return model.partition("/")[0] in LOCAL
+
+    async def window(self, model: str) -> int | None:
+        """Return the model's window; see `fathom.llm.base.Transport`."""
+        import httpx
+
+        provider, _slash, name = model.partition("/")
+        address = self._address(model) or (OLLAMA_ADDRESS if provider in OLLAMA else "")
+        if provider not in LOCAL or not address:
+            return table_window(model)
+        key = self._environment.variables.get(f"{provider.upper()}_API_KEY", "")
+        headers = {"User-Agent": user_agent(), **({"Authorization": f"Bearer {key}"} if key else {})}
+        try:
+            async with httpx.AsyncClient(base_url=f"{address.rstrip('/')}/", headers=headers, verify=tls()) as http:
+                served = await (ollama_window if provider in OLLAMA else served_window)(http, name)
+        except httpx.InvalidURL:  # the request itself will say so
+            served = None
+        return served or table_window(model)
+
+    async def send(
+        self, model: str, dialect: Dialect, options: Mapping[str, Any], most: int
+    ) -> AsyncGenerator[Piece, None]:
         """Send one request; see `fathom.llm.base.Transport`."""
         litellm = await asyncio.to_thread(load_litellm, self._environment)
         from openai import OpenAIError
 
-        sampling = {} if call.model.temperature is None else {"temperature": call.model.temperature}
+        extra: dict[str, Any] = {"num_ctx": dialect.num_ctx} if dialect.num_ctx else {}
+        if dialect.stream_usage:
+            extra["stream_options"] = {"include_usage": True}
         try:
-            with limited(litellm, call.model.model, options["max_tokens"]):
-                response = await litellm.acompletion(
-                    model=call.model.model,
-                    timeout=seconds,
+            with limited(litellm, model, most):
+                stream = await litellm.acompletion(
+                    model=model,
+                    timeout=_NO_END,
                     max_retries=0,
                     num_retries=0,
                     drop_params=True,
+                    stream=True,
+                    max_tokens=most,
                     **options,
-                    **sampling,
+                    **extra,
                 )
+                async for chunk in stream:
+                    yield _piece(chunk)
         except OpenAIError as error:
-            raise self._failure(litellm, error, call) from error
-        return _reply(response)
+            raise self._failure(litellm, error, model) from error
+        if stream.received_finish_reason is None:  # it makes one up
+            raise ProviderFailed(f"{model}: the answer broke off.")
+        yield _usage(stream.chunks)
 
     async def aclose(self) -> None:
         """Leave litellm's connections to litellm."""
 
-    def _failure(self, litellm: ModuleType, error: Any, call: ModelCall) -> ModelError:
+    def _address(self, model: str) -> str:
+        provider, variables = model.partition("/")[0].upper(), self._environment.variables
+        named = variables.get(f"{provider}_BASE_URL") or variables.get(f"{provider}_API_BASE")
+        return named or (variables.get("OLLAMA_API_BASE") or "" if provider == "OLLAMA_CHAT" else "")
+
+    def _failure(self, litellm: ModuleType, error: Any, model: str) -> ModelError:
         """Return one of litellm's errors as one of ours. Order matters: the special cases are bad requests too."""
-        said = self._scrubber.message(f"{call.model.model}: {getattr(error, 'message', error)}")[:MAX_SAID]
+        text = str(getattr(error, "message", error))
+        # litellm takes missing credentials for an error of the server.
+        status = 401 if "Missing credentials" in text else getattr(error, "status_code", 500)
+        message = self._scrubber.message(f"{model}: {said(text, status)}")
         exceptions = litellm.exceptions
         for kind, ours in (
             (exceptions.ContextWindowExceededError, ContextOverflow),
@@ -85,12 +131,14 @@ class LiteLLM:
             (exceptions.Timeout, ModelTimeout),
         ):
             if isinstance(error, kind):
-                return ours(said)
-        # litellm takes missing credentials for an error of the server.
-        status = 401 if "Missing credentials" in said else getattr(error, "status_code", 500)
-        provider = litellm.get_llm_provider(call.model.model)[1]
-        wait = retry_after(_headers(error), datetime.now(UTC))
-        return failure(status, said, wait=wait, provider=provider, call=call)
+                found: ModelError = ours(message)
+                if isinstance(found, ContextOverflow):
+                    found.window = told_window(text)
+                return found
+        if too_long := overflow(status, text, message):
+            return too_long
+        provider = litellm.get_llm_provider(model)[1]
+        return failure(status, message, wait=retry_after(_headers(error), datetime.now(UTC)), provider=provider)
 
 
 def _headers(error: Any) -> Mapping[str, str]:
@@ -98,14 +146,23 @@ def _headers(error: Any) -> Mapping[str, str]:
     return getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None) or {}
 
 
-def _reply(response: Any) -> Reply:
-    usage, first = getattr(response, "usage", None), response.choices[0] if response.choices else None
-    # litellm keeps OpenAI's `refusal` among the fields that it does not know (1.105).
-    refusal = first and (getattr(first.message, "provider_specific_fields", None) or {}).get("refusal")
-    return Reply(
-        text=None if first is None else first.message.content or "",
-        refused=bool(refusal or (first and first.finish_reason == "content_filter")),
-        truncated=bool(first and first.finish_reason == "length"),
-        prompt_tokens=getattr(usage, "prompt_tokens", 0) or 0,
-        completion_tokens=getattr(usage, "completion_tokens", 0) or 0,
+def _piece(chunk: Any) -> Piece:
+    first = chunk.choices[0] if chunk.choices else None
+    if first is None:
+        return Piece(choice=False)
+    delta = first.delta
+    calls = getattr(delta, "tool_calls", None) or []
+    text = (delta.content or "") + "".join(call.function.arguments or "" for call in calls if call.function)
+    thought = getattr(delta, "reasoning_content", None) or ""
+    # It makes up an end for an answer without choices, and drops OpenAI's `refusal` from a stream (1.105).
+    return Piece(choice=bool(text or thought or delta.role), text=text, thought=thought, finish=first.finish_reason)
+
+
+def _usage(chunks: list[Any]) -> Piece:
+    """Return the figures of the provider; litellm would estimate those that are missing."""
+    found = [usage for chunk in chunks if (usage := getattr(chunk, "usage", None))]
+    return Piece(
+        choice=False,
+        prompt_tokens=max((usage.prompt_tokens or 0 for usage in found), default=0),
+        completion_tokens=max((usage.completion_tokens or 0 for usage in found), default=0),
     )

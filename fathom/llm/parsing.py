@@ -1,27 +1,36 @@
 """From a model's text to a typed answer: the ladder, and the rules of the role.
 
-Strip reasoning and fences and validate; else repair and validate; else send the complaints to the model, once. A
-truncated answer is never repaired: what is missing cannot be guessed.
+Strip reasoning, fences and the marks of chat templates, and validate; else repair and validate; else send the
+complaints to the model, once. An answer that was cut off is never repaired: what is missing cannot be guessed. Prose
+is no prose when it is JSON or code only, and no answer may consist of what the model was told.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from pydantic import ValidationError
 
 from fathom.config.models import EXTRACTIVE
 from fathom.config.secrets import each_text
 from fathom.errors import AnswerInvalid
-from fathom.llm.base import Completion, InvalidAnswer, ModelCall
+from fathom.llm.base import Completion, CutOff, InvalidAnswer, ModelCall
+from fathom.llm.debris import without_debris
+from fathom.llm.prompts import instructions
 from fathom.roles import Answer, Text
 from fathom.text.citations import without_addresses
 from fathom.text.cleaning import without_controls
+from fathom.text.prose import not_prose
+from fathom.text.sentences import split_sentences
 
-_THINK = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_FENCE = re.compile(r"^\s*```[\w-]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
-_MAX_QUOTED = 4_000  # characters of a rejected answer that are shown to the model again
+ECHO_WORDS = 8  # of a sentence of the instructions in an answer; fewer may be chance
+_WORD = re.compile(r"\w+")
+_CUT = {
+    CutOff.limit: "The answer was cut off at the token limit; answer more briefly.",
+    CutOff.repetition: "The answer said the same again and again; say each thing once.",
+}
 
 
 def accept(call: ModelCall, completion: Completion) -> Answer | InvalidAnswer:
@@ -30,9 +39,9 @@ def accept(call: ModelCall, completion: Completion) -> Answer | InvalidAnswer:
     Raises:
         AnswerInvalid: it was the second try and the answer still cannot be used.
     """
-    text = _strip(completion.text)
+    text = without_debris(completion.text, is_json=call.spec.answer is not Text)
     try:
-        answer: Answer = _read(call, text, truncated=completion.truncated)
+        answer: Answer = _read(call, text, completion.cut_off)
     except ValueError as error:
         complaints = _describe(error)
     else:
@@ -43,33 +52,46 @@ def accept(call: ModelCall, completion: Completion) -> Answer | InvalidAnswer:
         complaints = [complaint.text for complaint in found]
     if call.invalid:
         raise AnswerInvalid(f"The {call.spec.name} gave two invalid answers: {' '.join(complaints)}")
-    return InvalidAnswer(text=text[:_MAX_QUOTED], complaints=complaints)
+    return InvalidAnswer(complaints=complaints, cut_off=completion.cut_off)
 
 
-def _read(call: ModelCall, text: str, *, truncated: bool) -> Answer:
+def _read(call: ModelCall, text: str, cut_off: CutOff | None) -> Answer:
+    if cut_off:
+        raise ValueError(_CUT[cut_off])
     if not text:
         raise ValueError("The answer is empty.")
-    if truncated:
-        raise ValueError("The answer was cut off at the token limit; answer more briefly.")
     answer = _parse(call.spec.answer, text)
+    if call.model.model != EXTRACTIVE and (echo := _echo(call, answer)):
+        raise ValueError(f'The answer repeats its instructions ("{echo}") instead of following them.')
     answer = type(answer).model_validate(each_text(answer.model_dump(), without_controls))
     if call.spec.addresses or call.model.model == EXTRACTIVE:  # which quotes, and a quotation stays as it is
         return answer
     return type(answer).model_validate(each_text(answer.model_dump(), without_addresses))
 
 
-def _strip(text: str) -> str:
-    # Only up to the last end tag: after it, each block that was never closed would be searched to the end of the text.
-    end = max((tag.end() for tag in _THOUGHT.finditer(text)), default=0)
-    text = _THINK.sub("", text[:end]) + text[end:]
-    # A reasoning block that was opened before the answer started has only its end tag here.
-    text = _THOUGHT.split(text)[-1].strip()
-    fenced = _FENCE.match(text)
-    return fenced[1].strip() if fenced else text
+def _echo(call: ModelCall, answer: Answer) -> str:
+    """Return words of the instructions that an answer repeats, empty if there are none."""
+    told = instructions(call)
+    for text in _texts(answer.model_dump()):
+        for sentence in split_sentences(text):
+            words = _WORD.findall(sentence.text.lower())
+            if len(words) >= ECHO_WORDS and " ".join(words) in told:
+                return " ".join(sentence.text.split()[:ECHO_WORDS])
+    return ""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
 
 
 def _parse(kind: type[Answer], text: str) -> Answer:
     if kind is Text:
+        if what := not_prose(text):
+            raise ValueError(f"The answer is {what}; write plain text in Markdown.")
         return Text(text=text)
     try:
         return kind.model_validate_json(text)

@@ -2,7 +2,8 @@
 
 A prompt is `fathom/prompts/{role}.md` with Jinja2 blocks: `system`, `user`, and `after` for roles with working memory.
 Each useful note comes between `user` and `after` as one assistant message of exactly four fields. Text that tools
-read is in the user message only, delimited, and cannot close its own delimiter.
+read is in the user message only, delimited, and cannot close its own delimiter. What differs between providers is in
+`fathom.llm.dialects`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict
@@ -17,11 +19,14 @@ from typing import Any, TypedDict
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from fathom.config.models import StructuredOutput
-from fathom.llm.base import ModelCall
+from fathom.llm.base import CutOff, ModelCall
+from fathom.llm.dialects import Dialect
 from fathom.models import Note
 from fathom.roles import SPECS, Text
 
 FOLDER = Path(__file__).parent.parent / "prompts"
+WARMER = 0.3  # added to the temperature of a call that asks again
+PENALTY = 0.6  # for tokens that the answer already has, where the answer before was cut off
 
 
 class Message(TypedDict):
@@ -55,50 +60,100 @@ def prompt_hashes() -> dict[str, str]:
     return {name: hashlib.sha256((FOLDER / f"{name}.md").read_bytes()).hexdigest() for name in SPECS}
 
 
-def messages(call: ModelCall) -> list[Message]:
-    """Return the messages of a call."""
+def instructions(call: ModelCall) -> str:
+    """Return the words, in small letters and one space apart, that tell a model what to do: none of its material."""
+    schema = _schema(call)
+    told = [_block(call, "system"), *_descriptions(schema), *(call.invalid.complaints if call.invalid else ())]
+    return " | ".join(" ".join(re.findall(r"\w+", text.lower())) for text in told)
+
+
+def _schema(call: ModelCall) -> dict[str, Any]:
+    return call.spec.schema(call.request) if call.spec.schema else call.spec.answer.model_json_schema()
+
+
+def _descriptions(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if isinstance(said := schema.get("description"), str):
+            yield said
+        for value in schema.values():
+            yield from _descriptions(value)
+    elif isinstance(schema, list):
+        for item in schema:
+            yield from _descriptions(item)
+
+
+def _block(call: ModelCall, name: str) -> str:
     template = _environment().get_template(f"{call.spec.name}.md")
-    fields = dict(call.request)
-    notes: list[Note] = fields.get("notes", [])
+    if name not in template.blocks:
+        return ""
+    return "".join(template.blocks[name](template.new_context(dict(call.request)))).strip()
 
-    def block(name: str) -> str:
-        return "".join(template.blocks[name](template.new_context(fields))).strip()
 
-    said = [("system", block("system")), ("user", block("user"))]
+def messages(call: ModelCall, dialect: Dialect) -> list[Message]:
+    """Return the messages of a call, in the roles of chat completions."""
+    notes: list[Note] = getattr(call.request, "notes", [])
+    said = [("system", _block(call, "system")), ("user", _block(call, "user"))]
     said += [("assistant", note.message().model_dump_json()) for note in notes]
-    if "after" in template.blocks:
-        said.append(("user", block("after")))
-    if call.invalid:
+    if after := _block(call, "after"):
+        said.append(("user", after))
+    # A model that sees its own bad answer writes it again. One that repeated itself repeats the complaint about that,
+    # and needs the penalty.
+    if call.invalid and not (call.invalid.cut_off is CutOff.repetition and dialect.penalty):
         problems = "\n".join(f"- {complaint}" for complaint in call.invalid.complaints)
-        said.append(("assistant", call.invalid.text or "(nothing)"))
-        said.append(("user", f"That answer cannot be used:\n{problems}\nAnswer again, whole."))
+        role, content = said.pop()
+        said.append((role, f"{content}\n\nAn earlier answer could not be used:\n{problems}\nAvoid this."))
     return [Message(role=role, content=content) for role, content in said]
 
 
-def request_options(call: ModelCall, prompt: list[Message]) -> dict[str, Any]:
-    """Return the litellm options of a call: its messages and, for a typed answer, how its schema is asked for."""
-    if call.spec.answer is Text:
-        return {"messages": prompt}
-    schema = strict_schema(call.spec.schema(call.request) if call.spec.schema else call.spec.answer.model_json_schema())
-    if call.model.structured_output is StructuredOutput.json_schema:
-        wrapped = {"name": f"{call.spec.name}_answer", "schema": schema, "strict": True}
-        return {"messages": prompt, "response_format": {"type": "json_schema", "json_schema": wrapped}}
+def request_options(call: ModelCall, dialect: Dialect) -> dict[str, Any]:
+    """Return what a call sends, as chat completions have it: messages, sampling, and how its schema is asked for."""
+    prompt = messages(call, dialect)
+    options: dict[str, Any] = {}
+    if call.spec.answer is not Text:
+        schema = strict_schema(_schema(call), bounds=dialect.bounds)
+        prompt, options = _typed(f"{call.spec.name}_answer", schema, dialect.structured, prompt)
+    if not dialect.system:
+        system, user, *rest = prompt
+        prompt = [Message(role="user", content=f"{system['content']}\n\n{user['content']}"), *rest]
+    if dialect.temperature and (temperature := call.model.temperature) is not None:
+        options["temperature"] = min(2.0, temperature + WARMER) if call.invalid else temperature
+    if dialect.penalty and call.invalid and call.invalid.cut_off:
+        options["frequency_penalty"] = PENALTY
+    return {"messages": prompt, **options}
+
+
+def _typed(
+    name: str, schema: dict[str, Any], form: StructuredOutput, prompt: list[Message]
+) -> tuple[list[Message], dict[str, Any]]:
+    """Return the messages and options that ask for an answer of a schema."""
+    match form:
+        case StructuredOutput.json_schema:
+            wrapped = {"name": name, "schema": schema, "strict": True}
+            return prompt, {"response_format": {"type": "json_schema", "json_schema": wrapped}}
+        case StructuredOutput.tool:
+            tool = {"name": name, "description": "Gives the answer.", "parameters": schema}
+            choice = {"type": "function", "function": {"name": name}}
+            return prompt, {"tools": [{"type": "function", "function": tool}], "tool_choice": choice}
     system, *rest = prompt
     wanted = "Answer with one JSON object of this schema and nothing else:"
     content = f"{system['content']}\n\n{wanted}\n{json.dumps(schema, ensure_ascii=False)}"
-    options: dict[str, Any] = {"messages": [Message(role="system", content=content), *rest]}
-    if call.model.structured_output is StructuredOutput.json_object:
-        options["response_format"] = {"type": "json_object"}
-    return options
+    json_mode = {"response_format": {"type": "json_object"}} if form is StructuredOutput.json_object else {}
+    return [Message(role="system", content=content), *rest], json_mode
 
 
-def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON schema in the subset that providers enforce while decoding.
+_BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum")
+MOST_CHARACTERS, MOST_ITEMS = 300, 12  # of a string and a list whose field says nothing else
+
+
+def strict_schema(schema: dict[str, Any], *, bounds: bool) -> dict[str, Any]:
+    """Return a JSON schema in the subset that providers enforce while decoding, with or without bounds on lengths.
 
     Every property is required, nothing else is allowed, and a reference has no siblings: the rules of OpenAI's strict
-    structured outputs (https://platform.openai.com/docs/guides/structured-outputs), which others share.
+    structured outputs (https://platform.openai.com/docs/guides/structured-outputs), which others share. Bounds are for
+    servers that make a grammar of the schema: OpenAI took none at first, and takes none on strings.
     """
     definitions = schema.get("$defs", {})
+    left_out = ("default", "minLength", "title", *(() if bounds else _BOUNDS))
 
     def strict(node: Any) -> Any:
         if isinstance(node, list):
@@ -112,8 +167,12 @@ def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
         for keyword, value in node.items():
             if keyword in ("properties", "$defs"):  # here the keys are names, not keywords
                 kept[keyword] = {name: strict(child) for name, child in value.items()}
-            elif keyword not in ("default", "minLength", "title"):
+            elif keyword not in left_out:
                 kept[keyword] = strict(value)
+        if bounds and kept.get("type") == "string" and "enum" not in kept:
+            kept.setdefault("maxLength", MOST_CHARACTERS)
+        if bounds and kept.get("type") == "array":
+            kept.setdefault("maxItems", MOST_ITEMS)
         if "properties" in kept:
             kept |= {"required": list(kept["properties"]), "additionalProperties": False}
         return kept

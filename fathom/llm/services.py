@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from weakref import WeakKeyDictionary
 
-from fathom.errors import BudgetExceeded, CircuitOpen, ModelError, ModelUnavailable, RateLimited
+from fathom.errors import BudgetExceeded, CircuitOpen, ModelError, ModelTimeout, ModelUnavailable, RateLimited
 
 FAILURES = 5  # in a row, after which a service rests
 REST_SECONDS = 30.0  # the first time; doubled each time that it fails again
@@ -28,6 +28,9 @@ class Circuit:
     request that always fails says nothing about the others. Then one request passes as a probe, and the others wait
     for what becomes of it. If it succeeds all pass again. If it fails those that wait are refused, and the service
     rests twice as long as before, at most `LONGEST_REST`.
+
+    After a silence it rests for at least twice as long as the silent request took: else a test of a service that takes
+    requests and never answers would follow upon the other.
 
     A rate limit is not a failure, since the service answered: nothing is sent for as long as it asks.
 
@@ -83,8 +86,8 @@ class Circuit:
             self._recovered()
             self._close(error.retry_after or 0.0)
             raise
-        except ModelUnavailable:
-            self._fail(request, started)
+        except ModelUnavailable as error:
+            self._fail(request, started, silent=isinstance(error, ModelTimeout))
             raise
         except (BudgetExceeded, asyncio.CancelledError):  # it was not sent, or not answered
             raise
@@ -112,7 +115,7 @@ class Circuit:
         self._failures = self.rests = 0
         self._failed.clear()
 
-    def _fail(self, request: int, started: float) -> None:
+    def _fail(self, request: int, started: float, *, silent: bool) -> None:
         """Count a failure, unless the request was already running when the last one failed: that is one outage."""
         self._failed.add(request)
         if started < self._failed_at:
@@ -120,11 +123,21 @@ class Circuit:
         self._failures += 1
         self._failed_at = self._clock()
         if self._failures >= FAILURES and len(self._failed) > 1:
-            self._close(min(REST_SECONDS * 2**self.rests, LONGEST_REST))
+            rest = min(REST_SECONDS * 2**self.rests, LONGEST_REST)
+            if silent:  # another attempt would take as long as this one
+                rest = max(rest, 2 * (self._failed_at - started))
+            self._close(rest)
             self.rests += 1
 
 
-class Pace:
+class Pulse:
+    """When a service last sent a token to anyone in this process, in seconds of the event loop's clock."""
+
+    def __init__(self) -> None:
+        self.last = float("-inf")
+
+
+class Spacing:
     """Spaces out the starts of requests to one service."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -151,9 +164,15 @@ def circuit_of(service: str) -> Circuit:
 
 
 @cache
-def pace_of(service: str) -> Pace:
-    """Return the pace of a service, the same for the whole process."""
-    return Pace()
+def pulse_of(service: str) -> Pulse:
+    """Return the pulse of a service, the same for the whole process."""
+    return Pulse()
+
+
+@cache
+def spacing_of(service: str) -> Spacing:
+    """Return the spacing of requests to a service, the same for the whole process."""
+    return Spacing()
 
 
 def slots(at_once: int) -> asyncio.Semaphore:

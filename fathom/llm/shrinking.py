@@ -1,4 +1,4 @@
-"""A request that is too long for a model's window, without the least relevant half of its material."""
+"""A request that is too long for a model's window, without the least relevant part of its material."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from fathom.roles import (
 from fathom.text.tokens import count_tokens
 
 
-def shrunk(request: Request) -> Request | None:
-    """Return a smaller request of the same kind, or None when nothing more can be left out."""
+def shrunk(request: Request, share: float = 0.5) -> Request | None:
+    """Return a request of the same kind with a share of its material, or None when nothing more can be left out."""
     match request:
         case PlanRequest():
-            return _with(request, documents=request.documents[: len(request.documents) // 2])
+            return _with(request, documents=request.documents[: int(len(request.documents) * share)])
         case CompressRequest():
-            texts = _half_of_texts(request.texts, f"{request.step_title} {request.step_description}")
+            texts = _part_of_texts(request.texts, f"{request.step_title} {request.step_description}", share)
             return _with(request, texts=texts) if texts else None
         case SectionRequest():
             return _with(
                 request,
-                notes=_half_of_notes(request.notes, f"{request.section.heading} {request.section.focus}"),
-                written=request.written[(len(request.written) + 1) // 2 :],
-                passages=_half_of_texts(request.passages, request.section.heading),
+                notes=_part_of_notes(request.notes, f"{request.section.heading} {request.section.focus}", share),
+                written=request.written[len(request.written) - int(len(request.written) * share) :],
+                passages=_part_of_texts(request.passages, request.section.heading, share),
             )
         case ResearchRequest():
             focus = f"{request.step.title} {request.step.description}"
-            return _with(request, notes=_half_of_notes(request.notes, focus))
+            return _with(request, notes=_part_of_notes(request.notes, focus, share))
         case ReflectRequest() | OutlineRequest() | AnswerRequest():
-            return _with(request, notes=_half_of_notes(request.notes, request.query))
+            return _with(request, notes=_part_of_notes(request.notes, request.query, share))
     return None
 
 
@@ -49,9 +49,9 @@ def _with(request: Request, **smaller: Sequence[object]) -> Request | None:
     return request.model_copy(update=smaller) if changed else None
 
 
-def _half_of_notes(notes: list[Note], focus: str) -> list[Note]:
-    return within_budget(notes, focus, sum(note.tokens for note in notes) // 2)
+def _part_of_notes(notes: list[Note], focus: str, share: float) -> list[Note]:
+    return within_budget(notes, focus, int(sum(note.tokens for note in notes) * share))
 
 
-def _half_of_texts(texts: list[SourceText], focus: str) -> list[SourceText]:
-    return narrow(texts, focus, sum(count_tokens(text.text) for text in texts) // 2).texts
+def _part_of_texts(texts: list[SourceText], focus: str, share: float) -> list[SourceText]:
+    return narrow(texts, focus, int(sum(count_tokens(text.text) for text in texts) * share)).texts

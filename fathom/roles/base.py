@@ -22,6 +22,15 @@ class Answer(Model):
     """What a role answers. A model fills it by its JSON schema, so every field is documented."""
 
 
+def bounds(characters: int | None = None, items: int | None = None) -> dict[str, Any]:
+    """Return what a field adds to the schema of servers that keep to bounds while they decode (`json_schema_extra`).
+
+    They end a string or list in which a small model would repeat itself. A longer answer of another model is fine.
+    """
+    named = {"maxLength": characters, "maxItems": items}
+    return {name: most for name, most in named.items() if most is not None}
+
+
 class Text(Answer):
     """Prose, in Markdown."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from fathom.config.models import Role
 from fathom.models import SourceText
-from fathom.roles.base import Answer, Complaint, Request, RoleSpec
+from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.text.citations import cited_ids, with_known_ids
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words
@@ -29,11 +31,17 @@ class CompressRequest(Request):
 class CompressAnswer(Answer):
     """A compressed tool result."""
 
-    summary_title: str = Field(description="5 to 12 words that say what the result is about.")
-    summary: str = Field(description="3 to 10 sentences, strictly about the current step, no speculation, no filler.")
-    extraction: list[str] = Field(
+    summary_title: str = Field(
+        description="5 to 12 words that say what the result is about.", json_schema_extra=bounds(100)
+    )
+    summary: str = Field(
+        description="3 to 10 sentences, strictly about the current step, no speculation, no filler.",
+        json_schema_extra=bounds(1_500),
+    )
+    extraction: list[Annotated[str, Field(json_schema_extra=bounds(600))]] = Field(
         description="Key facts, one each, useful on their own, in the source's own words, numbers and names kept; "
-        "each ends with the ids of its sources in square brackets. May be empty."
+        "each ends with the ids of its sources in square brackets. May be empty.",
+        json_schema_extra=bounds(items=12),
     )
     is_useful: bool = Field(
         description="True if the output holds anything relevant to the step; false if irrelevant, empty, noise."

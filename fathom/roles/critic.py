@@ -7,9 +7,9 @@ from typing import TypeVar
 from pydantic import Field
 
 from fathom.config.models import Role
-from fathom.models import Contradiction, Gap, Model, Note, Plan, PlanStep, Reflection, StepStatus
-from fathom.roles.base import Answer, Complaint, Request, RoleSpec
-from fathom.roles.planner import PlannedStep, plan_complaints
+from fathom.models import Contradiction, Gap, Model, Note, Plan, Reflection, StepStatus
+from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
+from fathom.roles.planner import PlannedStep, StepId, plan_complaints
 from fathom.text.citations import without_citations
 
 _ModelT = TypeVar("_ModelT", bound=Model)
@@ -29,7 +29,7 @@ class ReflectRequest(Request):
 class StepVerdict(Answer):
     """The status of one step."""
 
-    step_id: str | int = Field(description="Id of a step of the plan.")
+    step_id: StepId = Field(description="Id of a step of the plan.")
     status: StepStatus = Field(description="done: answered; in_progress: answered in part; blocked: nothing found.")
 
 
@@ -40,11 +40,17 @@ class ReflectAnswer(Answer):
         ge=1, le=10, description="1-3 major gaps; 4-5 significant gaps; 6-7 adequate; 8-9 comprehensive; 10 exhaustive."
     )
     reasoning: str = Field(description="Why this score, in one or two sentences.")
-    step_statuses: list[StepVerdict] = Field([], description="The status of each step of the plan.")
-    gaps: list[Gap] = Field([], description="What is missing, the worst first.")
-    contradictions: list[Contradiction] = Field([], description="Statements that exclude each other.")
+    step_statuses: list[StepVerdict] = Field(
+        [], description="The status of each step of the plan.", json_schema_extra=bounds(items=30)
+    )
+    gaps: list[Gap] = Field([], description="What is missing, the worst first.", json_schema_extra=bounds(items=5))
+    contradictions: list[Contradiction] = Field(
+        [], description="Statements that exclude each other.", json_schema_extra=bounds(items=5)
+    )
     follow_up_steps: list[PlannedStep] = Field(
-        [], description="New steps that would fill the gaps; none when the evidence is sufficient."
+        [],
+        description="New steps that would fill the gaps; none when the evidence is sufficient.",
+        json_schema_extra=bounds(items=5),
     )
 
     def reflection(self, round_number: int) -> Reflection:
@@ -56,7 +62,7 @@ class ReflectAnswer(Answer):
             gaps=self.gaps,
             contradictions=self.contradictions,
             follow_up_steps=[
-                PlanStep(**{**step.model_dump(), "step_id": f"R{round_number + 1}_{n}", "depends_on": []})
+                step.planned(step_id=f"R{round_number + 1}_{n}", depends_on=[])
                 for n, step in enumerate(self.follow_up_steps, 1)
             ],
         )

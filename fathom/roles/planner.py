@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from fathom.config.models import Role
 from fathom.models import Document, Plan, PlanStep, Priority
-from fathom.roles.base import Answer, Complaint, Request, RoleSpec
+from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.storage.names import slug
 
 
@@ -23,60 +24,105 @@ class PlanRequest(Request):
     documents: list[Document] = []  # the local documents that look closest to the query, by name only
 
 
+StepId = str | int
+Query = Annotated[str, Field(json_schema_extra=bounds(120))]
+
+
 class PlannedStep(Answer):
     """One step of the plan."""
 
-    step_id: str | int = Field(description="Unique within the plan; 1, 2, 3, ...")
-    title: str = Field(min_length=1, description="A few words that name what this step finds out.")
+    step_id: StepId = Field(description="Unique within the plan; 1, 2, 3, ...")
+    title: str = Field(
+        min_length=1, description="A few words that name what this step finds out.", json_schema_extra=bounds(80)
+    )
     description: str = Field(
         min_length=1,
         description="What to look for and where, concrete enough to act on without having seen the other steps.",
     )
-    queries: list[str] = Field(
-        [], description="Search queries for this step, each of two words or more, each different."
+    queries: list[Query] = Field(
+        [],
+        description="Search queries for this step, each of two words or more, each different.",
+        json_schema_extra=bounds(items=3),
     )
     priority: Priority = Field(Priority.medium, description="How much the answer depends on this step.")
-    depends_on: list[str | int] = Field([], description="Ids of steps whose findings this one needs.")
+    depends_on: list[StepId] = Field(
+        [], description="Ids of steps whose findings this one needs.", json_schema_extra=bounds(items=3)
+    )
+
+    def planned(self, **changed: Any) -> PlanStep:
+        """Return the step as the pipeline keeps it, without queries of one word, with some fields changed."""
+        fields = {**self.model_dump(), "queries": [q for q in self.queries if not _one_word(q)], **changed}
+        return PlanStep(**fields)
 
 
 class PlanAnswer(Answer):
     """The research plan."""
 
-    plan_title: str = Field(min_length=1, description="Three to eight words that name the research.")
+    plan_title: str = Field(
+        min_length=1, description="Three to eight words that name the research.", json_schema_extra=bounds(80)
+    )
     steps: list[PlannedStep] = Field(min_length=1, description="The steps, in the order to take them.")
 
     def plan(self) -> Plan:
-        """Return the plan as the pipeline keeps it."""
-        return Plan(plan_title=self.plan_title, steps=[PlanStep(**step.model_dump()) for step in self.steps])
+        """Return the plan as the pipeline keeps it.
+
+        If ids are used twice or steps depend on each other in a circle, which the model was told once, the steps are
+        numbered in their order and depend on none.
+        """
+        steps = [step.planned() for step in self.steps]
+        if _used_twice(steps) or _circle(steps):
+            steps = [step.model_copy(update={"step_id": n, "depends_on": []}) for n, step in enumerate(steps, 1)]
+        return Plan(plan_title=self.plan_title, steps=steps)
 
 
 def _normalize(request: PlanRequest, answer: PlanAnswer) -> PlanAnswer:
-    """Cut the plan to the allowed number of steps, and drop dependencies on steps that it does not have."""
-    steps = answer.steps[: request.max_steps]
+    """Cut the plan to the allowed number of steps; drop repeated ones, and dependencies on steps that it lacks."""
+    different = {(_words(step.title), _words(step.description)): step for step in reversed(answer.steps)}
+    steps = list(reversed(different.values()))[: request.max_steps]
     known = {str(step.step_id) for step in steps}
     steps = [step.model_copy(update={"depends_on": [d for d in step.depends_on if str(d) in known]}) for step in steps]
     return answer.model_copy(update={"plan_title": answer.plan_title.strip(), "steps": steps})
 
 
+def _words(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _one_word(query: str) -> bool:
+    # Writing without spaces has no words to count; four characters say as much as two words.
+    return len(query.split()) < 2 and not (len(query) >= 4 and not query.isascii())
+
+
+def _used_twice(steps: Sequence[PlannedStep | PlanStep]) -> list[str]:
+    """Return the ids that several steps have, as artifacts are named: `1.1` and `1_1` would share files."""
+    ids = [slug(str(step.step_id)) for step in steps]
+    return sorted({i for i in ids if ids.count(i) > 1})
+
+
+def _circle(steps: Sequence[PlannedStep | PlanStep]) -> list[str]:
+    """Return the ids of steps that depend on each other in a circle."""
+    try:
+        TopologicalSorter({str(s.step_id): [str(d) for d in s.depends_on] for s in steps}).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
 def plan_complaints(steps: Sequence[PlannedStep | PlanStep]) -> list[Complaint]:
     """Return the rules that a list of steps breaks: duplicate ids, one-word queries, cycles."""
     complaints: list[Complaint] = []
-    ids = [slug(str(step.step_id)) for step in steps]  # as artifacts are named: `1.1` and `1_1` would share files
     if not steps:
         complaints.append(Complaint("The plan has no steps."))
-    if duplicates := sorted({i for i in ids if ids.count(i) > 1}):
-        complaints.append(Complaint(f"Step ids are used twice: {', '.join(duplicates)}."))
+    if duplicates := _used_twice(steps):
+        complaints.append(Complaint(f"Step ids are used twice: {', '.join(duplicates)}.", fatal=False))
     for step in steps:
         if not step.title.strip() or not step.description.strip():
             complaints.append(Complaint(f"Step {step.step_id} lacks a title or a description."))
         for query in step.queries:
-            # Writing without spaces has no words to count; four characters say as much as two words.
-            if len(query.split()) < 2 and not (len(query) >= 4 and not query.isascii()):
-                complaints.append(Complaint(f"Step {step.step_id} has a one-word query: {query!r}."))
-    try:
-        TopologicalSorter({str(s.step_id): [str(d) for d in s.depends_on] for s in steps}).prepare()
-    except CycleError as error:
-        complaints.append(Complaint(f"Steps depend on each other in a circle: {' -> '.join(error.args[1])}."))
+            if _one_word(query):
+                complaints.append(Complaint(f"Step {step.step_id} has a one-word query: {query!r}.", fatal=False))
+    if circle := _circle(steps):
+        complaints.append(Complaint(f"Steps depend on each other in a circle: {' -> '.join(circle)}.", fatal=False))
     return complaints
 
 
@@ -84,4 +130,14 @@ def _check(_request: PlanRequest, answer: PlanAnswer) -> list[Complaint]:
     return plan_complaints(answer.steps)
 
 
-PLANNER = RoleSpec("planner", Role.planner, PlanRequest, PlanAnswer, _normalize, _check, addresses=True)
+def _schema(request: PlanRequest) -> dict[str, Any]:
+    schema = PlanAnswer.model_json_schema()
+    schema["properties"]["steps"] |= bounds(items=request.max_steps)
+    numbers = {"type": "integer", "minimum": 1, "maximum": request.max_steps}
+    step = schema["$defs"]["PlannedStep"]["properties"]
+    step["step_id"] = {**numbers, "description": step["step_id"]["description"]}
+    step["depends_on"]["items"] = numbers
+    return schema
+
+
+PLANNER = RoleSpec("planner", Role.planner, PlanRequest, PlanAnswer, _normalize, _check, addresses=True, schema=_schema)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
+
 from pydantic import Field
 
 from fathom.config.models import Role
 from fathom.models import Contradiction, Note, Plan, SourceText
-from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
+from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text, bounds
+from fathom.roles.planner import StepId
 from fathom.text.citations import cited_ids, with_known_ids, without_citations
 
 MAX_SECTIONS = 10
 ANSWER_CHARS = 140  # most characters of an answer, without its citations
+HEADING_CHARS = 120
 
 
 class OutlineRequest(Request):
@@ -30,17 +34,23 @@ class OutlineRequest(Request):
 class OutlinedSection(Answer):
     """A section to be written."""
 
-    heading: str = Field(min_length=1, description="A heading that says what the section shows.")
+    heading: str = Field(
+        min_length=1, description="A heading that says what the section shows.", json_schema_extra=bounds(100)
+    )
     focus: str = Field(description="What the section must say, in one or two sentences.")
-    step_ids: list[str | int] = Field([], description="Ids of the steps whose notes it uses; empty: all notes.")
+    step_ids: list[StepId] = Field(
+        [], description="Ids of the steps whose notes it uses; empty: all notes.", json_schema_extra=bounds(items=10)
+    )
 
 
 class OutlineAnswer(Answer):
     """The report's outline."""
 
-    title: str = Field(min_length=1, description="Title of the report.")
+    title: str = Field(min_length=1, description="Title of the report.", json_schema_extra=bounds(120))
     sections: list[OutlinedSection] = Field(
-        min_length=1, description="Three to seven sections, each different; the first answers the question."
+        min_length=1,
+        description="Three to seven sections, each different; the first answers the question.",
+        json_schema_extra=bounds(items=7),
     )
 
 
@@ -78,17 +88,23 @@ class AnswerRequest(Request):
     passages: list[SourceText] = []  # of the notes' sources, for a writer without a model
 
 
+def _one_line(heading: str) -> str:
+    """Return the first line of a heading, no longer than `HEADING_CHARS`, without marks and citations."""
+    first = without_citations(heading).strip().lstrip("#").strip().partition("\n")[0]
+    return shorten(first, HEADING_CHARS, placeholder=" …").rstrip(" :")
+
+
 def _normalize_outline(request: OutlineRequest, answer: OutlineAnswer) -> OutlineAnswer:
     known = {str(step.step_id) for step in request.plan.steps}
     seen: set[str] = set()
     sections: list[OutlinedSection] = []
     for section in answer.sections[:MAX_SECTIONS]:
-        heading = without_citations(section.heading).strip().lstrip("#").strip()
+        heading = _one_line(section.heading)
         if heading and heading.casefold() not in seen:
             seen.add(heading.casefold())
             steps = [i for i in section.step_ids if str(i) in known]
             sections.append(section.model_copy(update={"heading": heading, "step_ids": steps}))
-    title = without_citations(answer.title).strip() or answer.title
+    title = _one_line(answer.title) or answer.title
     return answer.model_copy(update={"title": title, "sections": sections})
 
 

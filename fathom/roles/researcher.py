@@ -8,7 +8,7 @@ from pydantic import Field
 
 from fathom.config.models import Role
 from fathom.models import Note, PlanStep, ToolCall
-from fathom.roles.base import Answer, Complaint, Request, RoleSpec
+from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 
 
 class ResearchRequest(Request):
@@ -28,7 +28,9 @@ class ToolCallAnswer(Answer):
     """One tool call."""
 
     tool: str = Field(description="Name of the tool.")
-    input: str = Field(min_length=1, description="The tool's input, as its description says.")
+    input: str = Field(
+        min_length=1, description="The tool's input, as its description says.", json_schema_extra=bounds(400)
+    )
 
 
 class ResearchAnswer(Answer):
@@ -65,6 +67,7 @@ def _check(request: ResearchRequest, answer: ResearchAnswer) -> list[Complaint]:
 def _schema(request: ResearchRequest) -> dict[str, Any]:
     schema = ResearchAnswer.model_json_schema()
     schema["$defs"]["ToolCallAnswer"]["properties"]["tool"]["enum"] = list(request.tools)
+    schema["properties"]["calls"] |= bounds(items=request.breadth)
     return schema
 
 

@@ -13,8 +13,10 @@ from fathom.llm.base import Backend
 from fathom.llm.client import ModelBackend
 from fathom.models import Model, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
+from fathom.run.speed import Speed
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
+from fathom.telemetry.warnings import Warnings
 from fathom.tools.registry import Toolbox, open_toolbox
 
 
@@ -47,7 +49,10 @@ class Engine:
         self.extractive: Backend = ExtractiveBackend()
         self.ledger = ledger
         self.audit = audit
-        self._models = ModelBackend(environment, ledger, start.settings.model_calls, start.settings.prices)
+        self.warnings = Warnings()
+        self.speed = Speed(start.settings)
+        settings = start.settings
+        self._models = ModelBackend(environment, ledger, settings.model_calls, settings.prices, self.warnings)
 
     @property
     def words(self) -> int | None:

@@ -60,7 +60,25 @@ def estimate(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]
     return [*phases, whole]
 
 
-def _phases(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]) -> Iterator[PhaseEstimate]:
+def usual_tokens(settings: ResolvedSettings, model: str) -> tuple[float, float]:
+    """Return the tokens that a usual run sends to a model and receives from it."""
+    rows = [row for row in _rows(settings) if settings.role_models[row.role].model == model]
+    sent = sum(row.model_calls.usual * row.usual[0] for row in rows)
+    return sent, sum(row.model_calls.usual * row.usual[1] for row in rows)
+
+
+class _Row(NamedTuple):
+    """The calls of a role; `usual` are tokens sent and received by a call, `material` the most it is shown."""
+
+    phase: str
+    role: Role
+    tool_calls: Bounds
+    model_calls: Bounds
+    usual: tuple[int, int]
+    material: int
+
+
+def _rows(settings: ResolvedSettings) -> list[_Row]:
     rounds, steps = settings.depth, settings.max_steps
     usual_steps = min(steps, _USUAL_STEPS) + min(steps, _USUAL_FOLLOW_UPS) * (min(rounds, 2) - 1)
     follow_ups = sum(bool(REGISTRY.tools[name].follows) for name in settings.tools)
@@ -72,14 +90,18 @@ def _phases(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None])
     sections = Bounds(_USUAL_SECTIONS + 1, MAX_SECTIONS + 1) if settings.mode is Mode.report else Bounds(1, 1)
     reflections = Bounds(min(rounds, 2), rounds) if rounds > 1 else Bounds(0, 0)
     none = Bounds(0, 0)
-    rows = [  # name, role, tool calls, model calls, tokens of a usual call, most tokens of its material
-        ("plan", Role.planner, none, Bounds(1, 1), _USUAL[Role.planner], 0),
-        ("decide on calls", Role.researcher, none, turns, _USUAL[Role.researcher], context),
-        ("call and compress", Role.compressor, tools, tools, compressed, shown),
-        ("reflect", Role.critic, none, reflections, _USUAL[Role.critic], context),
-        ("write", Role.reporter, none, sections, _USUAL[Role.reporter], context),
+    return [
+        _Row("plan", Role.planner, none, Bounds(1, 1), _USUAL[Role.planner], 0),
+        _Row("decide on calls", Role.researcher, none, turns, _USUAL[Role.researcher], context),
+        _Row("call and compress", Role.compressor, tools, tools, compressed, shown),
+        _Row("reflect", Role.critic, none, reflections, _USUAL[Role.critic], context),
+        _Row("write", Role.reporter, none, sections, _USUAL[Role.reporter], context),
     ]
-    for phase, role, tool_calls, calls, usual, material in rows:
+
+
+def _phases(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]) -> Iterator[PhaseEstimate]:
+    none = Bounds(0, 0)
+    for phase, role, tool_calls, calls, usual, material in _rows(settings):
         model = settings.role_models[role]
         if model.model == EXTRACTIVE:
             yield PhaseEstimate(phase, model.model, tool_calls, none, none, none)

@@ -8,7 +8,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["run", "plan", "round", "step", "tool", "note", "model", "reflection", "section", "warning", "end"]
+Kind = Literal[
+    "run", "plan", "round", "step", "tool", "note", "model", "speed", "reflection", "section", "warning", "end"
+]
 
 
 @dataclass(frozen=True)

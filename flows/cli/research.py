@@ -39,6 +39,12 @@ def research(
     fallback_model: Annotated[
         list[str] | None, typer.Option(metavar="MODEL", help="Used when the model is unavailable; repeatable.")
     ] = None,
+    model_seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="Give up on a model after S seconds without a token; 120.")
+    ] = None,
+    model_at_once: Annotated[
+        int | None, typer.Option(metavar="N", help="Most requests to models at once; 4. For a small server, 1.")
+    ] = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
     mode: Annotated[
         str | None, typer.Option(metavar="NAME", help="report (default) or answer (at most 140 characters).")
@@ -79,12 +85,14 @@ def research(
     from flows.preflight import check_request, estimated, settings_from
 
     caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls, "max_seconds": max_seconds}
+    calls = {"seconds": model_seconds, "at_once": model_at_once}
     settings = settings_from(
         {
             "docs": docs,
             "model": model,
             "role_models": parse_role_models(role_model or []),
             "fallback_models": fallback_model,
+            "model_calls": {name: value for name, value in calls.items() if value is not None},
             "profile": profile,
             "mode": mode,
             "depth": depth,

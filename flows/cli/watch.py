@@ -23,10 +23,11 @@ _LABELS = {
     "tool": "",
     "reflection": "reflection: ",
     "section": "writing: ",
+    "speed": "",
     "warning": "warning: ",
 }
 """What is put before the message of each kind of event that is shown."""
-_KEPT = {"plan": "bold", "warning": "yellow"}
+_KEPT = {"plan": "bold", "speed": "dim", "warning": "yellow"}
 """Styles of the kinds whose lines stay on a terminal; the others replace each other in the live line."""
 
 
@@ -67,7 +68,7 @@ class Watch:
             return
         limit = 500 if event.kind == "warning" else 150
         line = _LABELS[event.kind] + shorten(event.message, limit, placeholder=" …")
-        if event.kind != "warning":
+        if event.kind not in ("speed", "warning"):
             self._phase = line
         if not self._live.is_started:
             self.say(f"{monotonic() - self._began:6.1f} s  {line}")

@@ -52,7 +52,8 @@ class Stubs:
 
     Attributes:
         settings: may be changed at any time.
-        requests: all so far, in order of arrival.
+        requests: all so far, in order of arrival, but for those in `about`.
+        about: requests for what the server says of its models.
         fetched: paths of the planted pages asked for.
         url: address of Tavily, SearXNG, Anthropic and Ollama; OpenAI's is `llm_url`.
     """
@@ -60,6 +61,7 @@ class Stubs:
     def __init__(self, settings: Settings | None = None, log: Path | None = None, port: int = 0) -> None:
         self.settings = settings or Settings()
         self.requests: list[Record] = []
+        self.about: list[Record] = []
         self.fetched: list[str] = []
         self.url = ""
         self._log = log
@@ -93,7 +95,7 @@ class Stubs:
 
     def calls(self, kind: str) -> list[Record]:
         """Return the requests of a kind (`llm`, `search`, `page`, ...) or of a role (`planner`, ...)."""
-        return [record for record in self.requests if kind in (record.kind, record.role)]
+        return [record for record in (*self.requests, *self.about) if kind in (record.kind, record.role)]
 
     def wait_for(self, count: int, kind: str, *, ended: bool = True, timeout: float = 60.0) -> list[Record]:
         """Block until that many requests of a kind were answered (or came in), and return them.
@@ -211,11 +213,12 @@ class Stubs:
         return response
 
     def _begin(self, kind: str, body: dict[str, Any]) -> Record:
+        kept = self.about if kind in ("models", "show") else self.requests
         role = Prompt(body).role if kind == "llm" else kind
         poison = kind == "llm" and self.settings.poison
         poisoned = poison and re.match(poison, f"{role} {json.dumps(body['messages'])}")
         record = Record(
-            n=len(self.requests) + 1,
+            n=len(kept) + 1,
             kind=kind,
             role=role,
             fingerprint=hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
@@ -223,7 +226,7 @@ class Stubs:
             started=time.monotonic(),
             behaviour="500" if poisoned else self.settings.next_behaviour(role, str(body.get("model", ""))),
         )
-        self.requests.append(record)
+        kept.append(record)
         self._write(record.event("start"))
         return record
 

@@ -1,0 +1,90 @@
+"""What a run learns of a model: how it is asked, how much it holds, whether it thinks."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fathom.config.models import RoleModel
+from fathom.llm.base import ModelCall
+from fathom.llm.dialects import Dialect, conceded
+from fathom.llm.prompts import request_options
+from fathom.llm.shrinking import shrunk
+from fathom.text.tokens import count_tokens
+
+MARGIN = 1.25  # tokens of a model for one of our estimate: small vocabularies cut words into more pieces
+MESSAGE_TOKENS = 8  # that a chat template puts around a message
+ANSWER_SHARE = 1 / 3  # of the window, at most, is kept for the answer
+LEAST_SHARE = 0.1  # of the material is left when it is cut to fit
+CUTS = 8  # of the material, one after the other, until the request fits
+
+
+class Learnt:
+    """One model, for the length of a run.
+
+    Attributes:
+        dialect: how it is asked; changes when the server refuses something.
+        window: tokens that prompt and answer may have together; None: unknown.
+    """
+
+    def __init__(self, dialect: Dialect, window: int | None, longest_answer: int | None) -> None:
+        self.dialect = dialect
+        self.window = window
+        self._longest_answer = longest_answer
+        self._refused = {dialect}
+
+    def concede(self, refusal: str) -> bool:
+        """Ask in another way from now on, and return whether there is one that was not refused before."""
+        other = conceded(self.dialect, refusal)
+        if other is None or other in self._refused:
+            return False
+        self._refused.add(other)
+        self.dialect = other
+        return True
+
+    def thinks(self) -> None:
+        """Leave room for thoughts from now on."""
+        self.dialect = replace(self.dialect, thinks=True)
+
+    def holds(self, window: int | None) -> None:
+        """Take note of the window that a refusal tells."""
+        if window:
+            self.window = min(window, self.window or window)
+
+    def answer_tokens(self, model: RoleModel, sent: int = 0) -> int:
+        """Return how long an answer may be, thoughts included, beside a prompt of some tokens."""
+        most = model.max_tokens + (model.thinking_tokens if self.dialect.thinks else 0)
+        most = min(most, self._longest_answer or most)
+        if self.window is None:
+            return most
+        return max(1, min(most, max(self.window - sent, int(self.window * ANSWER_SHARE))))
+
+    def fit(self, call: ModelCall) -> ModelCall:
+        """Return the call with as much of its material as the window holds beside the answer.
+
+        A call that does not fit without any is returned as it is: the server has the last word.
+        """
+        if self.window is None:
+            return call
+        room = self.window - min(self.answer_tokens(call.model), int(self.window * ANSWER_SHARE))
+        fitting = call
+        for _ in range(CUTS):
+            sent = sent_tokens(request_options(fitting, self.dialect))
+            if sent <= room:
+                return fitting
+            smaller = shrunk(fitting.request, max(LEAST_SHARE, 0.9 * room / sent))
+            if smaller is None:
+                break
+            fitting = replace(fitting, request=smaller)
+        return fitting
+
+
+def sent_tokens(options: Mapping[str, Any]) -> int:
+    """Return how many tokens a request takes, with a margin. A schema that the server makes a grammar of takes none."""
+    messages = options["messages"]
+    texts = [message["content"] for message in messages]
+    texts.append(json.dumps(options.get("tools", "")))
+    return math.ceil(sum(map(count_tokens, texts)) * MARGIN) + MESSAGE_TOKENS * len(messages)

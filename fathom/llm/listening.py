@@ -1,0 +1,141 @@
+"""An answer as it arrives: given up after a silence, cut where the model repeats itself, and put together.
+
+How long it takes in all is no reason to give it up: a local model may make two tokens a second and be right. A server
+that answers one request at a time lets the others wait. So a request that has no token yet goes on waiting for as long
+as the service sends tokens to others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+
+from fathom.errors import ModelTimeout, ProviderFailed
+from fathom.llm.base import CutOff, Pace, Piece, Reply
+from fathom.llm.repetition import Repetition
+from fathom.llm.services import Pulse
+
+SPARE_TOKENS = 64  # beyond the limit that a server was given; then the answer is not read any further
+LEAST_PACE_TOKENS = 10  # with fewer, the speed would be a guess
+
+
+async def listen(
+    pieces: AsyncGenerator[Piece, None], model: str, *, silence: float, left: float, most: int, pulse: Pulse
+) -> Reply:
+    """Return an answer when it is whole, or cut off.
+
+    Args:
+        pieces: the answer as it arrives; the request is made when the first is asked for.
+        model: its name, for messages.
+        silence: seconds without a token, after which the attempt is given up.
+        left: seconds that the budget has left.
+        most: tokens that the answer may have.
+        pulse: of the service.
+
+    Raises:
+        ModelTimeout: the silence was too long, or the time of the budget is up.
+        ProviderFailed: the answer broke off.
+    """
+    hearing = _Hearing(pulse)
+    try:
+        async with aclosing(pieces) as arriving:
+            with hearing.given_up_after(silence, left) as patience:
+                async with patience:
+                    async for piece in arriving:
+                        if hearing.add(piece, most):
+                            break
+    except TimeoutError:
+        if hearing.now >= hearing.began + left:
+            raise ModelTimeout(f"{model} had not answered when the time of the budget was up.") from None
+        said = f"sent nothing more for {silence:g} s" if hearing.tokens else f"was silent for {silence:g} s"
+        raise ModelTimeout(f"{model} {said}.") from None
+    return hearing.reply(model)
+
+
+class _Hearing:
+    """What was heard of one answer so far."""
+
+    def __init__(self, pulse: Pulse) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._pulse = pulse
+        self._text: list[str] = []
+        self._repetition = Repetition()
+        self._choice = self._refused = self._thought = False
+        self._finish: str | None = None
+        self._cut_off: CutOff | None = None
+        self._prompt_tokens = self._completion_tokens = 0
+        self.began = self._first = self._last = self.now
+        self.tokens = 0
+
+    @property
+    def now(self) -> float:
+        """Seconds of the event loop's clock."""
+        return self._loop.time()
+
+    @contextmanager
+    def given_up_after(self, silence: float, left: float) -> Iterator[asyncio.Timeout]:
+        """Return a timeout that ends when nothing was heard for too long, or when no time is left."""
+        patience = asyncio.timeout(None)
+        timer: asyncio.Handle
+
+        def look() -> None:
+            nonlocal timer
+            heard = self._last if self.tokens else max(self._last, self._pulse.last)
+            until = min(heard + silence, self.began + left)
+            if until <= self.now:
+                patience.reschedule(self.now)
+            else:
+                timer = self._loop.call_at(until, look)
+
+        timer = self._loop.call_soon(look)
+        try:
+            yield patience
+        finally:
+            timer.cancel()
+
+    def add(self, piece: Piece, most: int) -> bool:
+        """Add a piece, and return whether the answer is cut off with it."""
+        self._choice |= piece.choice
+        self._refused |= bool(piece.refusal) or piece.finish == "content_filter"
+        self._thought |= bool(piece.thought)
+        self._finish = self._finish or piece.finish
+        self._prompt_tokens = piece.prompt_tokens or self._prompt_tokens
+        self._completion_tokens = piece.completion_tokens or self._completion_tokens
+        if heard := piece.text or piece.thought:
+            self._last = self._pulse.last = self.now
+            self._first = self._first if self.tokens else self._last
+            self.tokens += 1
+            self._text.append(piece.text)
+            if self._finish:  # it came in one piece, or this is the last
+                return False
+            if self._repetition.found(heard):
+                self._cut_off = CutOff.repetition
+            elif self.tokens > most + SPARE_TOKENS:
+                self._cut_off = CutOff.limit
+        return self._cut_off is not None
+
+    def reply(self, model: str) -> Reply:
+        """Return the answer.
+
+        Raises:
+            ProviderFailed: it has no end.
+        """
+        if self._finish is None and self._cut_off is None and self._choice:
+            raise ProviderFailed(f"{model}: the answer broke off after {self.tokens} tokens.")
+        return Reply(
+            text="".join(self._text) if self._choice else None,
+            refused=self._refused,
+            cut_off=self._cut_off or (CutOff.limit if self._finish == "length" else None),
+            thought=self._thought,
+            prompt_tokens=self._prompt_tokens,
+            completion_tokens=self._completion_tokens,
+            pace=self._pace(),
+        )
+
+    def _pace(self) -> Pace | None:
+        seconds = self._last - self._first
+        if self.tokens < LEAST_PACE_TOKENS or seconds <= 0:
+            return None
+        tokens = max(self.tokens, self._completion_tokens) - 1
+        return Pace(wait=round(self._first - self.began, 3), tokens_per_second=round(tokens / seconds, 3))

@@ -1,0 +1,43 @@
+"""Whether a model that is still writing only repeats itself.
+
+A small model that decodes under a schema may say the same words inside one string until it is cut off, and a JSON mode
+may send white space without end. Nothing useful follows, and every token of it costs time and money.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+WINDOW = 20  # tokens; a window of this or less that came twice in a row is a repetition
+SHORT = 100  # characters; the same for servers that send many tokens at once
+LEAST = 160  # characters that repetitions of a short window must take: tables and indented code have rows of marks
+LONGEST = 800  # characters of a window that came three times in a row
+_KEY = 24  # characters by which the last repetition is looked for
+
+
+class Repetition:
+    """Reads an answer piece by piece."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[str] = deque(maxlen=2 * WINDOW)
+        self._tail = ""
+
+    def found(self, piece: str) -> bool:
+        """Add a piece, about one token, and return whether the answer now ends in repetitions of one window."""
+        self._pieces.append(piece)
+        self._tail = (self._tail + piece)[-3 * LONGEST :]
+        return self._in_pieces() or self._in_characters()
+
+    def _in_pieces(self) -> bool:
+        last = list(self._pieces)
+        if len(last) < 2 * WINDOW:
+            return False
+        return any(last[width:] == last[:-width] for width in range(1, WINDOW + 1))
+
+    def _in_characters(self) -> bool:
+        tail = self._tail
+        if len(tail) < LEAST or (before := tail.rfind(tail[-_KEY:], 0, -1)) < 0:
+            return False
+        width = len(tail) - _KEY - before
+        taken = max(LEAST, 2 * width) if width <= SHORT else 3 * width
+        return taken <= len(tail) and tail[width - taken :] == tail[-taken:-width]
