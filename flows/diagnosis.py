@@ -13,16 +13,23 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from fathom.budget.prices import Pricing
 from fathom.config.environment import Environment
-from fathom.config.models import EXTRACTIVE
-from fathom.config.settings import ResearchSettings, resolve
-from fathom.errors import UserError
+from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role
+from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
+from fathom.errors import ModelError, UserError
+from fathom.llm.base import CutOff
 from fathom.llm.model_checks import check_models
+from fathom.llm.probe import FIRST, SECOND, Probe, probe
+from fathom.run.estimate import usual_tokens
+from fathom.run.speed import SLOW_MINUTES
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Tool
 from fathom.tools.registry import REGISTRY, Registry, check_addresses
 from flows.preflight import artifact_root
 from flows.server import find_api
+
+PROBE_CALLS = ModelCallSettings(seconds=120, backoff_seconds=0.5)
 
 
 @dataclass(frozen=True)
@@ -35,20 +42,93 @@ class Finding:
     how: str = ""  # to set or repair it
 
 
-def examine(registry: Registry = REGISTRY) -> Iterator[Finding]:
-    """Check everything a run needs; the findings hold no secrets."""
+def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator[Finding]:
+    """Check everything a run needs, and ask a model one question if it is named; the findings hold no secrets."""
     environment = Environment.read()
     yield Finding("python", "ok", platform.python_version())
     for package in ("prefect", "litellm"):
         yield _package(package)
     yield _checked("Prefect API", _api)
-    yield _checked("model", lambda: _model(environment))
+    if model is None:
+        yield _checked("model", lambda: _model(environment))
+    else:
+        yield from examine_model(model, environment)
     for tool in registry.tools.values():
         if registry.variables(tool) and not tool.follows:
             yield _checked(tool.name.replace("_", " "), partial(_tool, tool, registry, environment))
     yield _corpus()
     yield _checked("artifacts", _artifacts)
     yield _cache(environment)
+
+
+def examine_model(model: str, environment: Environment) -> Iterator[Finding]:
+    """Ask a model one question, and say what its answer means for a run."""
+    settings = ResearchSettings(model=model)
+    try:
+        resolved = resolve(settings, environment, [])
+        check_models(resolved, environment)
+        if model == EXTRACTIVE:
+            yield Finding("model", "ok", "extractive: quotations, without a language model")
+            return
+        found = asyncio.run(probe(model, environment, PROBE_CALLS))
+    except (UserError, ModelError) as error:
+        yield Finding("model", "broken", f"{error.code} {error.message}", error.next_step or error.remedy)
+        return
+    yield from _findings(model, found, resolved)
+
+
+def _findings(model: str, found: Probe, settings: ResolvedSettings) -> Iterator[Finding]:
+    yield Finding("model", "ok", f"{model} answers" + (", after it has thought" if found.thinks else ""))
+    if found.debris and not found.fits:
+        how = "choose an instruct or chat model; on a server of your own, check its chat template"
+        yield Finding("template", "broken", "its answer has marks around it that no chat model writes", how)
+    form = found.structured.value
+    if found.fits:
+        yield Finding("JSON", "ok", f"{form}: the answer fits the schema")
+    else:
+        why = {None: "is no JSON of the schema", CutOff.limit: "has no end"}.get(found.cut_off, "repeats itself")
+        how = "choose a larger model, or set the role's structured_output to json_object or prompt"
+        yield Finding("JSON", "broken", f"{form}: the answer {why}", how)
+    if found.fits and not found.right:
+        how = "expect little of its reports; every sentence is checked, and what is not in its sources is left out"
+        yield Finding(
+            "knowledge", "off", f"it does not know the capital of France, or that {FIRST}+{SECOND} is 42", how
+        )
+    yield _speed(found, settings)
+    yield _window(found, settings)
+    yield _price(model, settings)
+
+
+def _speed(found: Probe, settings: ResolvedSettings) -> Finding:
+    if found.tokens_per_second is None:
+        return Finding("speed", "off", "unknown: the answer came in one piece")
+    _sent, received = usual_tokens(settings, settings.model)
+    minutes = received / found.tokens_per_second / 60
+    said = f"{found.tokens_per_second:.0f} tokens a second, the first after {found.wait:.1f} s"
+    about = f"{said}; the answers of a standard run often take {max(1, round(minutes))} min"
+    if minutes < SLOW_MINUTES:
+        return Finding("speed", "ok", about)
+    return Finding("speed", "off", about, "--profile quick, or --role-model compressor=extractive")
+
+
+def _window(found: Probe, settings: ResolvedSettings) -> Finding:
+    needed = settings.max_context_tokens + settings.role_models[Role.reporter].max_tokens
+    if found.window is None:
+        return Finding("window", "off", "unknown: a prompt that is refused is halved", "set the role's window")
+    if found.window < needed:
+        detail = f"{found.window:,} tokens; of longer material the best part is shown"
+        return Finding("window", "ok", detail)
+    return Finding("window", "ok", f"{found.window:,} tokens")
+
+
+def _price(model: str, settings: ResolvedSettings) -> Finding:
+    rates = Pricing(settings.prices).highest(model)
+    if rates is None:
+        how = f"--price {model}=INPUT,OUTPUT, in dollars per million tokens, allows a cap in dollars"
+        return Finding("price", "off", "unknown: tokens and requests are capped, dollars are not", how)
+    sent, received = (float(rate) * 1_000_000 for rate in rates)
+    free = not sent and not received
+    return Finding("price", "ok", "free" if free else f"at most ${sent:g} and ${received:g} per million tokens")
 
 
 def _checked(name: str, check: Callable[[], Finding]) -> Finding:

@@ -303,6 +303,29 @@ def test_a_deployments_run_is_left_to_a_worker(fathom_cli: FathomCLI, prefect_se
         api.delete(f"/flow_runs/{run['id']}").raise_for_status()
 
 
+def test_doctor_asks_a_model_one_question(fathom_cli: FathomCLI, stubs: Stubs) -> None:
+    def asked(*more: str) -> tuple[int, dict[str, dict[str, str]]]:
+        done = fathom_cli(["doctor", "--model", "openai/stub", "--json", *more], stubs.env)
+        return done.returncode, {finding["name"]: finding for finding in json.loads(done.stdout)}
+
+    stubs.settings.models = {"data": [{"id": "stub", "meta": {"n_ctx": 4_096}}]}
+    code, found = asked()
+    assert (code, found["model"]["state"], found["JSON"]["state"]) == (0, "ok", "ok")
+    assert found["window"]["detail"].startswith("4,096 tokens")
+    assert found["price"]["state"] == "off"
+    assert len(stubs.calls("llm")) == 1
+    stubs.settings.refuses = {"response_format"}
+    code, found = asked()
+    assert (code, found["JSON"]["detail"]) == (0, "prompt: the answer fits the schema")
+    stubs.settings.refuses, stubs.settings.faults = set(), {"*": ["broken_json"]}
+    code, found = asked()
+    assert (code, found["JSON"]["state"]) == (1, "broken")
+    stubs.settings.faults = {"*": ["401"]}
+    code, found = asked()
+    assert (code, found["model"]["state"]) == (1, "broken")
+    assert "OPENAI_API_KEY" in found["model"]["how"]
+
+
 def test_doctor_names_what_is_missing_and_no_secret(fathom_cli: FathomCLI, home: Path, tmp_path: Path) -> None:
     done = fathom_cli(["doctor", "--json"], {"FATHOM_MODEL": "openai/gpt-5-mini", "TAVILY_API_KEY": "tvly-secret"})
     found = {finding["name"]: finding for finding in json.loads(done.stdout)}

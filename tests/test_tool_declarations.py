@@ -208,7 +208,7 @@ async def test_a_run_that_is_resumed_without_the_variable_says_which_one_is_miss
 @pytest.mark.usefixtures("home")
 def test_doctor_shows_what_is_configured_and_how_to_configure_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     def found() -> dict[str, tuple[str, str]]:
-        return {finding.name: (finding.state, finding.detail + finding.how) for finding in examine(REGISTRY)}
+        return {finding.name: (finding.state, finding.detail + finding.how) for finding in examine(registry=REGISTRY)}
 
     before = found()
     assert (before["web search"][0], before["almanac"][0]) == ("off", "off")

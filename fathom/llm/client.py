@@ -108,7 +108,7 @@ class ModelBackend:
 
     async def _fitted(self, call: ModelCall) -> Completion:
         """Answer a request with less of its material while it does not fit the model's window or the budget."""
-        learnt = await self._learnt(call.model)
+        learnt = await self.learnt(call.model)
         for halvings_left in reversed(range(HALVINGS + 1)):
             fitting = learnt.fit(call)
             if fitting is not call:
@@ -126,7 +126,7 @@ class ModelBackend:
                 call = replace(fitting, request=smaller)
         raise AssertionError("the last one answers or raises")
 
-    async def _learnt(self, model: RoleModel) -> Learnt:
+    async def learnt(self, model: RoleModel) -> Learnt:
         """Return what is known of a model; its server is asked for its window once."""
         async with self._learning:
             key = model.model, model.window

@@ -104,6 +104,9 @@ class OpenAIChat:
             raise ModelRejected(f"{model}: no such address: {error}", next_step=_ADDRESS_HINT) from error
         except httpx.TimeoutException as error:
             raise ModelTimeout(f"{model}: no connection within {CONNECT_SECONDS:g} s.") from error
+        except httpx.ConnectError as error:
+            how = f"check that a server answers at {self._own_address or ADDRESS}"
+            raise ProviderFailed(self._scrubber.message(f"{model}: no connection: {error}"), next_step=how) from error
         except (httpx.HTTPError, Unreadable) as error:
             raise ProviderFailed(self._scrubber.message(f"{model}: {type(error).__name__}: {error}")) from error
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,16 +15,25 @@ if TYPE_CHECKING:
     from flows.diagnosis import Finding
 
 
-def doctor(as_json: Json = False) -> None:
+def doctor(
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Ask this model one question, and show what it can do.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Check what is configured and what can be reached.
 
-    Says how to set what is missing. Exits with 1 if something is broken that a run without options needs.
+    Says how to set what is missing. Exits with 1 if something is broken that a run needs. With --model, one request to
+    the model shows whether it answers in JSON, how fast it is, how much it holds, and what it costs.
 
-    Example: fathom doctor
+    Example: fathom doctor --model ollama_chat/qwen3
     """
     from flows.diagnosis import examine
 
-    findings = list(examine())
+    logging.disable(logging.WARNING)  # what is tried again is no finding
+    if model and not as_json:
+        typer.echo(f"Asking {model} one question ...", err=True)
+    findings = list(examine(model))
     output(findings, _show_findings, as_json=as_json)
     raise typer.Exit(1 if any(finding.state == "broken" for finding in findings) else 0)
 
