@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from fathom.errors import FathomError
+from fathom.errors import FathomError, ModelRejected
 from fathom.llm import limits, services
+from fathom.llm.dialects import CONCESSIONS, TABLE, Line
 from fathom.tools import http
 from fathom.tools.fetch.client import TOTAL_SECONDS
 from fathom.tools.registry import REGISTRY
@@ -96,10 +98,30 @@ are. `--tools` restricts a run to some of them.
 """
 
 
+PROVIDERS = """\
+# Providers
+
+How models are asked is data: `TABLE` in `fathom/llm/dialects.py`, where later lines add to earlier ones. Without a
+line, a model is asked with `max_tokens`, a system role, a strict JSON schema without bounds, and the temperature that
+you set. [models.md](models.md) says what you need to know to use a model.
+
+{table}
+
+What a server refuses by name (HTTP 400, 422 or 500) is changed for the rest of the run, and the request is sent again.
+The first line that fits the message and would change something counts:
+
+{concessions}
+
+A refusal of the structured output itself leads from `json_schema` or `tool` to `json_object`, and from there to
+`prompt`. To add a provider, add a line to the table, and a case to `tests/test_model_servers.py` against a server that
+refuses as the provider does.
+"""
+
+
 def _errors(kind: type[FathomError] = FathomError) -> Iterator[type[FathomError]]:
-    """Yield the errors that are raised: the leaves of the tree."""
+    """Yield the errors that are raised: the leaves of the tree, and a branch that is raised itself."""
     children = [child for child in kind.__subclasses__() if child.__module__ == "fathom.errors"]
-    if not children:
+    if not children or kind is ModelRejected:
         yield kind
     for child in children:
         yield from _errors(child)
@@ -159,6 +181,33 @@ def tools_page() -> str:
     return TOOLS.format(tools="\n".join(tools), vendors="\n".join(vendors))
 
 
+def providers_page() -> str:
+    """Return `docs/providers.md`."""
+    rows = ["| models | asked with | source |", "|---|---|---|"]
+    rows += [f"| {_models(line)} | {_fields(line.differs)} | {_linked(line.source)} |" for line in TABLE]
+    refusals = ["| the message has | then |", "|---|---|"]
+    refusals += [
+        f"| `{pattern.replace('|', chr(92) + '|')}` | {_fields(differs)} |" for pattern, differs in CONCESSIONS
+    ]
+    return PROVIDERS.format(table="\n".join(rows), concessions="\n".join(refusals))
+
+
+def _models(line: Line) -> str:
+    parts = [_code(sorted(line.providers))] if line.providers else []
+    parts += {True: ["at an address of your own"], False: ["at OpenAI's own address"], None: []}[line.own_server]
+    parts += [f"named `{line.name.replace('|', chr(92) + '|')}`"] if line.name else []
+    parts += ["that reason, by litellm's table"] if line.flags.get("supports_reasoning") else []
+    return " ".join(parts)
+
+
+def _fields(differs: Mapping[str, object]) -> str:
+    return ", ".join(f"`{name}`: {getattr(value, 'value', value)}" for name, value in differs.items())
+
+
+def _linked(source: str) -> str:
+    return re.sub(r"https?://[^\s,]+?(?=[:,]?(?:\s|$))", lambda found: f"<{found[0]}>", source)
+
+
 def _code(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
@@ -170,6 +219,7 @@ def _yes(value: bool) -> str:
 DOCUMENTS: Mapping[str, Callable[[], str]] = {
     "docs/errors.md": errors_page,
     "docs/faults.md": faults_page,
+    "docs/providers.md": providers_page,
     "docs/tools.md": tools_page,
 }
 
