@@ -11,10 +11,12 @@ from fathom.models import Contradiction, Note, Plan, SourceText
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text, bounds
 from fathom.roles.planner import StepId
 from fathom.text.citations import cited_ids, with_known_ids, without_citations
+from fathom.text.terms import query_terms
 
 MAX_SECTIONS = 10
 ANSWER_CHARS = 140  # most characters of an answer, without its citations
 HEADING_CHARS = 120
+TITLE_WORDS = 20  # a longer title is a sentence or two
 
 
 class OutlineRequest(Request):
@@ -94,6 +96,15 @@ def _one_line(heading: str) -> str:
     return shorten(first, HEADING_CHARS, placeholder=" …").rstrip(" :")
 
 
+def _title(request: OutlineRequest, title: str) -> str:
+    """Return the report's title: the question where the model's is no title of this report, but a remark."""
+    title = _one_line(title)
+    steps = " ".join(step.title for step in request.plan.steps)
+    about = {*query_terms(request.query), *query_terms(f"{request.plan.plan_title} {steps}")}
+    fits = len(title.split()) <= TITLE_WORDS and about & {*query_terms(title)}
+    return title if fits else _one_line(request.query)
+
+
 def _normalize_outline(request: OutlineRequest, answer: OutlineAnswer) -> OutlineAnswer:
     known = {str(step.step_id) for step in request.plan.steps}
     seen: set[str] = set()
@@ -104,8 +115,7 @@ def _normalize_outline(request: OutlineRequest, answer: OutlineAnswer) -> Outlin
             seen.add(heading.casefold())
             steps = [i for i in section.step_ids if str(i) in known]
             sections.append(section.model_copy(update={"heading": heading, "step_ids": steps}))
-    title = _one_line(answer.title) or answer.title
-    return answer.model_copy(update={"title": title, "sections": sections})
+    return answer.model_copy(update={"title": _title(request, answer.title), "sections": sections})
 
 
 def _check_outline(_request: OutlineRequest, answer: OutlineAnswer) -> list[Complaint]:
