@@ -110,7 +110,7 @@ class ModelBackend:
         """Answer a request with less of its material while it does not fit the model's window or the budget."""
         learnt = await self.learnt(call.model)
         for halvings_left in reversed(range(HALVINGS + 1)):
-            fitting = learnt.fit(call)
+            fitting = await asyncio.to_thread(learnt.fit, call)
             if fitting is not call:
                 said = f"{call.model.model} holds {learnt.window:,} tokens: it is shown a part of the material"
                 self._warnings.warn(log, said, call.model.model, "window")

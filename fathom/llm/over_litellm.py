@@ -98,9 +98,7 @@ class LiteLLM:
                     num_retries=0,
                     drop_params=True,
                     stream=True,
-                    max_tokens=most,
-                    **options,
-                    **extra,
+                    **{**options, **extra, dialect.limit: most},
                 )
                 async for chunk in stream:
                     yield _piece(chunk)

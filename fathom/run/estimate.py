@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fathom.budget.prices import Rates
 from fathom.config.models import EXTRACTIVE, Role
 from fathom.config.settings import Mode, ResolvedSettings
+from fathom.llm.dialects import dialect_of
 from fathom.roles.reporter import MAX_SECTIONS
 from fathom.tools.registry import REGISTRY
 
@@ -107,7 +108,8 @@ def _phases(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None])
             yield PhaseEstimate(phase, model.model, tool_calls, none, none, none)
             continue
         model_calls = Bounds(calls.usual, calls.most * 2)
-        most = (material + _PROMPT_TOKENS, model.max_tokens)
+        thoughts = model.thinking_tokens if dialect_of(model.model, own_server=False).thinks else 0
+        most = (material + _PROMPT_TOKENS, model.max_tokens + thoughts)
         tokens = Bounds(model_calls.usual * sum(usual), model_calls.most * sum(most))
         usd = None
         if rates := rates_of(model.model):
