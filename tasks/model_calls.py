@@ -52,12 +52,18 @@ async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engi
     """Ask a role and return its answer and what it used.
 
     If an answer breaks the role's rules, the model is asked once more and told why. If that fails too, or none of the
-    role's models is available, the extractive backend answers, and the usage says so.
+    role's models is available, the extractive backend answers, and the usage says so. A model that never gave the role
+    a valid answer in this run is not asked after its second failure.
 
     Raises:
         ModelRejected: the provider will never accept the request; the user must correct a name, a key or a quota.
     """
-    answer, usage = await _answer(spec, request, engine.model_for(spec), engine)
+    model = engine.model_for(spec)
+    if engine.reliability.able(spec.name, model.model):
+        answer, usage = await _answer(spec, request, model, engine)
+    else:
+        said = f"{model.model} has given the {spec.name} no valid answer; it is not asked any more."
+        answer, usage = Failure(code=AnswerInvalid.code, message=said), Usage()
     if isinstance(answer, Failure):
         answer, more = await answer_without_model(spec, request, answer, engine)
         usage += more
@@ -95,9 +101,11 @@ async def _answer(
         try:
             outcome = accept(ModelCall(spec=spec, request=request, model=model, invalid=invalid), completion)
         except AnswerInvalid as error:
+            engine.reliability.count(spec.name, model.model, valid=False)
             return Failure(code=error.code, message=error.message), usage
         if not isinstance(outcome, InvalidAnswer):
             assert isinstance(outcome, spec.answer)
+            engine.reliability.count(spec.name, model.model, valid=True)
             return outcome, usage
         run_logger().info("%s asked again: %s", spec.name, " ".join(outcome.complaints))
         invalid = outcome

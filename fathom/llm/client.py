@@ -38,13 +38,13 @@ from fathom.errors import (
     Refused,
     RequestRejected,
 )
-from fathom.llm.base import Completion, ModelCall, Reply, Transport
+from fathom.llm.base import Completion, CutOff, ModelCall, Reply, Transport
 from fathom.llm.dialects import dialect_of
 from fathom.llm.learnt import Learnt, sent_tokens
 from fathom.llm.listening import listen
 from fathom.llm.openai_chat import OpenAIChat, speaks_openai_chat
 from fathom.llm.over_litellm import LiteLLM
-from fathom.llm.prompts import request_options
+from fathom.llm.prompts import REPETITIONS, request_options, varies
 from fathom.llm.services import MAX_WAIT, circuit_of, pulse_of, slots, spacing_of
 from fathom.llm.shrinking import shrunk
 from fathom.llm.windows import table_answer
@@ -145,9 +145,16 @@ class ModelBackend:
     async def _patient(self, call: ModelCall, learnt: Learnt) -> Completion:
         """Answer a request, trying again where the failure may pass, and in another form where that is refused."""
         waits = [self._calls.backoff_seconds * 2**n for n in range(RETRIES)]
+        repeated = 0
         while True:
             try:
-                return self._scrubber.model(await self._once(call, learnt))
+                completion = await self._once(call, learnt, repeated)
+                again = repeated + 1 < REPETITIONS and varies(call, learnt.dialect, repeated)
+                if completion.cut_off is not CutOff.repetition or not again:
+                    return self._scrubber.model(completion)
+                repeated += 1
+                said = f"{completion.model} repeated itself; it is asked with another temperature or a penalty"
+                self._warnings.warn(log, said, completion.model, "repetition")
             except (ModelUnavailable, RequestRejected) as error:
                 if isinstance(error, RequestRejected | ProviderFailed) and learnt.concede(error.message):
                     self._warnings.warn(log, f"{error.message}: asked in another form", error.message)
@@ -162,8 +169,8 @@ class ModelBackend:
                 self._warn(f"{error}; the {call.spec.name} tries again in {wait:.0f} s", error, call)
                 await asyncio.sleep(wait)
 
-    async def _once(self, call: ModelCall, learnt: Learnt) -> Completion:
-        transport, options = self._transport(call.model.model), request_options(call, learnt.dialect)
+    async def _once(self, call: ModelCall, learnt: Learnt, repeated: int) -> Completion:
+        transport, options = self._transport(call.model.model), request_options(call, learnt.dialect, repeated)
         circuit = circuit_of(transport.service(call.model.model))
         request = hash(json.dumps(options, ensure_ascii=False))
         rests = 0 if call.model.fallbacks else max(circuit.rests, 1)  # another model is better than a wait

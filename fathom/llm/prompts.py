@@ -25,8 +25,9 @@ from fathom.models import Note
 from fathom.roles import SPECS, Text
 
 FOLDER = Path(__file__).parent.parent / "prompts"
-WARMER = 0.3  # added to the temperature of a call that asks again
-PENALTY = 0.6  # for tokens that the answer already has, where the answer before was cut off
+WARMER = 0.3  # added to the temperature for each time that a call was answered in vain
+REPETITIONS = 2  # answers in which the model repeats itself, before the call has failed
+PENALTY = 0.6  # for tokens that the answer already has, after one that was cut off
 
 
 class Message(TypedDict):
@@ -105,8 +106,11 @@ def messages(call: ModelCall, dialect: Dialect) -> list[Message]:
     return [Message(role=role, content=content) for role, content in said]
 
 
-def request_options(call: ModelCall, dialect: Dialect) -> dict[str, Any]:
-    """Return what a call sends, as chat completions have it: messages, sampling, and how its schema is asked for."""
+def request_options(call: ModelCall, dialect: Dialect, repeated: int = 0) -> dict[str, Any]:
+    """Return what a call sends, as chat completions have it: messages, sampling, and how its schema is asked for.
+
+    `repeated`: how often the model has answered this very call by repeating itself.
+    """
     prompt = messages(call, dialect)
     options: dict[str, Any] = {}
     if call.spec.answer is not Text:
@@ -115,11 +119,22 @@ def request_options(call: ModelCall, dialect: Dialect) -> dict[str, Any]:
     if not dialect.system:
         system, user, *rest = prompt
         prompt = [Message(role="user", content=f"{system['content']}\n\n{user['content']}"), *rest]
+    return {"messages": prompt, **options, **_sampling(call, dialect, repeated)}
+
+
+def _sampling(call: ModelCall, dialect: Dialect, repeated: int) -> dict[str, float]:
+    cut_off = call.invalid.cut_off if call.invalid else None
+    before = {None: 0, CutOff.limit: 1, CutOff.repetition: REPETITIONS}[cut_off] + repeated
+    sampling = {"frequency_penalty": PENALTY} if dialect.penalty and before else {}
     if dialect.temperature and (temperature := call.model.temperature) is not None:
-        options["temperature"] = min(2.0, temperature + WARMER) if call.invalid else temperature
-    if dialect.penalty and call.invalid and call.invalid.cut_off:
-        options["frequency_penalty"] = PENALTY
-    return {"messages": prompt, **options}
+        in_vain = before or (1 if call.invalid else 0)
+        sampling["temperature"] = min(2.0, temperature + WARMER * in_vain)
+    return sampling
+
+
+def varies(call: ModelCall, dialect: Dialect, repeated: int) -> bool:
+    """Return whether a call is sampled in another way once its answer was a repetition one more time."""
+    return _sampling(call, dialect, repeated + 1) != _sampling(call, dialect, repeated)
 
 
 def _typed(
@@ -141,7 +156,7 @@ def _typed(
     return [Message(role="system", content=content), *rest], json_mode
 
 
-_BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum")
+_BOUNDS = ("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum")
 MOST_CHARACTERS, MOST_ITEMS = 300, 12  # of a string and a list whose field says nothing else
 
 
@@ -153,7 +168,7 @@ def strict_schema(schema: dict[str, Any], *, bounds: bool) -> dict[str, Any]:
     servers that make a grammar of the schema: OpenAI took none at first, and takes none on strings.
     """
     definitions = schema.get("$defs", {})
-    left_out = ("default", "minLength", "title", *(() if bounds else _BOUNDS))
+    left_out = ("default", "title", *(() if bounds else _BOUNDS))
 
     def strict(node: Any) -> Any:
         if isinstance(node, list):

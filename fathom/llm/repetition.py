@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 
-WINDOW = 20  # tokens; a window of this or less that came twice in a row is a repetition
-SHORT = 100  # characters; the same for servers that send many tokens at once
-LEAST = 160  # characters that repetitions of a short window must take: tables and indented code have rows of marks
-LONGEST = 800  # characters of a window that came three times in a row
+WINDOW = 20  # tokens of a window
+SPAN = 48  # tokens of nothing but one window: three times a window of 16
+LEAST = 200  # characters that three times a longer window take, or that of a server that sends many tokens at once
+LONGEST = 800  # characters of a window
 _KEY = 24  # characters by which the last repetition is looked for
 
 
@@ -19,7 +19,7 @@ class Repetition:
     """Reads an answer piece by piece."""
 
     def __init__(self) -> None:
-        self._pieces: deque[str] = deque(maxlen=2 * WINDOW)
+        self._pieces: deque[str] = deque(maxlen=SPAN)
         self._tail = ""
 
     def found(self, piece: str) -> bool:
@@ -30,7 +30,7 @@ class Repetition:
 
     def _in_pieces(self) -> bool:
         last = list(self._pieces)
-        if len(last) < 2 * WINDOW:
+        if len(last) < SPAN:
             return False
         return any(last[width:] == last[:-width] for width in range(1, WINDOW + 1))
 
@@ -39,5 +39,5 @@ class Repetition:
         if len(tail) < LEAST or (before := tail.rfind(tail[-_KEY:], 0, -1)) < 0:
             return False
         width = len(tail) - _KEY - before
-        taken = max(LEAST, 2 * width) if width <= SHORT else 3 * width
+        taken = max(LEAST, 3 * width)
         return taken <= len(tail) and tail[width - taken :] == tail[-taken:-width]

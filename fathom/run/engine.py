@@ -13,6 +13,7 @@ from fathom.llm.base import Backend
 from fathom.llm.client import ModelBackend
 from fathom.models import Model, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
+from fathom.run.reliability import Reliability
 from fathom.run.speed import Speed
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
@@ -51,6 +52,7 @@ class Engine:
         self.audit = audit
         self.warnings = Warnings()
         self.speed = Speed(start.settings)
+        self.reliability = Reliability()
         settings = start.settings
         self._models = ModelBackend(environment, ledger, settings.model_calls, settings.prices, self.warnings)
 

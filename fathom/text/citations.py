@@ -23,6 +23,10 @@ _LINKS = [  # in Markdown and HTML, each with what stays of it
 ]
 _LINK_PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.MULTILINE), rest) for pattern, rest in _LINKS]
 _GROUP = re.compile(rf"\s*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
+# What small models make of it: other brackets, and ids without an end.
+_MISWRITTEN = re.compile(
+    rf"(?P<known>[({{]\s*(?P<id>{_ID})\s*[)}}])|\s?(?:\{{S[0-9a-f]{{1,64}}\}}|\[S[0-9a-f]{{2,5}}\])"
+)
 
 
 def cited_ids(text: str) -> list[str]:
@@ -32,13 +36,18 @@ def cited_ids(text: str) -> list[str]:
 
 
 def with_known_ids(text: str, known: Collection[str]) -> str:
-    """Return the text without citations of ids that are not known; one pair of brackets an id."""
+    """Return the text without citations of ids that are not known; one pair of square brackets an id."""
 
     def keep(group: re.Match[str]) -> str:
         kept = [i for i in dict.fromkeys(re.findall(_ID, group[1])) if i in known]
         return (" " if group.start() and kept else "") + "".join(f"[{i}]" for i in kept)
 
-    return _GROUP.sub(keep, text)
+    def mend(found: re.Match[str]) -> str:
+        if found["known"]:
+            return f"[{found['id']}]" if found["id"] in known else found[0] if found[0][0] == "(" else ""
+        return ""
+
+    return _GROUP.sub(keep, _MISWRITTEN.sub(mend, text))
 
 
 def without_citations(text: str) -> str:
