@@ -110,7 +110,7 @@ TABLE = (
     Line(
         {"system": False},
         "https://ai.google.dev/gemma/docs/core/prompt-structure: only the roles user and model",
-        name=r"\bgemma-?[123]?\b",
+        name=r"\bgemma(?!-?[4-9](?!b))",  # up to version 3; 7b is a size
     ),
     Line(
         {"thinks": True},
