@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 
-WINDOW = 20  # tokens; a window of this or less that came twice in a row is a repetition
+WINDOW = 20  # tokens; a window of this or less is a repetition when it was said again and again
+REPEATED = 45  # tokens that say it again; with fewer, a wide table whose cells say the same would be cut off
 SHORT = 100  # characters; the same for servers that send many tokens at once
-LEAST = 160  # characters that repetitions of a short window must take: tables and indented code have rows of marks
+LEAST = 240  # characters that repetitions of a short window must take: tables and indented code have rows of marks
 LONGEST = 800  # characters of a window that came three times in a row
 _KEY = 24  # characters by which the last repetition is looked for
 
@@ -19,7 +20,7 @@ class Repetition:
     """Reads an answer piece by piece."""
 
     def __init__(self) -> None:
-        self._pieces: deque[str] = deque(maxlen=2 * WINDOW)
+        self._pieces: deque[str] = deque(maxlen=WINDOW + REPEATED)
         self._tail = ""
 
     def found(self, piece: str) -> bool:
@@ -29,10 +30,9 @@ class Repetition:
         return self._in_pieces() or self._in_characters()
 
     def _in_pieces(self) -> bool:
-        last = list(self._pieces)
-        if len(last) < 2 * WINDOW:
-            return False
-        return any(last[width:] == last[:-width] for width in range(1, WINDOW + 1))
+        last = list(self._pieces)[::-1]
+        widths = range(1, min(WINDOW, len(last) - REPEATED) + 1)
+        return any(last[:REPEATED] == last[width : width + REPEATED] for width in widths)
 
     def _in_characters(self) -> bool:
         tail = self._tail
