@@ -35,7 +35,7 @@ class Fault:
         waits: seconds a call may wait in between at the default settings.
         roles: where it applies.
         alone: what it does at one role changes what the others do, so it is tried at one role at a time.
-        context_window, retry_after: of the stub.
+        context_window, retry_after, refuses: of the stub.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Fault:
     alone: bool = False
     context_window: int = 0
     retry_after: float = 0.2
+    refuses: frozenset[str] = frozenset()
 
     def script_for(self, role: str) -> list[str]:
         """Return the behaviours of the stub for a role."""
@@ -82,6 +83,11 @@ FAULTS = [
     Fault("broken JSON always", ["broken_json*"], "degraded", factor=2, roles=TYPED),
     Fault("truncated once", ["truncated"], "complete", extra=1),
     Fault("truncated always", ["truncated*"], "degraded", factor=2),
+    Fault("JSON instead of prose once", ["json_prose"], "complete", extra=1, roles=("section",)),
+    Fault("JSON instead of prose always", ["json_prose*"], "degraded", factor=2, roles=("section",)),
+    Fault("repeats itself once", ["repeats"], "complete", extra=1),
+    Fault("repeats itself always", ["repeats*"], "degraded", factor=2),
+    Fault("thinks without end once", ["thinks_without_end"], "complete", extra=1),
     Fault("empty once", ["empty"], "complete", extra=1),
     Fault("empty always", ["empty*"], "degraded", factor=2),
     Fault("refused", ["refusal*"], "degraded"),
@@ -97,7 +103,18 @@ FAULTS = [
     Fault("500 always", ["500*"], "degraded", factor=5, waits=BACKOFF + RESTS, alone=True),
     Fault("hangs once", ["hang"], "complete", extra=1, waits=DEADLINE + 2),
     Fault("hangs always", ["hang*"], "degraded", factor=2, waits=2 * DEADLINE + 2 + RESTS, alone=True),
+    Fault("falls silent in the middle once", ["silent"], "complete", extra=1, waits=DEADLINE + 2),
+    Fault(
+        "falls silent in the middle always",
+        ["silent*"],
+        "degraded",
+        factor=2,
+        waits=2 * DEADLINE + 2 + RESTS,
+        alone=True,
+    ),
     Fault("connection dropped once", ["drop"], "complete", extra=1, waits=2),
+    Fault("the connection breaks in the middle once", ["cut_stream"], "complete", extra=1, waits=2),
+    Fault("refuses a parameter", ["ok*"], "complete", extra=1, refuses=frozenset({"stream_options"})),
     Fault(
         "context limit once",
         ["context_limit"],

@@ -46,9 +46,15 @@ table. A section is prose, so faults of JSON do not concern it.
 - **complete** exit code 0; the model answered, if not at once. **degraded** exit code 0 and a report: the role was
   answered without the model, and the run's reason names it. **failed** exit code 1 and the setting to correct; the run
   can be resumed.
-- A call is tried up to five times, 2, 4, 8 and 16 seconds or the provider's Retry-After apart. One that hangs is
-  given up after {deadline} seconds (`model_calls.seconds`) and tried once more. If Retry-After is more than a minute,
-  Fathom does not wait.
+- A call is tried up to five times, 2, 4, 8 and 16 seconds or the provider's Retry-After apart. If Retry-After is more
+  than a minute, Fathom does not wait.
+- How long an answer takes in all is no reason to give it up. One that is silent for {deadline} seconds
+  (`model_calls.seconds`) is given up and tried once more. Where a server answers one request after the other, those
+  that wait for their first token are not given up while it sends tokens to others.
+- An answer that only repeats itself is cut off and asked for once more, with a higher temperature and a penalty on
+  repetition where the provider takes them. A model that used up its room in thinking gets more room for it.
+- What a provider refuses by name, such as a parameter or a form of JSON, is left out or asked for in another form from
+  then on.
 - After five failures in a row, of at least two different requests, a service rests for {rest:g} seconds: a prompt that
   always fails costs only its own answer. Calls wait until then, hold neither a slot nor money meanwhile, and one of
   them tests the service. If it fails too, those that wait go on without the model, and the service rests twice as long
@@ -56,10 +62,12 @@ table. A section is prose, so faults of JSON do not concern it.
   nor for one that outlasts the time of the budget, nor if the role has a fallback model left. So a service that is down
   holds up a run for at most {rests} seconds, beside the time of its first five attempts and its two tests. All roles
   and runs of a process share this knowledge: the service is asked once after each rest, not five times for every call.
-- An answer may have {token_bytes} bytes for each token that was asked for, beside {error_kb:g} KB; an error, or what is
-  no JSON, {error_kb:g} KB. What is larger is not read any further, and is asked for once more.
-- A request that does not fit the model's window is sent again with the least relevant half left out, up to four
-  times, never the same prompt twice. A planner's prompt holds little that could be left out.
+- An answer may have {token_bytes} bytes for each token that was asked for, a stream {event_bytes:,}, beside
+  {error_kb:g} KB; an error, or what is no JSON, {error_kb:g} KB. What is larger is not read any further, and is asked
+  for once more.
+- A request has as much of its material as the model's window holds, if the server tells that window or a refusal told
+  it. One that does not fit all the same is sent again with the least relevant half left out, up to four times, never
+  the same prompt twice. A planner's prompt holds little that could be left out.
 - The role's fallback models (`fallback_models`, or `fallbacks` of a role's model) are asked in turn before a role
   continues without a model. Their answers are stored like any other answer: a resumed run does not ask again.
 
@@ -146,6 +154,7 @@ def faults_page() -> str:
         longest_wait=services.MAX_WAIT,
         rests=RESTS,
         token_bytes=limits.TOKEN_BYTES,
+        event_bytes=limits.EVENT_BYTES,
         error_kb=limits.ERROR_BYTES / 2**10,
         vendor_mb=http.MAX_BYTES / 2**20,
         tool_table=tool_table(),

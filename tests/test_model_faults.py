@@ -64,7 +64,12 @@ from tests.stubs import Stubs
 from tests.stubs.floods import FLOOD
 
 PATIENCE = ModelCallSettings(seconds=30.0, backoff_seconds=0.01)
-IMPATIENCE = {"hangs once": 2.0, "hangs always": 0.5}  # seconds; in the first case it must answer afterwards
+IMPATIENCE = {
+    "hangs once": 2.0,
+    "hangs always": 0.5,
+    "falls silent in the middle once": 2.0,
+    "falls silent in the middle always": 0.5,
+}  # seconds; in the first case it must answer afterwards
 
 
 @pytest.fixture
@@ -90,6 +95,7 @@ async def test_each_fault_ends_as_declared(providers: Stubs, tmp_path: Path, cel
     patience = PATIENCE.model_copy(update={"seconds": IMPATIENCE.get(fault.name, PATIENCE.seconds)})
     providers.settings.faults = {cell.role: fault.script_for(cell.role) for cell in cells}
     providers.settings.context_window, providers.settings.retry_after = fault.context_window, fault.retry_after
+    providers.settings.refuses = set(fault.refuses)
     if fault.ending == "failed":
         with pytest.raises(ModelRejected) as failure:
             await investigated(tmp_path, **SMALL | {"model_calls": patience})
@@ -507,6 +513,27 @@ async def test_requests_begin_evenly_spaced() -> None:
     assert all(after > n * 0.0499 for n, after in enumerate(began)), began
     with pytest.raises(StopIteration):  # it ends without having waited for anything
         spacing.turn(None).send(None)
+
+
+async def test_after_silences_a_service_rests_for_twice_as_long_as_they_took() -> None:
+    """A request to it takes that long to fail: otherwise one would follow upon the other."""
+    clock = Clock()
+    circuit, silence = Circuit("a service", clock), 2 * REST_SECONDS
+
+    async def be_silent(request: int) -> None:
+        with pytest.raises(ModelTimeout), circuit.attempt(request):
+            clock.now += silence
+            raise ModelTimeout("was silent")
+
+    for n in range(FAILURES):
+        await be_silent(n)
+    for _ in range(2):
+        clock.now += 2 * silence - 1
+        with pytest.raises(CircuitOpen), circuit.attempt(ONE):
+            raise AssertionError("no request is made")
+        clock.now += 1
+        await be_silent(OTHER)
+    assert circuit.rests == 3
 
 
 async def test_requests_that_fail_together_are_one_mishap() -> None:

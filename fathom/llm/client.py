@@ -39,7 +39,7 @@ from fathom.errors import (
     RequestRejected,
 )
 from fathom.llm.base import Completion, CutOff, ModelCall, Reply, Transport
-from fathom.llm.dialects import dialect_of
+from fathom.llm.dialects import Dialect, dialect_of
 from fathom.llm.learnt import Learnt, sent_tokens
 from fathom.llm.listening import listen
 from fathom.llm.openai_chat import OpenAIChat, speaks_openai_chat
@@ -117,11 +117,16 @@ class ModelBackend:
             try:
                 return await self._patient(fitting, learnt)
             except (ContextOverflow, BudgetExceeded) as error:
+                if isinstance(error, ContextOverflow) and halvings_left:
+                    asked = learnt.asks(fitting)
+                    learnt.holds(error.window)
+                    if learnt.asks(learnt.fit(call)) != asked:  # less material, or less room for the answer
+                        self._warn(f"{error}; the {call.spec.name} is asked within its window", error, call)
+                        continue
                 smaller = shrunk(fitting.request)
                 if smaller is None or not halvings_left:
                     raise
                 if isinstance(error, ContextOverflow):
-                    learnt.holds(error.window)
                     self._warn(f"{error}; the {call.spec.name} gets half of the material", error, call)
                 call = replace(fitting, request=smaller)
         raise AssertionError("the last one answers or raises")
@@ -147,16 +152,17 @@ class ModelBackend:
         waits = [self._calls.backoff_seconds * 2**n for n in range(RETRIES)]
         repeated = 0
         while True:
+            dialect = learnt.dialect
             try:
-                completion = await self._once(call, learnt, repeated)
-                again = repeated + 1 < REPETITIONS and varies(call, learnt.dialect, repeated)
+                completion = await self._once(call, learnt, dialect, repeated)
+                again = repeated + 1 < REPETITIONS and varies(call, dialect, repeated)
                 if completion.cut_off is not CutOff.repetition or not again:
                     return self._scrubber.model(completion)
                 repeated += 1
                 said = f"{completion.model} repeated itself; it is asked with another temperature or a penalty"
                 self._warnings.warn(log, said, completion.model, "repetition")
             except (ModelUnavailable, RequestRejected) as error:
-                if isinstance(error, RequestRejected | ProviderFailed) and learnt.concede(error.message):
+                if isinstance(error, RequestRejected | ProviderFailed) and learnt.concede(dialect, error.message):
                     self._warnings.warn(log, f"{error.message}: asked in another form", error.message)
                     continue
                 if isinstance(error, RequestRejected):
@@ -169,20 +175,21 @@ class ModelBackend:
                 self._warn(f"{error}; the {call.spec.name} tries again in {wait:.0f} s", error, call)
                 await asyncio.sleep(wait)
 
-    async def _once(self, call: ModelCall, learnt: Learnt, repeated: int) -> Completion:
-        transport, options = self._transport(call.model.model), request_options(call, learnt.dialect, repeated)
+    async def _once(self, call: ModelCall, learnt: Learnt, dialect: Dialect, repeated: int) -> Completion:
+        transport, options = self._transport(call.model.model), request_options(call, dialect, repeated)
         circuit = circuit_of(transport.service(call.model.model))
         request = hash(json.dumps(options, ensure_ascii=False))
         rests = 0 if call.model.fallbacks else max(circuit.rests, 1)  # another model is better than a wait
         while True:
             await circuit.ready(request, rests, self._seconds_left(call) - LEAST_SECONDS)
             with suppress(CircuitOpen):  # the service began to rest while the request waited for a slot
-                return await self._in_slot(transport, call, learnt, options, request)
+                return await self._in_slot(call, learnt, dialect, options, request)
 
     async def _in_slot(
-        self, transport: Transport, call: ModelCall, learnt: Learnt, options: dict[str, Any], request: int
+        self, call: ModelCall, learnt: Learnt, dialect: Dialect, options: dict[str, Any], request: int
     ) -> Completion:
-        model, service = call.model.model, transport.service(call.model.model)
+        model, transport = call.model.model, self._transport(call.model.model)
+        service = transport.service(model)
         most_sent = len(json.dumps(options, ensure_ascii=False).encode()) + OVERHEAD_TOKENS
         most_received = learnt.answer_tokens(call.model, sent_tokens(options))
         worst = partial(_worst_case, most_received, most_sent, self._pricing.highest(model) or Rates())
@@ -195,7 +202,7 @@ class ModelBackend:
                 began, most = time.monotonic(), attempt.cost.tokens - most_sent
                 silence, pulse = self._calls.seconds, pulse_of(service)
                 try:
-                    pieces = transport.send(model, learnt.dialect, options, most)
+                    pieces = transport.send(model, dialect, options, most)
                     reply = await listen(pieces, model, silence=silence, left=left, most=most, pulse=pulse)
                 except ModelError as error:
                     if error.unbilled:

@@ -110,7 +110,7 @@ TABLE = (
     Line(
         {"system": False},
         "https://ai.google.dev/gemma/docs/core/prompt-structure: only the roles user and model",
-        name=r"\bgemma-?[123]?\b",
+        name=r"\bgemma(?!-?[4-9](?!b))",  # up to version 3; 7b is a size
     ),
     Line(
         {"thinks": True},
@@ -159,7 +159,7 @@ CONCESSIONS = (
         r"system (?:role|message|prompt|instruction)|developer instruction|role.{0,20}system|roles must alternate",
         {"system": False},
     ),
-    Concession(r"maxLength|maxItems|minItems|minimum|not supported by xgrammar|too many states", {"bounds": False}),
+    Concession(r"m(?:ax|in)(?:Length|Items|imum)|not supported by xgrammar|too many states", {"bounds": False}),
 )
 """The first that matches and would change something is made."""
 

@@ -36,8 +36,13 @@ class Learnt:
         self._longest_answer = longest_answer
         self._refused = {dialect}
 
-    def concede(self, refusal: str) -> bool:
-        """Ask in another way from now on, and return whether there is one that was not refused before."""
+    def concede(self, asked: Dialect, refusal: str) -> bool:
+        """Ask in another way from now on, and return whether there is one that was not refused before.
+
+        Where several calls were refused at once, the first has changed the dialect in which they were `asked`.
+        """
+        if replace(asked, thinks=self.dialect.thinks) != self.dialect:
+            return True
         other = conceded(self.dialect, refusal)
         if other is None or other in self._refused:
             return False
@@ -53,6 +58,11 @@ class Learnt:
         """Take note of the window that a refusal tells."""
         if window:
             self.window = min(window, self.window or window)
+
+    def asks(self, call: ModelCall) -> tuple[dict[str, Any], int]:
+        """Return what a call sends, and how long its answer may be."""
+        options = request_options(call, self.dialect)
+        return options, self.answer_tokens(call.model, sent_tokens(options))
 
     def answer_tokens(self, model: RoleModel, sent: int = 0) -> int:
         """Return how long an answer may be, thoughts included, beside a prompt of some tokens."""

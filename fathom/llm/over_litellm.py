@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -100,8 +101,9 @@ class LiteLLM:
                     stream=True,
                     **{**options, **extra, dialect.limit: most},
                 )
-                async for chunk in stream:
-                    yield _piece(chunk)
+                async with aclosing(stream):  # a server goes on writing for whoever stays connected
+                    async for chunk in stream:
+                        yield _piece(chunk)
         except OpenAIError as error:
             raise self._failure(litellm, error, model) from error
         if stream.received_finish_reason is None:  # it makes one up

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 
-WINDOW = 20  # tokens of a window
-SPAN = 48  # tokens of nothing but one window: three times a window of 16
-LEAST = 200  # characters that three times a longer window take, or that of a server that sends many tokens at once
+WINDOW = 20  # tokens; a window of this or less is a repetition when it was said again and again
+REPEATED = 45  # tokens that say it again; with fewer, a wide table whose cells say the same would be cut off
+LEAST = 240  # characters that three times a longer window take, or one of a server that sends many tokens at once
 LONGEST = 800  # characters of a window
 _KEY = 24  # characters by which the last repetition is looked for
 
@@ -19,7 +19,7 @@ class Repetition:
     """Reads an answer piece by piece."""
 
     def __init__(self) -> None:
-        self._pieces: deque[str] = deque(maxlen=SPAN)
+        self._pieces: deque[str] = deque(maxlen=WINDOW + REPEATED)
         self._tail = ""
 
     def found(self, piece: str) -> bool:
@@ -29,10 +29,9 @@ class Repetition:
         return self._in_pieces() or self._in_characters()
 
     def _in_pieces(self) -> bool:
-        last = list(self._pieces)
-        if len(last) < SPAN:
-            return False
-        return any(last[width:] == last[:-width] for width in range(1, WINDOW + 1))
+        last = list(self._pieces)[::-1]
+        widths = range(1, min(WINDOW, len(last) - REPEATED) + 1)
+        return any(last[:REPEATED] == last[width : width + REPEATED] for width in widths)
 
     def _in_characters(self) -> bool:
         tail = self._tail

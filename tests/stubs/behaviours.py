@@ -1,9 +1,10 @@
 """What a model says when it works and when it does not, in no protocol yet.
 
 Whole answers: ok, `untidy_json` (a fence and a trailing comma: can be mended), `broken_json` (cannot), `false` (a
-sentence that its source does not have), `invented` (numbers, names, ids, addresses and quotations that no page has),
-truncated, refusal, empty; `json_prose` and `fenced_json_prose` (a note's JSON where prose is wanted), `echo_prompt`
-(the instructions), `debris` (chat markup around the answer, and inside prose).
+sentence that its source does not have), `half_false` (the same behind true ones), `invented` (numbers, names, ids,
+addresses and quotations that no page has), truncated, refusal, empty; `json_prose` and `fenced_json_prose` (a note's
+JSON where prose is wanted), `echo_prompt` (the instructions), `debris` (chat markup around the answer, and inside
+prose).
 
 Thoughts: `thinks` (before the answer, in a field of their own), `think_tags` (in the answer), `think_open` (only
 thoughts, which do not end), `thinks_only` (thoughts and no answer), `thinks_long` (the same because the room is used
@@ -115,8 +116,9 @@ def _spoilt(prompt: Prompt, behaviour: str, text: str) -> Answer | None:
             text = f"```json\n{text[:-1]},}}\n```"
         case "invented":
             text = invented(text) if text.startswith("{") else f"{invented(text)}\n\n{INVENTED}"
-        case "false":
-            text = f"Exactly 4711 zeppelins did it in 1899 [{prompt.cited_ids[0]}]."
+        case "false" | "half_false":
+            said = f"Exactly 4711 zeppelins did it in 1899 [{prompt.cited_ids[0]}]."
+            text = said if behaviour == "false" else f"{text}\n\n{said}"
         case "truncated":
             text, finish = text[: len(text) // 2], "length"
         case "refusal":

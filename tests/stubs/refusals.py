@@ -192,6 +192,11 @@ def _frequency_penalty(body: dict[str, Any]) -> Reply | None:
     return Reply(400, {"code": "Client specified an invalid argument", "error": said})
 
 
+def _model(body: dict[str, Any]) -> Reply:
+    """LM Studio, with too little memory: continuedev/continue issue 10150. No other form of the request helps."""
+    return Reply(400, {"error": f'Failed to load model "{body.get("model", "stub")}". Error: Error loading model.'})
+
+
 REFUSALS: dict[str, Callable[[dict[str, Any]], Reply | None]] = {
     "bounds": _bounds,
     "loose_schema": _loose_schema,
@@ -204,4 +209,5 @@ REFUSALS: dict[str, Callable[[dict[str, Any]], Reply | None]] = {
     "max_completion_tokens": _max_completion_tokens,
     "stream_options": _stream_options,
     "frequency_penalty": _frequency_penalty,
+    "model": _model,
 }

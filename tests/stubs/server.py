@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -66,6 +66,7 @@ class Stubs:
         self.url = ""
         self._log = log
         self._port = port
+        self._turn = asyncio.Lock()
         app = web.Application(client_max_size=64 * 2**20)
         for path in _PROTOCOLS:
             app.router.add_post(path, self._llm)
@@ -122,7 +123,8 @@ class Stubs:
         await self._runner.cleanup()
 
     async def _llm(self, request: web.Request) -> web.StreamResponse:
-        return await self._serve(request, "llm")
+        async with self._turn if self.settings.one_at_a_time else nullcontext():
+            return await self._serve(request, "llm")
 
     async def _models(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, "models")

@@ -15,6 +15,7 @@ class Settings:
     Attributes:
         llm_delay, search_delay: seconds before an answer; extract takes as long as search.
         token_seconds: seconds before each token of a `slow` answer.
+        one_at_a_time: the model's server answers one request at a time, and lets the others wait without a word.
         page_bytes: size of a page's raw text.
         results: most results of a search; 0: as many as asked for.
         without_raw: share of search results, chosen by URL, whose `raw_content` is null.
@@ -42,6 +43,7 @@ class Settings:
     llm_delay: float = 0.0
     search_delay: float = 0.0
     token_seconds: float = 0.5
+    one_at_a_time: bool = False
     page_bytes: int = 4_000
     results: int = 0
     without_raw: float = 0.2

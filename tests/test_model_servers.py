@@ -1,0 +1,388 @@
+"""Each provider is asked as it takes it, and not more than its model holds: known before, refused, or told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import litellm
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from litellm.llms.custom_httpx.async_client_cleanup import close_litellm_async_clients
+
+from fathom.config.environment import Environment
+from fathom.config.models import RoleModel, StructuredOutput
+from fathom.config.secrets import Scrubber
+from fathom.errors import ModelRejected, RequestRejected
+from fathom.llm.base import Completion, CutOff, InvalidAnswer, ModelCall
+from fathom.llm.client import ModelBackend
+from fathom.llm.dialects import CONCESSIONS, OLLAMA_WINDOW, TABLE, Dialect, conceded, dialect_of
+from fathom.llm.learnt import LEAST_SHARE, Learnt, sent_tokens
+from fathom.llm.listening import listen
+from fathom.llm.openai_chat import OpenAIChat
+from fathom.llm.parsing import accept
+from fathom.llm.prompts import request_options
+from fathom.llm.services import Pulse
+from fathom.llm.shrinking import shrunk
+from fathom.llm.windows import OLLAMA_DEFAULT
+from fathom.models import Ending, SourceText, Usage
+from fathom.roles import COMPRESSOR, PLANNER, CompressRequest, PlanAnswer, PlanRequest
+from fathom.telemetry.progress import Event
+from fathom.telemetry.progress import listen as hear
+from tests.conftest import ask_model, new_ledger
+from tests.inprocess import QUERY, investigated
+from tests.stubs import Stubs
+from tests.stubs.behaviours import SECRET
+from tests.stubs.ollama import NONSENSE
+from tests.test_model_faults import PATIENCE, SMALL, section_call
+
+CUT_SHORT = InvalidAnswer(complaints=["The answer was cut off."], cut_off=CutOff.limit)
+
+
+@pytest.fixture
+async def servers(providers: Stubs, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stubs]:
+    """The stubs as every provider, for a small run."""
+    providers.settings.steps, providers.settings.breadth, providers.settings.results = 3, 1, 2
+    providers.settings.follow_ups, providers.settings.page_bytes = 0, 2_000
+    for name in ("HOSTED_VLLM", "DEEPSEEK", "XAI"):
+        monkeypatch.setenv(f"{name}_API_BASE", providers.llm_url)
+        monkeypatch.setenv(f"{name}_API_KEY", "stub-key")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", providers.url)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "stub-key")
+    monkeypatch.setenv("OLLAMA_API_BASE", providers.url)
+    yield providers
+    # It keeps connections beyond the event loop of a test, Anthropic's in a client that it does not close.
+    await close_litellm_async_clients()  # type: ignore[no-untyped-call]
+    litellm.in_memory_llm_clients_cache.flush_cache()  # type: ignore[no-untyped-call]
+    await litellm.module_level_aclient.client._transport.aclose()
+
+
+def plan_call(model: str = "openai/stub", invalid: InvalidAnswer | None = None, **options: Any) -> ModelCall:
+    request = PlanRequest(query=QUERY, today="2026-11-22", max_steps=3, tools={"web_search": "searches"})
+    return ModelCall(PLANNER, request, RoleModel(model=model, temperature=0.4, **options), invalid)
+
+
+def backend() -> aclosing[ModelBackend]:
+    return aclosing(ModelBackend(Environment.read(), new_ledger(), PATIENCE))
+
+
+def bodies(stubs: Stubs) -> list[dict[str, Any]]:
+    return [record.body for record in stubs.calls("llm")]
+
+
+# -- known before
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model of a line of the table, and what its provider does not take.
+
+    Attributes:
+        line: words of the line's source.
+        has, lacks: what a request has; words of its JSON.
+    """
+
+    line: str
+    model: str
+    refuses: frozenset[str] = frozenset()
+    behaviour: str = "ok"
+    own_server: bool = True
+    has: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+
+STRICT = frozenset({"bounds", "loose_schema"})
+CASES = [
+    Case("max_tokens is deprecated", "openai/gpt-4.1", STRICT | {"max_tokens"}, own_server=False),
+    Case(
+        "sampling parameters and max_tokens are refused",
+        "openai/gpt-5-mini",
+        STRICT | {"max_tokens", "temperature", "frequency_penalty"},
+        "thinks_long",
+        own_server=False,
+    ),
+    Case("the schema becomes a grammar", "openai/stub", frozenset({"max_completion_tokens"}), has=('"maxItems": 3',)),
+    Case("and the two above", "hosted_vllm/stub", frozenset({"max_completion_tokens"}), has=('"maxItems": 3',)),
+    Case("the start of a longer prompt", "ollama_chat/stub", has=(f'"num_ctx": {OLLAMA_WINDOW}', '"maxItems": 3')),
+    Case("a forced tool has a schema", "anthropic/claude-sonnet-4-5", has=('"tool_choice"',), lacks=("maxItems",)),
+    Case("only json_object", "deepseek/deepseek-chat", frozenset({"json_schema"}), lacks=("maxItems",)),
+    Case("only the roles user and model", "openai/gemma-3-4b-it", frozenset({"system"})),
+    Case("guides/reasoning_model", "openai/Qwen/Qwen3-8B", behaviour="thinks_long"),
+    Case("on unless it is turned off", "xai/grok-4.3", frozenset({"frequency_penalty"}), "thinks_long"),
+]
+
+
+def test_every_line_of_the_table_has_a_case() -> None:
+    assert [[line.source for line in TABLE if case.line in line.source] for case in CASES] == [
+        [line.source] for line in TABLE
+    ]
+
+
+async def completed(call: ModelCall, *, own_server: bool) -> Completion:
+    """Ask a model; with `own_server` False as if its provider's own address were that of the stubs."""
+    if own_server:
+        return await ask_model(call, calls=PATIENCE)
+    environment, model = Environment.read(), call.model.model
+    async with aclosing(OpenAIChat(environment, Scrubber(environment.secrets))) as transport:
+        dialect = dialect_of(model, own_server=False)
+        most = Learnt(dialect, None, None).answer_tokens(call.model)
+        pieces = transport.send(model, dialect, request_options(call, dialect), most)
+        reply = await listen(pieces, model, silence=30, left=60, most=most, pulse=Pulse())
+    return Completion(text=reply.text or "", usage=Usage(), model=model, cut_off=reply.cut_off)
+
+
+@pytest.mark.parametrize("invalid", [None, CUT_SHORT], ids=["first", "asked again"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.model)
+async def test_each_provider_answers_at_the_first_request(
+    servers: Stubs, case: Case, invalid: InvalidAnswer | None
+) -> None:
+    servers.settings.refuses, servers.settings.faults = set(case.refuses), {"*": [f"{case.behaviour}*"]}
+    call = plan_call(case.model, invalid)
+    answer = accept(call, await completed(call, own_server=case.own_server))
+    assert isinstance(answer, PlanAnswer)
+    (body,) = bodies(servers)
+    sent = json.dumps(body)
+    assert [words for words in case.has if words not in sent] == []
+    assert [words for words in case.lacks if words in sent] == []
+    assert QUERY in sent and "You are the planner" in sent  # the question, and what the system message says
+
+
+async def test_anthropics_thoughts_are_no_part_of_its_answer(servers: Stubs) -> None:
+    servers.settings.faults = {"*": ["thinks*"]}
+    async with backend() as models:
+        for call in (plan_call("anthropic/claude-sonnet-4-5"), section_call()):
+            asked = replace(call, model=RoleModel(model="anthropic/claude-sonnet-4-5"))
+            completion = await models.complete(asked)
+            assert completion.text and SECRET not in completion.text
+    planner, section = bodies(servers)
+    assert planner["tool_choice"]["name"] == planner["tools"][0]["name"] == "planner_answer"
+    assert "tools" not in section
+    assert section["max_tokens"] > planner["max_tokens"], "there is room for thoughts now"
+
+
+@pytest.mark.parametrize(("trained", "window"), [(32_768, OLLAMA_WINDOW), (8_192, 8_192), (0, OLLAMA_WINDOW)])
+async def test_ollama_is_asked_for_a_window_and_keeps_the_whole_prompt(
+    servers: Stubs, trained: int, window: int
+) -> None:
+    """A prompt that fits its window, or its model's if that is smaller: it would lose its beginning otherwise."""
+    servers.settings.ollama_context = trained
+    call = compress_call(40_000)
+    completion = await ask_model(replace(call, model=RoleModel(model="ollama_chat/stub")), calls=PATIENCE)
+    (record,) = servers.calls("llm")
+    assert record.body["options"]["num_ctx"] == window
+    assert completion.text != NONSENSE
+    assert record.body["messages"][0]["role"] == "system"
+    assert record.usage["prompt_tokens"] + record.body["options"]["num_predict"] <= window
+    assert len(record.body["messages"][1]["content"]) > window
+
+
+# -- refused
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What a server refuses, and what the requests of a model then have: one entry a request, the last is answered."""
+
+    refuses: set[str]
+    asked: list[Any]
+    model: str = "openai/stub"
+    invalid: InvalidAnswer | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def shows(self, body: dict[str, Any]) -> Any:
+        """Return the part of a request that its server refuses, or what stands in its place."""
+        if "system" in self.refuses:
+            return body["messages"][0]["role"]
+        if "bounds" in self.refuses:
+            return "maxItems" in json.dumps(body)
+        if limits := self.refuses & {"max_tokens", "max_completion_tokens"}:
+            return next(name for name in ("max_tokens", "max_completion_tokens") if name in body) if limits else None
+        if self.refuses & {"json_schema", "json_object", "response_format"}:
+            return (body.get("response_format") or {}).get("type")
+        (name,) = self.refuses
+        return name in body
+
+
+REFUSED = [
+    Refusal({"stream_options"}, [True, False]),
+    Refusal({"frequency_penalty"}, [True, False], invalid=CUT_SHORT),
+    Refusal({"temperature"}, [True, False]),
+    Refusal({"max_tokens"}, ["max_tokens", "max_completion_tokens"]),
+    Refusal({"max_completion_tokens"}, ["max_completion_tokens", "max_tokens"], model="openai/gpt-5-mini"),
+    Refusal({"system"}, ["system", "user"]),
+    Refusal({"bounds"}, [True, False]),
+    Refusal({"json_schema"}, ["json_schema", "json_object"]),
+    Refusal({"json_schema", "json_object"}, ["json_schema", "json_object", None]),
+    Refusal({"response_format"}, ["json_schema", "json_object", None]),
+    Refusal({"json_object"}, ["json_object", None], options={"structured_output": StructuredOutput.json_object}),
+]
+
+
+def without(body: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name not in names}
+
+
+@pytest.mark.parametrize("refusal", REFUSED, ids=lambda refusal: "+".join(sorted(refusal.refuses)))
+async def test_what_is_refused_is_left_out_from_then_on(servers: Stubs, refusal: Refusal) -> None:
+    servers.settings.refuses = refusal.refuses
+    call = plan_call(refusal.model, refusal.invalid, **refusal.options)
+    shown: list[Event] = []
+    with hear(shown.append):
+        async with backend() as models:
+            for _ in range(2):
+                assert isinstance(accept(call, await models.complete(call)), PlanAnswer)
+    assert list(map(refusal.shows, bodies(servers))) == [*refusal.asked, refusal.asked[-1]]
+    warned = [event.message for event in shown if event.kind == "warning"]
+    assert len(warned) == len(set(warned)) >= 1  # one server says the same of two forms
+    assert all("asked in another form" in message and "litellm" not in message for message in warned)
+    *refused, _answered, _again = servers.calls("llm")
+    assert len({record.fingerprint for record in refused}) == len(refused)
+    if refusal.refuses & {"stream_options", "frequency_penalty", "temperature"}:
+        (name,) = refusal.refuses
+        first, second, _ = bodies(servers)
+        assert without(first, name) == second, "nothing else is given up"
+
+
+async def test_a_server_that_refuses_much_is_learnt_once(servers: Stubs) -> None:
+    servers.settings.refuses = {"stream_options", "temperature", "max_tokens", "system", "bounds", "json_schema"}
+    async with backend() as models:
+        assert isinstance(accept(plan_call(), await models.complete(plan_call())), PlanAnswer)
+        assert len(servers.calls("llm")) == len(servers.settings.refuses) + 1
+        assert len({record.fingerprint for record in servers.calls("llm")}) == len(servers.settings.refuses) + 1
+        assert (await models.complete(section_call())).text
+    assert [record.status for record in servers.calls("llm")][-2:] == [200, 200]
+
+
+async def test_calls_that_are_refused_at_once_are_all_asked_in_the_other_form(servers: Stubs) -> None:
+    """What is refused of the second is no longer what the model is asked for: the first has learnt it."""
+    servers.settings.refuses, servers.settings.llm_delay = {"temperature", "json_schema"}, 0.2
+    async with backend() as models:
+        calls = [plan_call(max_tokens=2_000 + n) for n in range(4)]
+        completions = await asyncio.gather(*map(models.complete, calls))
+    assert all(isinstance(accept(plan_call(), completion), PlanAnswer) for completion in completions)
+    forms = [body["response_format"]["type"] for body in bodies(servers)]
+    assert forms[-1] == "json_object"
+    assert max(map(forms.count, set(forms))) <= 2 * len(calls)
+
+
+@pytest.mark.parametrize("model", ["openai/stub", "hosted_vllm/stub"])
+async def test_a_refusal_that_names_nothing_of_the_request_ends_the_call(servers: Stubs, model: str) -> None:
+    servers.settings.refuses = {"model"}
+    with pytest.raises(RequestRejected, match="Failed to load model") as failure:
+        await ask_model(plan_call(model))
+    assert "litellm" not in str(failure.value)
+    assert isinstance(failure.value, ModelRejected) and "--model" in failure.value.next_step
+    assert len(servers.calls("llm")) == 1
+
+
+def test_no_concession_is_made_twice() -> None:
+    for concession in CONCESSIONS:
+        changed = replace(Dialect(), **concession.differs)
+        assert conceded(changed, "It is what it is.") is None
+    dialect, forms = Dialect(structured=StructuredOutput.tool), list[StructuredOutput]()
+    while following := conceded(dialect, "tools are not supported"):
+        dialect = following
+        forms.append(dialect.structured)
+    assert forms == [StructuredOutput.json_object, StructuredOutput.prompt]
+
+
+# -- windows
+
+
+def compress_call(characters: int, texts: int = 4, model: str = "openai/stub", **options: Any) -> ModelCall:
+    """A call whose material has about so many characters."""
+    sentence = "Paragraph {} of text {} treats methane seas and their tides in some detail.\n\n"
+    most = characters // texts // len(sentence)
+    bodies = ["".join(sentence.format(n, number) for n in range(most)) for number in range(texts)]
+    sources = [
+        SourceText(source_id=f"S{n:06x}", url=f"https://x.example/{n}", title="T", kind="web", text=body or "Seas.")
+        for n, body in enumerate(bodies)
+    ]
+    request = CompressRequest(
+        plan_title="Tides",
+        step_title="Methane seas",
+        step_description="Find the depth of methane seas.",
+        tool_name="web_search",
+        texts=sources,
+        max_note_tokens=600,
+    )
+    return ModelCall(COMPRESSOR, request, RoleModel(model=model, **options))
+
+
+@pytest.mark.parametrize(
+    ("entry", "window"),
+    [
+        ({"id": "stub", "meta": {"n_ctx": 5_000, "n_ctx_train": 9_000}}, 5_000),  # llama.cpp
+        ({"id": "other.gguf", "meta": {"n_ctx": 5_000}}, 5_000),  # llama.cpp, which answers to any name
+        ({"id": "stub", "object": "model", "max_model_len": 6_000}, 6_000),  # vLLM, SGLang
+        ({"id": "stub", "loaded_context_length": 4_000, "max_context_length": 9_000}, 4_000),  # LM Studio
+        ({"id": "stub", "context_length": 7_000}, 7_000),  # OpenRouter, Together
+        ({"id": "stub", "context_window": 8_000}, 8_000),  # Groq
+        ({"id": "stub", "object": "model", "owned_by": "library"}, OLLAMA_DEFAULT),  # Ollama, behind /v1
+        ({"id": "stub", "object": "model", "owned_by": "me"}, None),
+        ({"id": "stub", "max_model_len": "many"}, None),
+    ],
+)
+async def test_a_server_tells_the_window_of_its_model(
+    servers: Stubs, entry: dict[str, Any], window: int | None
+) -> None:
+    servers.settings.models = {"object": "list", "data": [entry]}
+    environment = Environment.read()
+    async with aclosing(OpenAIChat(environment, Scrubber(environment.secrets))) as transport:
+        assert await transport.window("openai/stub") == window
+        others = [{"id": "another", "context_length": 1_000}, {**entry, "id": "stub"}]
+        servers.settings.models = {"object": "list", "data": others}
+        assert await transport.window("openai/stub") == window
+        servers.settings.faults["models"] = ["500", "html", "hang"]
+        assert await transport.window("openai/stub") is None
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("style", ["llama.cpp", "vllm"])
+async def test_a_run_keeps_to_the_window_that_the_server_tells(servers: Stubs, tmp_path: Path, style: str) -> None:
+    servers.settings.context_window, servers.settings.window_style = 4_096, style
+    servers.settings.page_bytes = 20_000
+    told = {"meta": {"n_ctx": 4_096}} if style == "llama.cpp" else {"max_model_len": 4_096}
+    servers.settings.models = {"object": "list", "data": [{"id": "stub", **told}]}
+    result = await investigated(tmp_path, **SMALL)
+    assert result.status is Ending.complete, result.reason
+    assert [record.status for record in servers.calls("llm") if record.status != 200] == []
+    assert len(servers.calls("models")) == 1
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("style", ["llama.cpp", "vllm", "openai"])
+async def test_a_run_learns_the_window_from_one_refusal(servers: Stubs, tmp_path: Path, style: str) -> None:
+    servers.settings.context_window, servers.settings.window_style = 4_096, style
+    servers.settings.page_bytes = 20_000
+    result = await investigated(tmp_path, **SMALL)
+    assert result.status is Ending.complete, result.reason
+    assert [record.status for record in servers.calls("llm")].count(400) <= 1
+
+
+@settings(max_examples=60)
+@given(
+    characters=st.integers(0, 200_000),
+    texts=st.integers(1, 8),
+    window=st.integers(1_024, 40_000),
+    most=st.integers(64, 8_000),
+    thinks=st.booleans(),
+)
+def test_a_request_fits_or_has_nothing_left_to_leave_out(
+    characters: int, texts: int, window: int, most: int, thinks: bool
+) -> None:
+    learnt = Learnt(Dialect(thinks=thinks), window, None)
+    call = compress_call(characters, texts, max_tokens=most)
+    fitting = learnt.fit(call)
+    options, answer = learnt.asks(fitting)
+    assert options == request_options(fitting, learnt.dialect)
+    if sent_tokens(options) + answer > window:
+        assert shrunk(fitting.request, LEAST_SHARE) is None
+    if sent_tokens(request_options(call, learnt.dialect)) + learnt.answer_tokens(call.model) <= window:
+        assert fitting is call
