@@ -86,7 +86,7 @@ FAULTS = [
     Fault("JSON instead of prose once", ["json_prose"], "complete", extra=1, roles=("section",)),
     Fault("JSON instead of prose always", ["json_prose*"], "degraded", factor=2, roles=("section",)),
     Fault("repeats itself once", ["repeats"], "complete", extra=1),
-    Fault("repeats itself always", ["repeats*"], "degraded", factor=2),
+    Fault("repeats itself always", ["repeats*"], "degraded", factor=3),
     Fault("thinks without end once", ["thinks_without_end"], "complete", extra=1),
     Fault("empty once", ["empty"], "complete", extra=1),
     Fault("empty always", ["empty*"], "degraded", factor=2),
