@@ -40,6 +40,7 @@ from tests.inprocess import QUERY, investigated
 from tests.stubs import Stubs
 from tests.stubs.behaviours import SECRET
 from tests.stubs.ollama import NONSENSE
+from tests.stubs.streams import tokens
 from tests.test_model_faults import PATIENCE, SMALL, section_call
 
 CUT_SHORT = InvalidAnswer(complaints=["The answer was cut off."], cut_off=CutOff.limit)
@@ -290,6 +291,61 @@ def test_no_concession_is_made_twice() -> None:
         dialect = following
         forms.append(dialect.structured)
     assert forms == [StructuredOutput.json_object, StructuredOutput.prompt]
+
+
+# -- streams that litellm reads
+
+
+OVER_LITELLM = ["hosted_vllm/stub", "anthropic/claude-sonnet-4-5", "ollama_chat/stub"]
+
+
+@pytest.mark.parametrize("model", OVER_LITELLM)
+@pytest.mark.parametrize("behaviour", ["error_in_stream", "cut_stream"])
+async def test_an_answer_that_breaks_off_over_litellm_is_asked_for_again(
+    servers: Stubs, model: str, behaviour: str
+) -> None:
+    servers.settings.faults = {"planner": [behaviour]}
+    shown: list[Event] = []
+    with hear(shown.append):
+        completion = await ask_model(plan_call(model), calls=PATIENCE)
+    assert isinstance(accept(plan_call(model), completion), PlanAnswer)
+    broken, whole = servers.calls("llm")
+    assert 0 < broken.tokens < whole.tokens
+    (warned,) = [event.message for event in shown if event.kind == "warning"]
+    assert "litellm." not in warned and "Exception -" not in warned, warned
+
+
+@pytest.mark.parametrize("model", OVER_LITELLM)
+async def test_a_silence_and_a_repetition_over_litellm_end_the_answer(servers: Stubs, model: str) -> None:
+    servers.settings.faults = {"planner": ["silent", "repeats"]}
+    completion = await ask_model(plan_call(model), calls=PATIENCE.model_copy(update={"seconds": 1.0}))
+    assert completion.cut_off is CutOff.repetition
+    assert len(tokens(completion.text)) <= 8 + 12 + 50
+    silent, repeating = servers.calls("llm")
+    for _ in range(600):  # it writes to nobody until it notices, and then no more
+        seen = repeating.repeated
+        await asyncio.sleep(0.1)
+        if repeating.repeated == seen:
+            break
+    assert (repeating.repeated, repeating.ended, silent.ended) == (seen, None, None)
+
+
+@pytest.mark.usefixtures("home", "short_rests")
+@pytest.mark.parametrize("fault", ["500*", "drop*", "404*"])
+async def test_no_message_names_the_inside_of_litellm(servers: Stubs, tmp_path: Path, fault: str) -> None:
+    servers.settings.faults = {"stub": [fault]}
+    shown: list[Event] = []
+    chosen = {"model": "hosted_vllm/stub", **SMALL}
+    with hear(shown.append):
+        if fault == "404*":
+            with pytest.raises(ModelRejected) as failure:
+                await investigated(tmp_path, **chosen)
+            shown.append(Event("warning", str(failure.value)))
+        else:
+            assert (await investigated(tmp_path, **chosen)).status is Ending.degraded
+    warned = [event.message for event in shown if event.kind == "warning"]
+    assert warned and len(warned) == len(set(warned))
+    assert not any("litellm." in message or "Exception -" in message or "Error:" in message for message in warned)
 
 
 # -- windows

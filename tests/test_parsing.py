@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from fathom.config.models import RoleModel
 from fathom.errors import AnswerInvalid
 from fathom.llm.base import Completion, CutOff, InvalidAnswer, ModelCall
+from fathom.llm.debris import without_debris
+from fathom.llm.dialects import Dialect
 from fathom.llm.parsing import accept
-from fathom.llm.prompts import strict_schema
+from fathom.llm.prompts import messages, strict_schema
 from fathom.models import SourceText, Usage
 from fathom.roles import (
     COMPRESSOR,
@@ -28,6 +30,8 @@ from fathom.roles import (
     Text,
 )
 from fathom.text.cleaning import without_controls
+from fathom.text.prose import not_prose
+from fathom.text.sentences import split_sentences
 
 PLAN = {
     "plan_title": "Tides on Mars",
@@ -61,6 +65,75 @@ def test_an_answer_is_found_in_what_models_put_around_it(wrapped: str) -> None:
     answer = accept(plan_call(), answered(text))
     assert isinstance(answer, PlanAnswer)
     assert answer.plan().plan_title == "Tides on Mars"
+
+
+FINAL = "<|channel|>analysis<|message|>Let me think.<|end|><|start|>assistant<|channel|>final<|message|>"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("<|im_start|>assistant\nSeas [S1a2b3c].<|im_end|>\n", "Seas [S1a2b3c]."),
+        ("Seas.<|im_end|>\n<|im_start|>user\nMore?<|im_end|>", "Seas."),  # it asks itself
+        ("<start_of_turn>model\nSeas.<end_of_turn>", "Seas."),
+        ("<|start_header_id|>assistant<|end_header_id|>\n\nSeas.<|eot_id|>", "Seas."),
+        ("<s>[INST]Seas.[/INST]</s>", "Seas."),
+        ("<\uff5cend\u2581of\u2581sentence\uff5c>Seas.", "Seas."),
+        (f"{FINAL}Seas.<|return|>", "Seas."),
+        ("<|channel|>analysis<|message|>Let me think.", ""),
+        ("<think>So it is.</think>Seas.", "Seas."),
+        ("So it is.</think>\n\nSeas.", "Seas."),
+        ("<think>So it is, and", ""),
+        ("```markdown\nSeas.\n```", "Seas."),
+        ("A template begins with `<|im_start|>` and ends.", "A template begins with `<|im_start|>` and ends."),
+        ("The tag <s> strikes out. The end [/INST] is odd.", "The tag <s> strikes out. The end [/INST] is odd."),
+    ],
+)
+def test_prose_is_freed_from_the_marks_of_its_template(said: str, kept: str) -> None:
+    assert without_debris(said, is_json=False) == kept
+
+
+@pytest.mark.parametrize(
+    "wrapped", ["<|im_start|>assistant\n{}<|im_end|>", "{}<|im_end|>\n<|im_start|>user", f"{FINAL}{{}}<|return|>"]
+)
+def test_json_is_freed_from_the_marks_around_it_only(wrapped: str) -> None:
+    plan = json.dumps(PLAN | {"plan_title": "What <|im_start|> is"})
+    assert without_debris(wrapped.replace("{}", plan), is_json=True) == plan
+
+
+@given(st.text(max_size=200), st.booleans())
+def test_no_text_breaks_the_search_for_marks(text: str, is_json: bool) -> None:
+    assert len(without_debris(text, is_json=is_json)) <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"summary": "Seas."}', "JSON"),
+        ('Here it is:\n\n{"summary": "Seas."}', "JSON"),
+        ('[{"summary": "Seas."}]', "JSON"),
+        ('{\n  "summary": "Seas.', "JSON"),
+        ('  "summary": "Seas.",\n', "JSON"),
+        ('```json\n{"summary": "Seas."}\n```', "only a code block"),
+        ("### Seas\n\n```python\nprint(1)\n```", "only a code block"),
+        ('Send this: [S1a2b3c]\n\n```json\n{"summary": "Seas."}\n```', ""),
+        ("Seas [S1a2b3c].\n\n- [a link](x) and {braces}\n", ""),
+        ('The key "summary": it names the seas [S1a2b3c].', ""),
+        ("[S1a2b3c] says so.", ""),
+    ],
+)
+def test_what_is_no_prose_is_told(text: str, what: str) -> None:
+    assert not_prose(text) == what
+
+
+def test_instructions_are_no_answer() -> None:
+    told = messages(plan_call(), Dialect())[0]["content"]
+    sentence = next(s.text for s in split_sentences(told) if len(s.text.split()) > 12)
+    outcome = accept(plan_call(), answered(json.dumps(PLAN | {"plan_title": sentence})))
+    assert isinstance(outcome, InvalidAnswer)
+    assert "instructions" in outcome.complaints[0]
+    question = json.dumps(PLAN | {"plan_title": plan_call().request.model_dump()["query"]})
+    assert isinstance(accept(plan_call(), answered(question)), PlanAnswer)
 
 
 @pytest.mark.parametrize("cut_off", list(CutOff))

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 OLLAMA_ADDRESS = "http://localhost:11434"
 _NO_END = 1e9  # seconds; whoever listens knows how long
+# litellm takes missing credentials for an error of the server, and an error that Ollama streams for one of the request.
+_MISTAKEN = (("Missing credentials", 401), ("unexpected response from Ollama", 500))
 
 
 def load_litellm(environment: Environment) -> ModuleType:
@@ -121,8 +123,7 @@ class LiteLLM:
     def _failure(self, litellm: ModuleType, error: Any, model: str) -> ModelError:
         """Return one of litellm's errors as one of ours. Order matters: the special cases are bad requests too."""
         text = str(getattr(error, "message", error))
-        # litellm takes missing credentials for an error of the server.
-        status = 401 if "Missing credentials" in text else getattr(error, "status_code", 500)
+        status = next((status for words, status in _MISTAKEN if words in text), getattr(error, "status_code", 500))
         message = self._scrubber.message(f"{model}: {said(text, status)}")
         exceptions = litellm.exceptions
         for kind, ours in (
