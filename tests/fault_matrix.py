@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fathom.run.reliability import MOST_FAILURES
+
 __all__ = ["CELLS", "FAULTS", "REQUESTS", "Cell", "Fault"]
 
 End = Literal["complete", "degraded", "failed"]
@@ -32,6 +34,7 @@ class Fault:
         ending: of the run; `exceptions` by role.
         extra: requests on top of the undisturbed ones that a role may make; `most` bounds all of them instead.
         factor: requests for each undisturbed one.
+        invalid: no answer is ever valid, so the model is not asked after its second failure at a role.
         waits: seconds a call may wait in between at the default settings.
         roles: where it applies.
         alone: what it does at one role changes what the others do, so it is tried at one role at a time.
@@ -46,6 +49,7 @@ class Fault:
     extra: int = 0
     factor: int = 1
     most: int | None = None
+    invalid: bool = False
     waits: int = 0
     roles: tuple[str, ...] = tuple(REQUESTS)
     alone: bool = False
@@ -73,23 +77,24 @@ class Cell:
     @property
     def requests(self) -> int:
         """The most requests that the role makes."""
-        most = REQUESTS[self.role] * self.fault.factor + self.fault.extra
+        calls = min(REQUESTS[self.role], MOST_FAILURES) if self.fault.invalid else REQUESTS[self.role]
+        most = calls * self.fault.factor + self.fault.extra
         return most if self.fault.most is None else self.fault.most
 
 
 FAULTS = [
     Fault("JSON in a fence, with a trailing comma", ["untidy_json*"], "complete", roles=TYPED),
     Fault("broken JSON once", ["broken_json"], "complete", extra=1, roles=TYPED),
-    Fault("broken JSON always", ["broken_json*"], "degraded", factor=2, roles=TYPED),
+    Fault("broken JSON always", ["broken_json*"], "degraded", factor=2, invalid=True, roles=TYPED),
     Fault("truncated once", ["truncated"], "complete", extra=1),
-    Fault("truncated always", ["truncated*"], "degraded", factor=2),
+    Fault("truncated always", ["truncated*"], "degraded", factor=2, invalid=True),
     Fault("JSON instead of prose once", ["json_prose"], "complete", extra=1, roles=("section",)),
-    Fault("JSON instead of prose always", ["json_prose*"], "degraded", factor=2, roles=("section",)),
+    Fault("JSON instead of prose always", ["json_prose*"], "degraded", factor=2, invalid=True, roles=("section",)),
     Fault("repeats itself once", ["repeats"], "complete", extra=1),
-    Fault("repeats itself always", ["repeats*"], "degraded", factor=3),
+    Fault("repeats itself always", ["repeats*"], "degraded", factor=3, invalid=True),
     Fault("thinks without end once", ["thinks_without_end"], "complete", extra=1),
     Fault("empty once", ["empty"], "complete", extra=1),
-    Fault("empty always", ["empty*"], "degraded", factor=2),
+    Fault("empty always", ["empty*"], "degraded", factor=2, invalid=True),
     Fault("refused", ["refusal*"], "degraded"),
     Fault("blocked by the safety filter", ["content_policy*"], "degraded"),
     Fault("no usage figures", ["no_usage*"], "complete"),

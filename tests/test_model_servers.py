@@ -27,7 +27,7 @@ from fathom.llm.learnt import LEAST_SHARE, Learnt, sent_tokens
 from fathom.llm.listening import listen
 from fathom.llm.openai_chat import OpenAIChat
 from fathom.llm.parsing import accept
-from fathom.llm.prompts import request_options
+from fathom.llm.prompts import REPETITIONS, request_options
 from fathom.llm.services import Pulse
 from fathom.llm.shrinking import shrunk
 from fathom.llm.windows import OLLAMA_DEFAULT
@@ -317,11 +317,11 @@ async def test_an_answer_that_breaks_off_over_litellm_is_asked_for_again(
 
 @pytest.mark.parametrize("model", OVER_LITELLM)
 async def test_a_silence_and_a_repetition_over_litellm_end_the_answer(servers: Stubs, model: str) -> None:
-    servers.settings.faults = {"planner": ["silent", "repeats"]}
+    servers.settings.faults = {"planner": ["silent", *["repeats"] * REPETITIONS]}
     completion = await ask_model(plan_call(model), calls=PATIENCE.model_copy(update={"seconds": 1.0}))
     assert completion.cut_off is CutOff.repetition
     assert len(tokens(completion.text)) <= 8 + 12 + 50
-    silent, repeating = servers.calls("llm")
+    silent, *_, repeating = servers.calls("llm")
     for _ in range(600):  # it writes to nobody until it notices, and then no more
         seen = repeating.repeated
         await asyncio.sleep(0.1)
