@@ -26,7 +26,7 @@ from fathom.run.speed import SLOW_MINUTES
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Tool
 from fathom.tools.registry import REGISTRY, Registry, check_addresses
-from flows.preflight import artifact_root
+from flows.preflight import artifact_root, settings_from
 from flows.server import find_api
 
 PROBE_CALLS = ModelCallSettings(seconds=120, backoff_seconds=0.5)
@@ -63,8 +63,8 @@ def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator
 
 def examine_model(model: str, environment: Environment) -> Iterator[Finding]:
     """Ask a model one question, and say what its answer means for a run."""
-    settings = ResearchSettings(model=model)
     try:
+        settings = settings_from({"model": model or " "})
         resolved = resolve(settings, environment, [])
         check_models(resolved, environment)
         if model == EXTRACTIVE:

@@ -101,11 +101,11 @@ async def _answer(
         try:
             outcome = accept(ModelCall(spec=spec, request=request, model=model, invalid=invalid), completion)
         except AnswerInvalid as error:
-            engine.reliability.count(spec.name, model.model, valid=False)
+            engine.reliability.count(spec.name, completion.model, valid=False)
             return Failure(code=error.code, message=error.message), usage
         if not isinstance(outcome, InvalidAnswer):
             assert isinstance(outcome, spec.answer)
-            engine.reliability.count(spec.name, model.model, valid=True)
+            engine.reliability.count(spec.name, completion.model, valid=True)
             return outcome, usage
         run_logger().info("%s asked again: %s", spec.name, " ".join(outcome.complaints))
         invalid = outcome

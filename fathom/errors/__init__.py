@@ -96,9 +96,13 @@ class OtherLayout(UserError):
 
 
 class ModelError(FathomError):
-    """A model call failed. `unbilled`: the provider refused the request before it cost anything."""
+    """A model call failed.
+
+    `unbilled`: the provider refused the request before it cost anything; `status`: of its HTTP answer, if it had one.
+    """
 
     unbilled: ClassVar[bool] = False
+    status: int | None = None
 
     code = "E2000"
     reaction = "the role answers without the model, and the run is degraded"
@@ -142,7 +146,7 @@ class RateLimited(ModelUnavailable):
         "all calls to the service wait for as long as it asks, at most a minute, five attempts in all; then the role's "
         "fallback models, then without a model: degraded"
     )
-    remedy = "lower `model_calls.at_once`, or set `fallback_models`"
+    remedy = "lower `--model-at-once`, or set `fallback_models`"
 
 
 class ProviderFailed(ModelUnavailable):
@@ -170,7 +174,10 @@ class CircuitOpen(ModelUnavailable):
 
 
 class ContextOverflow(ModelError):
-    """The prompt is larger than the model's window. `window`: its tokens, if the refusal tells."""
+    """The prompt is larger than the model's window.
+
+    `window`: its tokens, if the refusal tells.
+    """
 
     unbilled = True
     window: int | None = None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
@@ -66,34 +65,53 @@ async def pieces_of(response: httpx.Response, kind: str) -> AsyncIterator[Piece]
         Unusable: see there.
     """
     if "text/event-stream" not in kind:
-        yield _piece(_chunk((await response.aread()).decode(errors="replace")), whole=True)
+        yield _piece(_chunk(await response.aread()), whole=True)
         return
-    events = _events(response.aiter_lines())
-    async for data in events:
-        if data == "[DONE]":
-            yield Piece(choice=False, finish="stop")
-            with suppress(TimeoutError):  # read to the end, a connection can be used again
-                async with asyncio.timeout(END_SECONDS):
+    import httpx
+
+    events, finished = _events(response.aiter_bytes()), False
+    try:
+        async for data in events:
+            if data == b"[DONE]":
+                finished = True
+                yield Piece(choice=False, finish="stop")
+                async with asyncio.timeout(END_SECONDS):  # read to the end, a connection can be used again
                     await anext(events, None)
-            return
-        yield _piece(_chunk(data), whole=False)
+                return
+            piece = _piece(_chunk(data), whole=False)
+            finished |= piece.finish is not None
+            yield piece
+    except (TimeoutError, httpx.HTTPError):  # it broke off behind the end of the answer
+        if not finished:
+            raise
 
 
-async def _events(lines: AsyncIterator[str]) -> AsyncIterator[str]:
-    """Yield the data of each event. Lines that begin with a colon are comments that keep the connection open."""
-    async for line in lines:
-        name, colon, value = line.partition(":")
-        if colon and name == "data" and value.strip():
-            yield value.strip()
+async def _events(received: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the data of each event. Lines that begin with a colon are comments that keep the connection open.
+
+    Only a line feed or carriage return ends a line: an answer may have other separators as they are.
+    """
+    rest = b""
+    async for chunk in received:
+        *lines, rest = (rest + chunk).replace(b"\r", b"\n").split(b"\n")
+        for line in lines:
+            if data := _data(line):
+                yield data
+    if data := _data(rest):
+        yield data
 
 
-def _chunk(data: str) -> _Chunk:
+def _data(line: bytes) -> bytes:
+    return line.removeprefix(b"data:").strip() if line.startswith(b"data:") else b""
+
+
+def _chunk(data: bytes) -> _Chunk:
     try:
         chunk = _Chunk.model_validate_json(data)
     except ValidationError:
         raise Unusable("the answer is not a chat completion.") from None
     if chunk.error is not None:
-        raise Unusable(data)
+        raise Unusable(data.decode(errors="replace"))
     return chunk
 
 

@@ -53,6 +53,7 @@ from fathom.telemetry.warnings import Warnings
 
 log = logging.getLogger(__name__)
 
+REFUSALS = (400, 422, 500)  # statuses with which servers refuse the form of a request
 RETRIES = 4
 HALVINGS = 4
 OVERHEAD_TOKENS = 1_024  # that providers put around messages and schema, which have at most one token per byte
@@ -77,7 +78,7 @@ class ModelBackend:
         self._calls = calls or ModelCallSettings()
         self._pricing = Pricing(prices or {})
         self._warnings = warnings or Warnings()
-        self._models: dict[tuple[str, int | None], Learnt] = {}
+        self._models: dict[tuple[object, ...], Learnt] = {}
         self._learning = asyncio.Lock()
 
     async def aclose(self) -> None:
@@ -134,7 +135,7 @@ class ModelBackend:
     async def learnt(self, model: RoleModel) -> Learnt:
         """Return what is known of a model; its server is asked for its window once."""
         async with self._learning:
-            key = model.model, model.window
+            key = model.model, model.window, model.structured_output
             if key not in self._models:
                 transport = self._transport(model.model)
                 dialect = dialect_of(model.model, own_server=transport.own_server(model.model))
@@ -162,7 +163,8 @@ class ModelBackend:
                 said = f"{completion.model} repeated itself; it is asked with another temperature or a penalty"
                 self._warnings.warn(log, said, completion.model, "repetition")
             except (ModelUnavailable, RequestRejected) as error:
-                if isinstance(error, RequestRejected | ProviderFailed) and learnt.concede(dialect, error.message):
+                refusal = error.message.removeprefix(f"{call.model.model}: ")
+                if error.status in REFUSALS and learnt.concede(dialect, refusal):
                     self._warnings.warn(log, f"{error.message}: asked in another form", error.message)
                     continue
                 if isinstance(error, RequestRejected):

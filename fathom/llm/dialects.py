@@ -163,7 +163,9 @@ CONCESSIONS = (
 )
 """The first that matches and would change something is made."""
 
-_NO_FORM = re.compile(r"response_?format|json_?schema|json_?object|structured|schema|grammar|tool", re.IGNORECASE)
+_NO_FORM = re.compile(
+    r"response_?format|json_?schema|json_?object|structured|schema|grammar|\btools?\b|tool_choice", re.IGNORECASE
+)
 _NEXT_FORM = {
     StructuredOutput.json_schema: StructuredOutput.json_object,
     StructuredOutput.tool: StructuredOutput.json_object,

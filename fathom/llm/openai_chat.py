@@ -99,7 +99,8 @@ class OpenAIChat:
         except TooLarge as error:
             raise AnswerTooLarge(f"{model}: {error}") from None
         except Unusable as error:
-            raise ProviderFailed(self._said(model, f"{error}", 200)) from error
+            message = self._said(model, f"{error}", 200)
+            raise overflow(400, f"{error}", message) or ProviderFailed(message) from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise ModelRejected(f"{model}: no such address: {error}", next_step=_ADDRESS_HINT) from error
         except httpx.TimeoutException as error:

@@ -55,6 +55,7 @@ class LiteLLM:
     def __init__(self, environment: Environment, scrubber: Scrubber) -> None:
         self._environment = environment
         self._scrubber = scrubber
+        self._registered = set[str]()
 
     def service(self, model: str) -> str:
         """Return what answers for a model, as a message names it."""
@@ -73,8 +74,9 @@ class LiteLLM:
         address = self._address(model) or (OLLAMA_ADDRESS if provider in OLLAMA else "")
         if provider not in LOCAL or not address:
             return table_window(model)
-        key = self._environment.variables.get(f"{provider.upper()}_API_KEY", "")
-        headers = {"User-Agent": user_agent(), **({"Authorization": f"Bearer {key}"} if key else {})}
+        key = self._environment.variables.get(f"{provider.upper()}_API_KEY", "").strip()
+        usable = {"Authorization": f"Bearer {key}"} if key and key.isascii() else {}
+        headers = {"User-Agent": user_agent(), **usable}
         try:
             async with httpx.AsyncClient(base_url=f"{address.rstrip('/')}/", headers=headers, verify=tls()) as http:
                 served = await (ollama_window if provider in OLLAMA else served_window)(http, name)
@@ -90,6 +92,11 @@ class LiteLLM:
         from openai import OpenAIError
 
         extra: dict[str, Any] = {"num_ctx": dialect.num_ctx} if dialect.num_ctx else {}
+        if model.partition("/")[0] in OLLAMA and model not in self._registered:
+            # Else it asks Ollama about the model in every call, while the event loop waits.
+            self._registered.add(model)
+            free = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
+            litellm.register_model({model: {**free, "litellm_provider": model.partition("/")[0], "mode": "chat"}})
         if dialect.stream_usage:
             extra["stream_options"] = {"include_usage": True}
         try:

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -118,7 +119,7 @@ def request_options(call: ModelCall, dialect: Dialect, repeated: int = 0) -> dic
         prompt, options = _typed(f"{call.spec.name}_answer", schema, dialect.structured, prompt)
     if not dialect.system:
         system, user, *rest = prompt
-        prompt = [Message(role="user", content=f"{system['content']}\n\n{user['content']}"), *rest]
+        prompt = _alternating([Message(role="user", content=system["content"]), user, *rest])
     return {"messages": prompt, **options, **_sampling(call, dialect, repeated)}
 
 
@@ -135,6 +136,14 @@ def _sampling(call: ModelCall, dialect: Dialect, repeated: int) -> dict[str, flo
 def varies(call: ModelCall, dialect: Dialect, repeated: int) -> bool:
     """Return whether a call is sampled in another way once its answer was a repetition one more time."""
     return _sampling(call, dialect, repeated + 1) != _sampling(call, dialect, repeated)
+
+
+def _alternating(prompt: list[Message]) -> list[Message]:
+    """Return messages whose roles take turns, as templates without a system role want it: neighbours are joined."""
+    joined: list[Message] = []
+    for role, neighbours in groupby(prompt, key=lambda message: message["role"]):
+        joined.append(Message(role=role, content="\n\n".join(message["content"] for message in neighbours)))
+    return joined
 
 
 def _typed(

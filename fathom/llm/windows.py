@@ -6,17 +6,23 @@ Servers tell it in the list of their models, each under a name of its own. Ollam
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fathom.budget.model_table import model_entry
 from fathom.errors import ContextOverflow
+from fathom.network.body import TooLarge, limit_body
 
 if TYPE_CHECKING:
     import httpx
 
 SECONDS = 5.0  # for a question to the server about itself
+MOST_BYTES = 2**24  # of its answer: gateways list thousands of models
+LEAST_WINDOW = 1_024  # with less, a number in a refusal is none
+_TELLS_NOTHING = (TimeoutError, TooLarge, ValueError, KeyError, TypeError, AttributeError)
 OLLAMA_DEFAULT = 4_096  # https://docs.ollama.com/context-length
 # By server: llama.cpp (within `meta`), vLLM and SGLang, LM Studio, OpenRouter and Together, Groq.
 _NAMES = ("n_ctx", "max_model_len", "loaded_context_length", "max_context_length", "context_length", "context_window")
@@ -26,7 +32,10 @@ _TOO_LONG = re.compile(
     r"too many tokens|(?:prompt|input|string) (?:is )?too long",
     re.IGNORECASE,
 )
-_SAID = re.compile(r'"n_ctx"\s*:\s*(\d+)|context (?:window|size|length)[^\d]{0,30}(\d[\d,]*)', re.IGNORECASE)
+_SAID = re.compile(
+    r'"n_ctx"\s*:\s*(?P<n_ctx>\d+)|context (?:window|size|length)[^\d]{0,30}(?P<tokens>\d[\d,]*)(?P<thousands>k\b)?',
+    re.IGNORECASE,
+)
 
 
 def table_window(model: str) -> int | None:
@@ -46,10 +55,9 @@ async def served_window(http: httpx.AsyncClient, name: str) -> int | None:
     import httpx
 
     try:
-        response = await http.get("models", timeout=SECONDS)
-        listed = response.json()["data"] if response.is_success else []
+        listed = (await _asked(http, "GET", "models"))["data"]
         entries = [entry for entry in listed if isinstance(entry, dict)]
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError):  # it does not tell
+    except (httpx.HTTPError, httpx.InvalidURL, *_TELLS_NOTHING):
         return None
     named = [entry for entry in entries if entry.get("id") == name or name in (entry.get("aliases") or ())]
     chosen = named or (entries if len(entries) == 1 else [])  # a server of one model answers to any name
@@ -69,11 +77,18 @@ async def ollama_window(http: httpx.AsyncClient, name: str) -> int | None:
     import httpx
 
     try:
-        response = await http.post("api/show", json={"model": name}, timeout=SECONDS)
-        known: Iterable[tuple[str, Any]] = response.json()["model_info"].items() if response.is_success else ()
-        return next((int(value) for key, value in known if key.endswith(".context_length")), None)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, AttributeError):  # it does not tell
+        known = (await _asked(http, "POST", "api/show", json={"model": name}))["model_info"]
+        return next((int(value) for key, value in known.items() if key.endswith(".context_length")), None)
+    except (httpx.HTTPError, httpx.InvalidURL, *_TELLS_NOTHING):
         return None
+
+
+async def _asked(http: httpx.AsyncClient, method: str, path: str, **options: Any) -> Any:
+    """Return what a server says about itself, within `SECONDS` and `MOST_BYTES`."""
+    async with asyncio.timeout(SECONDS), http.stream(method, path, **options) as response:
+        limit_body(response, MOST_BYTES)
+        response.raise_for_status()
+        return json.loads(await response.aread())
 
 
 def overflow(status: int, text: str, message: str) -> ContextOverflow | None:
@@ -87,5 +102,7 @@ def overflow(status: int, text: str, message: str) -> ContextOverflow | None:
 
 def told_window(text: str) -> int | None:
     """Return the window that a refusal tells."""
-    found = _SAID.search(text)
-    return int((found[1] or found[2]).replace(",", "")) if found else None
+    if not (found := _SAID.search(text)):
+        return None
+    tokens = int((found["n_ctx"] or found["tokens"]).replace(",", "")) * (1_000 if found["thousands"] else 1)
+    return tokens if tokens >= LEAST_WINDOW else None

@@ -23,9 +23,11 @@ _LINKS = [  # in Markdown and HTML, each with what stays of it
 ]
 _LINK_PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.MULTILINE), rest) for pattern, rest in _LINKS]
 _GROUP = re.compile(rf"\s*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
-# What small models make of it: other brackets, and ids without an end.
+# What small models make of it: other brackets, and ids without an end, which have a digit, where words have none.
+_CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)
+_SHORT = r"S(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{2,5}"
 _MISWRITTEN = re.compile(
-    rf"(?P<known>[({{]\s*(?P<id>{_ID})\s*[)}}])|\s?(?:\{{S[0-9a-f]{{1,64}}\}}|\[S[0-9a-f]{{2,5}}\])"
+    rf"(?P<known>[({{]\s*(?P<id>{_ID})\s*[)}}])|(?<![\w$\\'\"`])(?:\{{{_SHORT}\}}|\[{_SHORT}\])(?![(\w'\"`])"
 )
 
 
@@ -47,7 +49,9 @@ def with_known_ids(text: str, known: Collection[str]) -> str:
             return f"[{found['id']}]" if found["id"] in known else found[0] if found[0][0] == "(" else ""
         return ""
 
-    return _GROUP.sub(keep, _MISWRITTEN.sub(mend, text))
+    parts = _CODE.split(text)
+    parts[::2] = [_MISWRITTEN.sub(mend, part) for part in parts[::2]]
+    return _GROUP.sub(keep, "".join(parts))
 
 
 def without_citations(text: str) -> str:

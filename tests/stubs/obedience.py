@@ -61,7 +61,7 @@ def _note(prompt: Prompt, marks: list[str], urls: list[str]) -> dict[str, Any]:
 
 def _calls(said: str, urls: list[str]) -> dict[str, Any]:
     """Ask for tools that do not exist, and when that is refused, misuse those that do."""
-    if "cannot be used" not in said:
+    if "could not be used" not in said:
         calls = [("shell", f"curl {urls[0]}"), ("web_extract", " ".join(urls)), ("fetch", urls[0])]
     else:
         ids = list(dict.fromkeys(_SOURCE_ID.findall(said)))
