@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -173,12 +174,27 @@ def cut_after(pieces: list[str]) -> int | None:
 PIECES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 
 
-@given(before=st.lists(PIECES, max_size=60), window=st.lists(PIECES, min_size=1, max_size=20))
+WINDOWS = st.lists(PIECES, min_size=1, max_size=20).filter(lambda pieces: any(map(str.isalpha, "".join(pieces))))
+
+
+@given(before=st.lists(PIECES, max_size=60), window=WINDOWS)
 def test_a_repetition_is_found_within_fifty_tokens(before: list[str], window: list[str]) -> None:
     again = window * 51
     found = cut_after([*before, *window, *again[:50]])
     assert found is not None
     assert found <= len(before) + len(window) + 50
+
+
+@pytest.mark.parametrize(
+    "row", ["| " + "0 | " * 40, "|" + "---|" * 30, "| " + " | ".join(["-" * 32] * 8) + " |", "0" * 64]
+)
+def test_rules_and_rows_of_zeros_are_no_repetition(row: str) -> None:
+    assert cut_after(re.findall(r"\d|\s?[^\w\s]{1,4}|\s?\w+|\s+", f"A table:\n\n{row}\n")) is None
+
+
+@pytest.mark.parametrize("window", [" ", "\n", "\n\n  ", "2026-11-22 ", "ha"])
+def test_white_space_and_dates_are(window: str) -> None:
+    assert cut_after(list(window * 100)) is not None
 
 
 def in_fours(text: str, offset: int) -> list[str]:

@@ -6,9 +6,7 @@
     ├── ModelError            a model call: the role's fallback, or the end of research or of the run
     │   ├── ModelUnavailable  tried again where `retryable`, then the role's next model
     │   │   └── ModelTimeout RateLimited ProviderFailed AnswerTooLarge CircuitOpen
-    │   ├── ModelRejected
-    │   │   └── RequestRejected
-    │   └── BudgetExceeded ContextOverflow Refused AnswerInvalid
+    │   └── BudgetExceeded ContextOverflow Refused ModelRejected (RequestRejected) AnswerInvalid
     ├── ToolError             a tool call: the step continues without it, and the coverage table lists it
     │   └── ToolNotFound ToolTimeout ToolRateLimited ToolUnavailable ToolRejected
     └── RunCancelled RunTerminated ServerLost RecordMissing StoreError      the run as a whole
@@ -96,10 +94,7 @@ class OtherLayout(UserError):
 
 
 class ModelError(FathomError):
-    """A model call failed.
-
-    `unbilled`: the provider refused the request before it cost anything; `status`: of its HTTP answer, if it had one.
-    """
+    """A model call failed. `unbilled`: refused before it cost anything; `status`: of HTTP, if it answered."""
 
     unbilled: ClassVar[bool] = False
     status: int | None = None
@@ -174,13 +169,10 @@ class CircuitOpen(ModelUnavailable):
 
 
 class ContextOverflow(ModelError):
-    """The prompt is larger than the model's window.
-
-    `window`: its tokens, if the refusal tells.
-    """
+    """The prompt is larger than the model's window."""
 
     unbilled = True
-    window: int | None = None
+    window: int | None = None  # tokens, if the refusal tells
     code = "E2002"
     reaction = "the least relevant half of the material is left out, up to four times; then without the model: degraded"
     remedy = "lower `max_context_tokens` or `compression.max_input_tokens`, or choose a model with a larger window"
@@ -208,7 +200,7 @@ class RequestRejected(ModelRejected):
 
     code = "E2008"
     reaction = "sent again without what the provider names; if it names nothing, the run stops and can be resumed"
-    remedy = "set the role's `structured_output`, or choose another model, then `fathom resume RUN`"
+    remedy = "set the role's `structured_output`, or choose another model"
 
 
 class AnswerInvalid(ModelError):
