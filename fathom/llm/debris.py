@@ -23,6 +23,7 @@ _BEGINS = re.compile(r"\A(?:\s*(?:<s>|\[/?INST\]))+")  # of Mistral and Llama 2;
 _ENDS = ("</s>", "[INST]", "[/INST]")
 _CHANNEL = re.compile(r"\A\s*(?:<\|start\|>\w*)?<\|channel\|>")
 _FINAL = re.compile(r"<\|channel\|>final.{0,40}?<\|message\|>", re.DOTALL)
+_JSON = re.compile(r"\s*(?:```\w*\s*)?\{")
 _INLINE = re.compile(r"`[^`\n]*`")
 
 
@@ -32,7 +33,7 @@ def without_debris(text: str, *, is_json: bool) -> str:
         text = text[thought.end() :]
     if _OPEN_THOUGHT.match(text):  # it never ended
         return ""
-    text = _behind_thoughts(text)
+    text = _behind_thoughts(text, is_json=is_json)
     if _CHANNEL.match(text):
         text = _FINAL.split(text)[-1] if _FINAL.search(text) else ""
     text = _BEGINS.sub("", _within_json(text) if is_json else _first_turn(text)).strip()
@@ -41,13 +42,13 @@ def without_debris(text: str, *, is_json: bool) -> str:
     return fenced_code(text).strip() or text
 
 
-def _behind_thoughts(text: str) -> str:
+def _behind_thoughts(text: str, *, is_json: bool) -> str:
     """Return what follows thoughts that were opened before the answer started: only their end tag is here."""
     code = _code(text)
     ends = [tag.end() for tag in _THOUGHT.finditer(text) if not _is_in(code, tag.start())]
-    if not ends or text.lstrip().startswith("{"):
-        return text
-    return text[ends[-1] :]
+    if is_json:
+        ends = [end for end in ends if _JSON.match(text, end)]
+    return text[ends[-1] :] if ends else text
 
 
 def _first_turn(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from fathom.text.citations import without_citations
 from fathom.text.fences import fences
 
 _OPENS = re.compile(r"[{\[]\s*(?:\"[^\"\n]*\"\s*(?:[:,]|\](?!\())|[{\[]\s*\"|\Z)|\"\w+\"[ \t]*:\s*[\"\[{\d]")
@@ -21,7 +22,7 @@ def not_prose(text: str) -> str:
         position = fence.end
     outside = (outside + text[position:]).strip()
     lines = [line for line in outside.splitlines() if line.strip()]
-    json = [line for line in lines if _OPENS.match(line.strip()) and _CLOSES.search(line)]
+    json = [line for line in lines if _OPENS.match(line.strip()) and _CLOSES.search(without_citations(line))]
     if json and (json[0] is lines[0] or sum(map(len, json)) > _MOST * sum(map(len, lines))):
         return "JSON"
     if position and not _WORDS.search(_HEADING.sub("", outside)):
