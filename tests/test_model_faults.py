@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,9 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
+import litellm
 import pytest
+from litellm.llms.custom_httpx.async_client_cleanup import close_litellm_async_clients
 
 from fathom.budget.ledger import Cost, Ledger
 from fathom.config.caps import Budget
@@ -72,12 +74,20 @@ IMPATIENCE = {
 }  # seconds; in the first case it must answer afterwards
 
 
+async def close_litellm() -> None:
+    """Close the connections that litellm keeps beyond the event loop of a test, Anthropic's in a client of its own."""
+    await close_litellm_async_clients()  # type: ignore[no-untyped-call]
+    litellm.in_memory_llm_clients_cache.flush_cache()  # type: ignore[no-untyped-call]
+    await litellm.module_level_aclient.client._transport.aclose()
+
+
 @pytest.fixture
-def providers(providers: Stubs) -> Stubs:
+async def providers(providers: Stubs) -> AsyncIterator[Stubs]:
     """The providers, for a small run."""
     providers.settings.steps, providers.settings.breadth, providers.settings.results = 3, 1, 2
     providers.settings.follow_ups, providers.settings.page_bytes = 0, 2_000
-    return providers
+    yield providers
+    await close_litellm()
 
 
 SMALL: dict[str, Any] = {"depth": 2, "turns": 1, "max_results": 2, "model_calls": PATIENCE}

@@ -10,11 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import litellm
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from litellm.llms.custom_httpx.async_client_cleanup import close_litellm_async_clients
 
 from fathom.config.environment import Environment
 from fathom.config.models import RoleModel, StructuredOutput
@@ -41,7 +39,7 @@ from tests.stubs import Stubs
 from tests.stubs.behaviours import SECRET
 from tests.stubs.ollama import NONSENSE
 from tests.stubs.streams import tokens
-from tests.test_model_faults import PATIENCE, SMALL, section_call
+from tests.test_model_faults import PATIENCE, SMALL, close_litellm, section_call
 
 CUT_SHORT = InvalidAnswer(complaints=["The answer was cut off."], cut_off=CutOff.limit)
 
@@ -58,10 +56,7 @@ async def servers(providers: Stubs, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
     monkeypatch.setenv("ANTHROPIC_API_KEY", "stub-key")
     monkeypatch.setenv("OLLAMA_API_BASE", providers.url)
     yield providers
-    # It keeps connections beyond the event loop of a test, Anthropic's in a client that it does not close.
-    await close_litellm_async_clients()  # type: ignore[no-untyped-call]
-    litellm.in_memory_llm_clients_cache.flush_cache()  # type: ignore[no-untyped-call]
-    await litellm.module_level_aclient.client._transport.aclose()
+    await close_litellm()
 
 
 def plan_call(model: str = "openai/stub", invalid: InvalidAnswer | None = None, **options: Any) -> ModelCall:
