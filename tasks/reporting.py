@@ -11,7 +11,6 @@ from prefect.runtime import task_run
 from fathom.config.models import EXTRACTIVE
 from fathom.config.settings import Unsupported
 from fathom.errors import AnswerInvalid
-from fathom.evidence.attribution import attributed
 from fathom.evidence.claims import claims_of, marked, without
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
@@ -74,10 +73,9 @@ async def write_section(
 ) -> Written:
     """Write the section at a position of the outline.
 
-    Citations of anything but the notes' sources are removed, and a sentence without one gets that of a source that says
-    the same. Sentences that their sources do not support go back to the reporter once, with what the sources say. Its
-    new version replaces the draft only if the sources support more of its sentences, or as many and it has fewer
-    others; those are removed or marked, as the settings say.
+    Citations of anything but the notes' sources are removed. Sentences that their sources do not support go back to the
+    reporter once, with what the sources say. Its new version replaces the draft only if the sources support more of its
+    sentences, or as many and it has fewer others; those are removed or marked, as the settings say.
     """
     section = outline.sections[position]
     publish(Event("section", section.heading))
@@ -111,8 +109,7 @@ async def _revise(
 ) -> tuple[str, list[Claim], Usage]:
     """Return the section after its check, the claims that stayed unsupported, and what the revision used."""
     usage = Usage()
-    own = [text for text in texts if text.source.source_id in known]
-    markdown = draft = await asyncio.to_thread(attributed, draft, own)
+    markdown = draft
     good, failing = await _checked(markdown, texts)
     if failing:
         again = request.model_copy(update={"draft": draft, "unsupported": list(map(_told, failing))})
@@ -120,7 +117,7 @@ async def _revise(
         if usage.fallbacks:  # the draft without these sentences is better than what no model wrote
             usage = usage.model_copy(update={"fallbacks": []})
         else:
-            rewritten = await asyncio.to_thread(attributed, with_known_ids(answer.text.strip(), known), own)
+            rewritten = with_known_ids(answer.text.strip(), known)
             supported, unsupported = await _checked(rewritten, texts)
             if (len(supported), -len(unsupported)) > (len(good), -len(failing)):
                 markdown, failing = rewritten, unsupported
