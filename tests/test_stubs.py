@@ -508,7 +508,7 @@ JSON_MODE = {"response_format": {"type": "json_object"}}
             "bounds",
             {"response_format": BOUNDED},
             {"response_format": TYPED},
-            "In context=('properties', 'plan_title'), 'maxLength' is not permitted.",
+            "In context=('properties', 'plan_title'), 'minLength' is not permitted.",
         ),
         ("bounds", loosened({"maxLength": 9}), BARE, "is not permitted."),
         (
