@@ -13,13 +13,15 @@ from itertools import pairwise
 import pytest
 
 from fathom.config.environment import Environment
-from fathom.config.models import RoleModel, StructuredOutput
-from fathom.llm.base import ModelCall
+from fathom.config.models import EXTRACTIVE, RoleModel, StructuredOutput
+from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import ModelBackend
 from fathom.llm.debris import without_debris
 from fathom.llm.dialects import dialect_of
+from fathom.llm.parsing import accept
 from fathom.llm.prompts import messages, request_options
-from fathom.roles import PLANNER, SECTION, PlanRequest
+from fathom.models import Usage
+from fathom.roles import PLANNER, SECTION, PlanRequest, Text
 from fathom.text.citations import with_known_ids
 from fathom.text.prose import not_prose
 from tests.conftest import new_ledger
@@ -131,3 +133,9 @@ def test_prose_about_anything_is_left_as_it_is(text: str) -> None:
 def test_texts_in_json_are_left_as_they_are() -> None:
     text = json.dumps({"a": "uses <|channel|>, </think> and <|im_end|>"})
     assert without_debris(f"<|im_start|>assistant\n{text}<|im_end|>", is_json=True) == text
+
+
+@pytest.mark.parametrize("text", ['{"key": "value"} [S1a2b3c]', "A turn ends with <|im_end|> in ChatML. [S1a2b3c]"])
+def test_a_quotation_is_no_debris(text: str) -> None:
+    call = ModelCall(SECTION, SECTION_REQUEST, RoleModel(model=EXTRACTIVE))
+    assert accept(call, Completion(text=text, usage=Usage(), model=EXTRACTIVE)) == Text(text=text)

@@ -39,7 +39,9 @@ def accept(call: ModelCall, completion: Completion) -> Answer | InvalidAnswer:
     Raises:
         AnswerInvalid: it was the second try and the answer still cannot be used.
     """
-    text = without_debris(completion.text, is_json=call.spec.answer is not Text)
+    text = completion.text.strip()
+    if not _quotes(call):
+        text = without_debris(text, is_json=call.spec.answer is not Text)
     try:
         answer: Answer = _read(call, text, completion.cut_off)
     except ValueError as error:
@@ -61,12 +63,21 @@ def _read(call: ModelCall, text: str, cut_off: CutOff | None) -> Answer:
     if not text:
         raise ValueError("The answer is empty.")
     answer = _parse(call.spec.answer, text)
-    if call.model.model != EXTRACTIVE and (echo := _echo(call, answer)):
-        raise ValueError(f'The answer repeats its instructions ("{echo}") instead of following them.')
     answer = type(answer).model_validate(each_text(answer.model_dump(), without_controls))
-    if call.spec.addresses or call.model.model == EXTRACTIVE:  # which quotes, and a quotation stays as it is
+    if _quotes(call):
+        return answer
+    if isinstance(answer, Text) and (what := not_prose(text)):
+        raise ValueError(f"The answer is {what}; write plain text in Markdown.")
+    if echo := _echo(call, answer):
+        raise ValueError(f'The answer repeats its instructions ("{echo}") instead of following them.')
+    if call.spec.addresses:
         return answer
     return type(answer).model_validate(each_text(answer.model_dump(), without_addresses))
+
+
+def _quotes(call: ModelCall) -> bool:
+    """Whether the backend without a model answers: a quotation stays as it is."""
+    return call.model.model == EXTRACTIVE
 
 
 def _echo(call: ModelCall, answer: Answer) -> str:
@@ -90,8 +101,6 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _parse(kind: type[Answer], text: str) -> Answer:
     if kind is Text:
-        if what := not_prose(text):
-            raise ValueError(f"The answer is {what}; write plain text in Markdown.")
         return Text(text=text)
     try:
         return kind.model_validate_json(text)
