@@ -115,10 +115,8 @@ def _window(found: Probe, settings: ResolvedSettings) -> Finding:
     needed = settings.max_context_tokens + settings.role_models[Role.reporter].max_tokens
     if found.window is None:
         return Finding("window", "off", "unknown: a prompt that is refused is halved", "set the role's window")
-    if found.window < needed:
-        detail = f"{found.window:,} tokens; of longer material the best part is shown"
-        return Finding("window", "ok", detail)
-    return Finding("window", "ok", f"{found.window:,} tokens")
+    part = "; of longer material the best part is shown" if found.window < needed else ""
+    return Finding("window", "ok", f"{found.window:,} tokens{part}")
 
 
 def _price(model: str, settings: ResolvedSettings) -> Finding:

@@ -98,7 +98,7 @@ async def write_section(
     known = {source_id for note in notes for source_id in note.source_ids}
     answer, usage = await ask(SECTION, request, _engine)
     markdown, failing = with_known_ids(answer.text.strip(), known), list[Claim]()
-    if not _engine.settings.extractive and not usage.fallbacks:  # else it consists of quotations
+    if not _is_quoted(usage, _engine):
         markdown, failing, more = await _revise(request, markdown, known, _texts, _engine)
         usage += more
     return _written(section.heading, markdown, failing, usage, _engine)
@@ -108,8 +108,7 @@ async def _revise(
     request: SectionRequest, draft: str, known: set[str], texts: Sequence[StoredText], engine: Engine
 ) -> tuple[str, list[Claim], Usage]:
     """Return the section after its check, the claims that stayed unsupported, and what the revision used."""
-    usage = Usage()
-    markdown = draft
+    markdown, usage = draft, Usage()
     good, failing = await _checked(markdown, texts)
     if failing:
         again = request.model_copy(update={"draft": draft, "unsupported": list(map(_told, failing))})
@@ -181,8 +180,7 @@ async def write_answer(
         passages=_passages(shown, "", _texts, ANSWER, _engine) if _writes_without_model(ANSWER, _engine) else [],
     )
     answer, usage = await ask(ANSWER, request, _engine)
-    quoted = _engine.settings.extractive or bool(usage.fallbacks)
-    failing = [] if quoted else (await _checked(answer.text, _texts))[1]
+    failing = [] if _is_quoted(usage, _engine) else (await _checked(answer.text, _texts))[1]
     if failing:
         why = "; ".join(complaint for claim in failing for complaint in claim.complaints) or "its words are not there"
         failure = Failure(code=AnswerInvalid.code, message=f"The sources do not support the answer: {why}.")
@@ -191,7 +189,11 @@ async def write_answer(
     return _written("Answer", answer.text, failing, usage, _engine)
 
 
+def _is_quoted(usage: Usage, engine: Engine) -> bool:
+    """Whether a section consists of quotations: no model wrote it."""
+    return engine.settings.extractive or bool(usage.fallbacks)
+
+
 def _written(heading: str, markdown: str, failing: list[Claim], usage: Usage, engine: Engine) -> Written:
-    quoted = engine.settings.extractive or bool(usage.fallbacks)
-    section = ReportSection(heading=heading, markdown=markdown, quoted=quoted)
+    section = ReportSection(heading=heading, markdown=markdown, quoted=_is_quoted(usage, engine))
     return Written(section=section, unsupported=[claim.sentence for claim in failing], usage=usage)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +10,8 @@ from typing import Literal
 
 import aiohttp
 from aiohttp import web
+
+from tests.proxies import in_front
 
 __all__ = ["Fault", "Proxy", "proxying"]
 
@@ -94,23 +95,6 @@ def _hang_up(request: web.Request) -> web.Response:
 def proxying(upstream: str) -> Iterator[Proxy]:
     """Run a proxy in a thread with an event loop of its own."""
     proxy = Proxy(upstream)
-    app = web.Application(client_max_size=64 * 2**20)
-    app.router.add_route("*", "/{path:.*}", proxy.handle)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="s3 proxy", daemon=True)
-
-    async def start() -> None:
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        proxy.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(start(), loop).result()
+    with in_front(proxy.handle, "s3 proxy") as url:
+        proxy.url = url
         yield proxy
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()

@@ -569,6 +569,17 @@ def text(number: int, words: str) -> SourceText:
     return SourceText(source_id=f"S{number:06x}", url=f"https://x.example/{number}", title="T", kind="web", text=body)
 
 
+def compress_request(texts: list[SourceText]) -> CompressRequest:
+    return CompressRequest(
+        plan_title="Tides",
+        step_title="Methane seas",
+        step_description="Find the depth of methane seas.",
+        tool_name="web_search",
+        texts=texts,
+        max_note_tokens=600,
+    )
+
+
 def note(number: int, words: str) -> Note:
     return Note(
         step_id=1,
@@ -583,14 +594,7 @@ def note(number: int, words: str) -> Note:
 
 
 def test_a_request_shrinks_to_half_and_keeps_what_matters() -> None:
-    request = CompressRequest(
-        plan_title="Tides",
-        step_title="Methane seas",
-        step_description="Find the depth of methane seas.",
-        tool_name="web_search",
-        texts=[text(1, "gardens"), text(2, "methane seas")],
-        max_note_tokens=600,
-    )
+    request = compress_request([text(1, "gardens"), text(2, "methane seas")])
     size = sum(count_tokens(t.text) for t in request.texts)
     smaller = shrunk(request)
     assert isinstance(smaller, CompressRequest)
@@ -612,14 +616,7 @@ def test_a_request_shrinks_to_half_and_keeps_what_matters() -> None:
 async def test_the_answer_of_a_prompt_that_was_halved_is_kept(providers: Stubs) -> None:
     providers.settings.context_window = 1_000
     texts = [text(n, "methane seas") for n in range(1, 5)]
-    request = CompressRequest(
-        plan_title="Tides",
-        step_title="Methane seas",
-        step_description="Find the depth of methane seas.",
-        tool_name="web_search",
-        texts=texts,
-        max_note_tokens=600,
-    )
+    request = compress_request(texts)
     completion = await answer_to(ModelCall(COMPRESSOR, request, RoleModel(model="openai/stub")))
     assert isinstance(completion, Completion)
     *refused, answered = providers.calls("llm")

@@ -30,7 +30,7 @@ from fathom.llm.services import Pulse
 from fathom.llm.shrinking import shrunk
 from fathom.llm.windows import OLLAMA_DEFAULT
 from fathom.models import Ending, SourceText, Usage
-from fathom.roles import COMPRESSOR, PLANNER, CompressRequest, PlanAnswer, PlanRequest
+from fathom.roles import COMPRESSOR, PLANNER, PlanAnswer, PlanRequest
 from fathom.telemetry.progress import Event
 from fathom.telemetry.progress import listen as hear
 from tests.conftest import ask_model, new_ledger
@@ -39,7 +39,7 @@ from tests.stubs import Stubs
 from tests.stubs.behaviours import SECRET
 from tests.stubs.ollama import NONSENSE
 from tests.stubs.streams import tokens
-from tests.test_model_faults import PATIENCE, SMALL, close_litellm, section_call
+from tests.test_model_faults import PATIENCE, SMALL, close_litellm, compress_request, section_call
 
 CUT_SHORT = InvalidAnswer(complaints=["The answer was cut off."], cut_off=CutOff.limit)
 
@@ -355,14 +355,7 @@ def compress_call(characters: int, texts: int = 4, model: str = "openai/stub", *
         SourceText(source_id=f"S{n:06x}", url=f"https://x.example/{n}", title="T", kind="web", text=body or "Seas.")
         for n, body in enumerate(bodies)
     ]
-    request = CompressRequest(
-        plan_title="Tides",
-        step_title="Methane seas",
-        step_description="Find the depth of methane seas.",
-        tool_name="web_search",
-        texts=sources,
-        max_note_tokens=600,
-    )
+    request = compress_request(sources)
     return ModelCall(COMPRESSOR, request, RoleModel(model=model, **options))
 
 

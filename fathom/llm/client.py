@@ -180,23 +180,23 @@ class ModelBackend:
     async def _once(self, call: ModelCall, learnt: Learnt, dialect: Dialect, repeated: int) -> Completion:
         transport, options = self._transport(call.model.model), request_options(call, dialect, repeated)
         circuit = circuit_of(transport.service(call.model.model))
-        request = hash(json.dumps(options, ensure_ascii=False))
+        request = json.dumps(options, ensure_ascii=False)
         rests = 0 if call.model.fallbacks else max(circuit.rests, 1)  # another model is better than a wait
         while True:
-            await circuit.ready(request, rests, self._seconds_left(call) - LEAST_SECONDS)
+            await circuit.ready(hash(request), rests, self._seconds_left(call) - LEAST_SECONDS)
             with suppress(CircuitOpen):  # the service began to rest while the request waited for a slot
                 return await self._in_slot(call, learnt, dialect, options, request)
 
     async def _in_slot(
-        self, call: ModelCall, learnt: Learnt, dialect: Dialect, options: dict[str, Any], request: int
+        self, call: ModelCall, learnt: Learnt, dialect: Dialect, options: dict[str, Any], request: str
     ) -> Completion:
         model, transport = call.model.model, self._transport(call.model.model)
         service = transport.service(model)
-        most_sent = len(json.dumps(options, ensure_ascii=False).encode()) + OVERHEAD_TOKENS
+        most_sent = len(request.encode()) + OVERHEAD_TOKENS
         most_received = learnt.answer_tokens(call.model, sent_tokens(options))
         worst = partial(_worst_case, most_received, most_sent, self._pricing.highest(model) or Rates())
         async with slots(self._calls.at_once), self._ledger.attempt(worst, research=_is_research(call)) as attempt:
-            with circuit_of(service).attempt(request):
+            with circuit_of(service).attempt(hash(request)):
                 await spacing_of(service).turn(self._calls.per_minute)
                 left = self._seconds_left(call)
                 if left < LEAST_SECONDS:  # it waited for its turn too long

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
-from fathom.errors import ContextOverflow, ModelError, ModelTimeout, ProviderFailed, Refused
+from fathom.errors import ModelError, ModelTimeout, ProviderFailed, Refused
 from fathom.llm.base import Piece
 from fathom.llm.dialects import LOCAL, OLLAMA, Dialect
 from fathom.llm.failures import failure, said
 from fathom.llm.limits import limited
-from fathom.llm.windows import ollama_window, overflow, served_window, table_window, told_window
+from fathom.llm.windows import ollama_window, overflow, served_window, table_window
 from fathom.network.client import tls, user_agent
 from fathom.text.retry_after import retry_after
 
@@ -133,17 +133,11 @@ class LiteLLM:
         status = next((status for words, status in _MISTAKEN if words in text), getattr(error, "status_code", 500))
         message = self._scrubber.message(f"{model}: {said(text, status)}")
         exceptions = litellm.exceptions
-        for kind, ours in (
-            (exceptions.ContextWindowExceededError, ContextOverflow),
-            (exceptions.ContentPolicyViolationError, Refused),
-            (exceptions.Timeout, ModelTimeout),
-        ):
+        for kind, ours in ((exceptions.ContentPolicyViolationError, Refused), (exceptions.Timeout, ModelTimeout)):
             if isinstance(error, kind):
-                found: ModelError = ours(message)
-                if isinstance(found, ContextOverflow):
-                    found.window = told_window(text)
-                return found
-        if too_long := overflow(status, text, message):
+                return ours(message)
+        is_too_long = isinstance(error, exceptions.ContextWindowExceededError)
+        if too_long := overflow(413 if is_too_long else status, text, message):
             return too_long
         provider = litellm.get_llm_provider(model)[1]
         return failure(status, message, wait=retry_after(_headers(error), datetime.now(UTC)), provider=provider)

@@ -96,11 +96,11 @@ def overflow(status: int, text: str, message: str) -> ContextOverflow | None:
     if status != 413 and not (status in (400, 500) and _TOO_LONG.search(text)):
         return None
     error = ContextOverflow(message)
-    error.window = told_window(text)
+    error.window = _told_window(text)
     return error
 
 
-def told_window(text: str) -> int | None:
+def _told_window(text: str) -> int | None:
     """Return the window that a refusal tells."""
     if not (found := _SAID.search(text)):
         return None

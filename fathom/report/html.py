@@ -70,7 +70,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         charts=report_charts(report) + phase_charts(phases),
         lang=Markup(' lang="{}"').format(language) if language else "",
         style=Markup(style),  # noqa: S704 - files of this package
-        script=Markup(script),  # noqa: S704
+        script=Markup(script),  # noqa: S704 - the same
         policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
         "base-uri 'none'; form-action 'none'",
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from tests.proxies import in_front
 from tests.stubs.reading import Prompt
 
 __all__ = ["Exchange", "Recording", "recording"]
@@ -124,24 +124,6 @@ def _events(data: bytes) -> Iterator[bytes]:
 def recording(upstream: str) -> Iterator[Recording]:
     """Run the proxy in front of an address in a thread with an event loop of its own."""
     proxy = Recording(upstream)
-    app = web.Application(client_max_size=64 * 2**20)
-    app.router.add_route("*", "/{path:.*}", proxy.handle)
-    # With cancellation the server hears at once that a client went away, and stops working for it.
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="recording", daemon=True)
-
-    async def start() -> None:
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        proxy.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(start(), loop).result()
+    with in_front(proxy.handle, "recording") as url:
+        proxy.url = f"{url}/v1"
         yield proxy
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()

@@ -54,11 +54,11 @@ _OBJECT_ROLES = frozenset({
 })  # fmt: skip
 
 
-class described(nodes.General, nodes.Element):  # type: ignore[misc]
+class described(nodes.General, nodes.Element):  # type: ignore[misc]  # docutils has no types
     """An object or setting, `name`, with what is said about it; docutils takes the class's name for the node's."""
 
 
-class remark(nodes.General, nodes.Element):  # type: ignore[misc]
+class remark(nodes.General, nodes.Element):  # type: ignore[misc]  # the same
     """Paragraphs led in by a word or two, `lead`."""
 
 
@@ -73,7 +73,7 @@ class _AnyOption(dict[str, Any]):
         return lambda value: value or ""
 
 
-class _Directive(Directive):  # type: ignore[misc]
+class _Directive(Directive):  # type: ignore[misc]  # the same
     """A directive that is not part of docutils, or not safe there."""
 
     optional_arguments = 1
