@@ -12,8 +12,8 @@ from fathom.config.settings import Mode
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
 from fathom.extractive.statements import closest_to
-from fathom.models import Report, ReportSection, RunManifest, StepCoverage
-from fathom.report.assembly import assemble, coverage, limitations, next_steps, open_questions
+from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage
+from fathom.report.assembly import assemble, coverage, limitations, making, next_steps, open_questions
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
 from fathom.report.unread import unread_warnings
@@ -27,6 +27,7 @@ from fathom.telemetry.audit_events import AuditType
 from tasks.evidence import read_texts, score_retrieved, verify_claims
 from tasks.reporting import make_outline, write_answer, write_section
 from tasks.results import Outlined, Scored
+from tasks.start import seconds_worked
 
 
 async def write_report(engine: Engine, run: RunState) -> Report | None:
@@ -59,7 +60,13 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
         *unread_warnings(run.unread),
         *report_warnings(verified.claims, report.qualities, report.sources, today),
     ]
-    checked: dict[str, object] = {"claims": verified.claims, "warnings": warnings}
+    seconds = await seconds_worked(engine.start.run_id, _engine=engine)
+    writer = "" if report.extractive else engine.model_for(SECTION).model
+    checked: dict[str, object] = {
+        "claims": verified.claims,
+        "warnings": warnings,
+        "made": making(run, as_of=engine.start.today, model=writer, seconds=seconds),
+    }
     if engine.settings.mode is not Mode.answer:
         checked["limitations"] = limitations(run, verified.claims, left_out)
         checked["next_steps"] = next_steps(run.reflection)
@@ -105,7 +112,7 @@ async def _draft(
 ) -> tuple[Report, list[str]]:
     """Return the report before its claims are checked, and the sentences that were left out or marked."""
     authority = {quality.source_id: quality.overall for quality in scored.qualities}
-    questions, steps = list[str](), list[StepCoverage]()
+    questions, steps, answered = list[str](), list[StepCoverage](), Answered.yes
     if engine.settings.mode is Mode.answer:  # how it was researched is in the plan and the notes
         written = await write_answer(run.notes, authority, texts, _engine=engine)
         run.spend(ANSWER.name, written.usage)
@@ -116,7 +123,7 @@ async def _draft(
             run.plan, run.notes, questions, scored.contradictions, authority, texts, _engine=engine
         )
         run.spend(OUTLINE.name, outlined.usage)
-        title = outlined.outline.title
+        title, answered = outlined.outline.title, outlined.outline.answered
         sections, left_out = await _sections(engine, run, outlined, authority, texts)
     report = assemble(
         query=engine.start.query,
@@ -129,6 +136,7 @@ async def _draft(
         questions=questions,
         contradictions=scored.contradictions,
         qualities=scored.qualities,
+        answered=answered,
     )
     return report, left_out
 

@@ -10,6 +10,7 @@ from fathom.config.models import EXTRACTIVE
 from fathom.contradictions.finding import Said, find_contradictions
 from fathom.evidence.stored import StoredText, stored_texts
 from fathom.evidence.verify import check_claims
+from fathom.extractive.statements import on_question
 from fathom.models import Claim, Contradiction, Judgement, Note, Plan, Report, ToolResult, Usage
 from fathom.roles import JUDGE, JudgeRequest
 from fathom.roles.judge import Judged, Opinion
@@ -42,6 +43,7 @@ async def score_retrieved(
         for quoted, source_ids in note.quotations()
     ]
     contradictions = [*found, *(new for new in find_contradictions(said) if new not in found)]
+    contradictions = on_question(_engine.start.query, notes, contradictions)
     qualities = await asyncio.to_thread(
         score_sources,
         [text.source_text() for text in _texts],
@@ -69,7 +71,8 @@ async def verify_claims(report: Report, _texts: Sequence[StoredText], _engine: E
         usage += used
         opinions |= {opinion.number: opinion for opinion in answer.opinions}
     model = _engine.model_for(JUDGE).model
-    return Verified(claims=[_with(claim, opinions.get(claim.number), model) for claim in claims], usage=usage)
+    judged = [_with(claim, opinions.get(claim.number), model) for claim in claims]
+    return Verified(claims=judged, usage=usage)
 
 
 def _with(claim: Claim, opinion: Opinion | None, model: str) -> Claim:

@@ -29,6 +29,12 @@ async def first_day() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
+@recorded_task(name="seconds", run_name="read the clock")
+async def seconds_worked(run_id: str, _engine: Engine) -> float:
+    """Return for how many seconds the run has been worked on; `run_id` makes it a record of this run."""
+    return round(_engine.ledger.seconds, 1)
+
+
 @recorded_task(name="begin", run_name="start")
 async def begin(query: str, settings: ResearchSettings, _artifacts: str, _environment: Environment) -> RunStart:
     """Read the clock and resolve the settings, once for the whole run.

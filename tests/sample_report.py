@@ -5,7 +5,17 @@ from __future__ import annotations
 import hashlib
 
 from fathom.evidence.claims import claims_of
-from fathom.models import Contradiction, Phase, Report, ReportSection, Source, StepCoverage, ToolFailure
+from fathom.models import (
+    Answered,
+    Contradiction,
+    Making,
+    Phase,
+    Report,
+    ReportSection,
+    Source,
+    StepCoverage,
+    ToolFailure,
+)
 from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceQuality, Verdict
 from fathom.models.plan import StepStatus
 
@@ -130,12 +140,22 @@ def sample_report() -> Report:
                 claim_a="The repair of 2022 cost 4.2 million",
                 claim_b="In 2022 the gates were repaired for 5.6 million",
                 source_ids=[_IDS[2], _IDS[0]],
+                other_source_ids=[_IDS[0]],
             ),
-            Contradiction(claim_a="Capacity: 41 MW", claim_b="Usable capacity is 32 MW", source_ids=[_IDS[4], _IDS[1]]),
+            Contradiction(
+                claim_a="Capacity: 41 MW",
+                claim_b="Usable capacity is 32 MW",
+                source_ids=[_IDS[4], _IDS[1]],
+                other_source_ids=[_IDS[1]],
+            ),
         ],
         coverage=_coverage(),
         limitations=["About 96,000 tokens of the sources were passed over as less relevant before they were read."],
         next_steps=["Search for: price of turbine gates in saline basins"],
+        answered=Answered.partly,
+        made=Making(
+            as_of="2026-03-02", model="example/writer-1", llm_calls=48, tool_calls=17, cost_usd=0.2131, seconds=94.2
+        ),
     )
 
 
@@ -182,6 +202,9 @@ def _quote(source_id: str, text: str) -> Quote:
         sha256=hashlib.sha256(source_id.encode()).hexdigest(),
         text=plain,
         retrieved="2026-03-02T09:14:07Z",
+        before="The statement lists what follows. ",
+        after=" Further figures stand in the annex.",
+        headings=["Annual statement", "Operation"],
     )
 
 

@@ -65,8 +65,8 @@ def test_a_report_keeps_every_name_as_it_is() -> None:
         query="What is __dict__ in C# _really_?",
         extractive=True,
         sections=[
-            ReportSection(heading="About __slots__", markdown=f"{quote} [S1a2b3c]", quoted=True),
-            ReportSection(heading="By a model", markdown="**Bold** __call__ and `__code__`. [S1a2b3c]"),
+            ReportSection(heading="Answer", markdown=f"{quote} [S1a2b3c]", quoted=True),
+            ReportSection(heading="By __slots__", markdown="**Bold** __call__ and `__code__`. [S1a2b3c]"),
         ],
         sources=[source],
         open_questions=["1. Who calls __del__?"],
@@ -81,7 +81,7 @@ def test_a_report_keeps_every_name_as_it_is() -> None:
     for text in (
         "What is __dict__?",
         "What is __dict__ in C# _really_?",
-        "About __slots__",
+        "By __slots__",
         f"{quote.replace('`', '')} [1]",
         "Bold __call__ and __code__. [1]",
         "1. Who calls __del__?",

@@ -18,18 +18,20 @@ from docx import Document
 from docx.oxml.ns import qn
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pypdf import PdfReader
 from typer.testing import CliRunner
 
 from fathom.errors import InvalidInput
 from fathom.models import Report, ReportSection, Source
 from fathom.models.claims import SourceQuality
 from fathom.report.bibliography import bibtex, references, ris
+from fathom.report.chapters import cited_sources
 from fathom.report.docx import render_docx
 from fathom.report.exporting import FORMATS, check_formats
-from fathom.report.markdown import cited_sources, web_address
 from fathom.report.pdf import render_pdf
 from fathom.storage.store import ArtifactStore
 from fathom.text.cleaning import clean_line
+from fathom.text.urls import web_address
 from flows.cli.commands import app
 from tests.conftest import Bucket, FathomCLI
 from tests.evidence_run import IDS, finished_run
@@ -38,7 +40,6 @@ from tests.sample_report import sample_report
 ANY = st.text(st.characters(codec="utf-8"), max_size=60) | st.text("{}\\$&%#_~^@\"',= \n\r[]()ab-", max_size=40)
 ADDRESSES = st.builds("https://example.org/{}".format, ANY)
 ID = "S1a2b3c"
-PAGE = "<!doctype html><title>The bridge</title><h1>The bridge</h1><p>Opened in 1932.</p>"
 
 
 def report_of(
@@ -69,23 +70,28 @@ def test_a_word_document_has_the_report_s_structure() -> None:
     report = sample_report()
     document = Document(BytesIO(render_docx(report)))
     headings = [p.text for p in document.paragraphs if p.style and p.style.name == "Heading 1"]
-    assert headings[:5] == [section.heading for section in report.sections]
-    assert {"Before you rely on it", "Where sources disagree", "Not found", "How this was researched"} < set(headings)
-    assert headings[-1] == "Sources"
+    assert headings[:3] == ["Answered in part", "Where sources disagree", "Before you rely on it"]
+    assert headings[3:7] == [section.heading for section in report.sections[1:]]
+    assert {"Not found", "How this was researched"} < set(headings)
+    assert headings[-2:] == ["Sources", "Evidence"]
     styles = {p.style.name for p in document.paragraphs if p.style}
     assert {"Title", "Quote", "Heading 2", "List Bullet", "List Number"} <= styles
     assert any(run.bold for p in document.paragraphs for run in p.runs)
     assert any(run.italic for p in document.paragraphs for run in p.runs)
-    assert [len(table.columns) for table in document.tables] == [4, 6]
-    assert len(document.tables[1].rows) == len(report.coverage) + 1
+    assert [len(table.columns) for table in document.tables] == [2, 4, 6, 4]  # two sides, years, steps, evidence
+    assert [len(table.rows) - 1 for table in document.tables[2:]] == [len(report.coverage), len(report.claims)]
 
     sources = cited_sources(report)
     inner, outer = links(document)
     marks = [mark.get(qn("w:name")) for mark in document.element.body.iter(qn("w:bookmarkStart"))]
-    assert marks == [f"source_{number}" for number in range(1, len(sources) + 1)]
+    assert [mark for mark in marks if mark.startswith("source")] == [f"source_{n}" for n in range(1, len(sources) + 1)]
     assert set(inner) == set(marks)
+    assert len([mark for mark in marks if mark.startswith("chapter")]) == len(headings)
+    fields = [field.get(qn("w:instr")) for field in document.element.body.iter(qn("w:fldSimple"))]
+    assert fields == [f"PAGEREF chapter_{number}" for number in range(1, len(headings) + 1)]
     assert outer == [source.url for source in sources if source.url.startswith("https")]
-    listed = [p.text for p in document.paragraphs][-len(sources) :]
+    first = [p.text for p in document.paragraphs].index("Sources") + 1
+    listed = [p.text for p in document.paragraphs][first : first + len(sources)]
     assert all(text.startswith(f"[{n}]\t{s.title}") for n, (text, s) in enumerate(zip(listed, sources, strict=True), 1))
 
 
@@ -128,7 +134,9 @@ def test_lists_count_anew_and_names_keep_their_underscores() -> None:
 def test_foreign_text_becomes_characters_and_nothing_else(title: str, markdown: str, url: str) -> None:
     data = render_docx(report_of(title, url, markdown=markdown))
     document = Document(BytesIO(data))
-    assert document.element.body.xpath("//w:object | //w:instrText | //w:fldSimple | //w:altChunk | //w:drawing") == []
+    assert document.element.body.xpath("//w:object | //w:instrText | //w:altChunk | //w:drawing") == []
+    fields = [field.get(qn("w:instr")) for field in document.element.body.iter(qn("w:fldSimple"))]
+    assert all(re.fullmatch(r"PAGEREF chapter_\d+", field) for field in fields)
     text = "".join(p.text for p in document.paragraphs)
     assert not re.search(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]", text)
     external = [rel.target_ref for rel in document.part.rels.values() if rel.is_external]
@@ -201,18 +209,48 @@ def test_only_what_leads_to_the_web_is_an_address(url: str, address: str) -> Non
     assert web_address(url) == address
 
 
-def test_a_pdf_without_weasyprint_or_its_libraries_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_pdf_has_the_report_s_text_its_links_and_few_pages() -> None:
+    report = sample_report()
+    pdf = PdfReader(BytesIO(render_pdf(report)))
+    said = " ".join(" ".join(page.extract_text() for page in pdf.pages).replace("-\n", "").split())
+    assert pdf.metadata and pdf.metadata.title == report.title
+    assert len(pdf.pages) <= 6
+    for expected in (
+        "Answered in part",
+        "How sure",
+        "What it costs",
+        "Port Merrin tidal lagoon: annual statement 2024",
+    ):
+        assert expected in said
+    for number in range(1, len(report.claims) + 1):
+        assert f" {number} " in said
+    actions = [a.get_object().get("/A") for page in pdf.pages for a in page.get("/Annots", [])]
+    web = {str(action["/URI"]) for action in actions if action and "/URI" in action}
+    assert web == {source.url for source in report.sources if source.url.startswith("http")}
+    assert [entry.title for entry in pdf.outline if not isinstance(entry, list)][:2] == [
+        "Answered in part",
+        "Where sources disagree",
+    ]
+
+
+@settings(max_examples=15, deadline=None)
+@given(title=ANY, markdown=ANY, url=ADDRESSES | ANY)
+@example("#let x = 1 $ \\", '#read("/etc/passwd") @source-1 <a> *b* `c`', "http://[")
+def test_foreign_text_is_set_as_it_is_in_a_pdf(title: str, markdown: str, url: str) -> None:
+    pdf = PdfReader(BytesIO(render_pdf(report_of(title, url, markdown=markdown))))
+    said = "".join("".join(page.extract_text().split()) for page in pdf.pages)
+    assert "Itisknown[1]" in said
+    assert "root:" not in said
+
+
+def test_a_format_that_cannot_be_written_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch, run: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(sys.modules, "weasyprint", None)
-    with pytest.raises(InvalidInput, match="pip install weasyprint"):
-        render_pdf(PAGE)
-    monkeypatch.delitem(sys.modules, "weasyprint")
-    (tmp_path / "weasyprint.py").write_text("print('advice')\nraise OSError('cannot load libpango.  Also, ...')")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(InvalidInput, match=r"cannot load libpango\. \(install Pango"):
-        render_pdf(PAGE)
-    assert capsys.readouterr().out == ""
+    monkeypatch.setitem(sys.modules, "typst", None)
+    done = CliRunner().invoke(app, ["export", str(run), "--to", "pdf,docx", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["bridge.docx"]
+    assert "pdf was not written: E4001 PDF needs typst, which is not installed. (install it" in done.stderr
 
 
 @pytest.fixture

@@ -106,19 +106,19 @@ PLAN = Plan(plan_title="Python attribute lookup on an instance", steps=STEPS)
 @pytest.mark.parametrize(
     ("query", "title", "steps"),
     [
-        (QUERY, "How does Python look up an attribute on an instance", [QUERY]),
+        (QUERY, "How does Python look up an attribute on an instance?", [QUERY]),
         (
             "What is the difference between a list and a tuple?",
             "Difference between a list and a tuple",
-            ["What is the difference between a list and a tuple?", "What defines a list", "What defines a tuple"],
+            ["What is the difference between a list and a tuple?", "About a list", "About a tuple"],
         ),
         (
             "How do with statements and exceptions interact?",
-            "How do with statements and exceptions interact",
+            "How do with statements and exceptions interact?",
             [
                 "How do with statements and exceptions interact?",
-                "What defines with statements",
-                "What defines exceptions",
+                "About with statements",
+                "About exceptions",
             ],
         ),
         (
@@ -126,14 +126,18 @@ PLAN = Plan(plan_title="Python attribute lookup on an instance", steps=STEPS)
             "Causes and effects of soil erosion",
             ["What are the causes and effects of soil erosion?", "Causes of soil erosion", "Effects of soil erosion"],
         ),
-        ("Who wrote Faust and when was it sold?", "Who wrote Faust", ["Who wrote Faust?", "When was it sold (Faust)?"]),
+        (
+            "Who wrote Faust and when was it sold?",
+            "Who wrote Faust?",
+            ["Who wrote Faust?", "When was it sold (Faust)?"],
+        ),
         (
             "Please write a report on the impact of tariffs on car makers, including exports, jobs, and prices.",
             "The impact of tariffs on car makers, including exports, jobs, and prices",
             ["The impact of tariffs on car makers, including exports, jobs, and prices", "Exports", "Jobs", "Prices"],
         ),
-        ("How do I merge two dictionaries?", "How do I merge two dictionaries", ["How do I merge two dictionaries?"]),
-        ("Is nuclear power safe?", "Is nuclear power safe", ["Is nuclear power safe?"]),
+        ("How do I merge two dictionaries?", "How do I merge two dictionaries?", ["How do I merge two dictionaries?"]),
+        ("Is nuclear power safe?", "Is nuclear power safe?", ["Is nuclear power safe?"]),
         ("量子计算如何影响密码学？", "量子计算如何影响密码学", ["量子计算如何影响密码学"]),
     ],
 )  # fmt: skip
@@ -334,9 +338,9 @@ async def report() -> tuple[OutlineAnswer, list[str], list[Note]]:
 
 async def test_report_quotes_each_sentence_once_with_its_citation() -> None:
     outline, written, _ = await report()
-    assert outline.title == PLAN.plan_title
+    assert outline.title == QUERY
     headings = [section.heading for section in outline.sections]
-    assert headings[0] == "In short"
+    assert headings[0] == "Answer"
     assert set(headings[1:]) <= {step.title for step in STEPS}
     assert len(headings) == len(set(headings)) >= 2
     raw = " ".join(spaced_words(text.text) for text in ATTRIBUTES)

@@ -8,7 +8,7 @@ from fathom.extractive.critic import reflect
 from fathom.extractive.planner import plan
 from fathom.extractive.reporter import outline
 from fathom.extractive.sections import write_section
-from fathom.models import Document, Note, Plan, PlanStep
+from fathom.models import Answered, Document, Note, Plan, PlanStep
 from fathom.roles import OutlineRequest, PlanAnswer, PlanRequest, ReflectRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
 
@@ -220,7 +220,7 @@ def test_steps_with_little_of_their_own_make_no_section() -> None:
     request = OutlineRequest(
         query="How is the ferry charged?", today=TODAY, plan=Plan(plan_title="Ferry", steps=steps), notes=notes
     )
-    assert [s.heading for s in outline(request).sections] == ["In short", "How the ferry is charged"]
+    assert [s.heading for s in outline(request).sections] == ["Answer", "How the ferry is charged"]
 
 
 def test_a_report_does_not_call_an_answer_what_only_comes_close() -> None:
@@ -231,4 +231,5 @@ def test_a_report_does_not_call_an_answer_what_only_comes_close() -> None:
         plan=Plan(plan_title="Hesper", steps=[PlanStep(step_id=1, title="The tanker Hesper", description="d")]),
         notes=[told],
     )
+    assert outline(request).answered is Answered.no
     assert outline(request).sections[0].heading == "What comes closest"

@@ -59,8 +59,23 @@ def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradict
     for pairs in islice(kept, most):  # each has the same two figures in other words: the first stands for all
         a, b = pairs[0]
         sources = dict.fromkeys(source for pair in pairs for one in pair for source in one.source_ids)
-        contradictions.append(Contradiction(claim_a=a.text, claim_b=b.text, source_ids=list(sources)))
+        other = [source for source in sources if source in _other_side(pairs)]
+        contradictions.append(
+            Contradiction(claim_a=a.text, claim_b=b.text, source_ids=list(sources), other_source_ids=other)
+        )
     return contradictions
+
+
+def _other_side(pairs: Sequence[tuple[Assertion, Assertion]]) -> set[str]:
+    """Return the sources that say what the second sentence of the first pair says; in other pairs it may come first."""
+    side = set(pairs[0][1].source_ids)
+    against = set(pairs[0][0].source_ids)
+    for pair in pairs[1:]:
+        first, second = (set(one.source_ids) for one in pair)
+        swapped = bool(first & side or second & against)
+        side |= first if swapped else second
+        against |= second if swapped else first
+    return side - against
 
 
 def differ(a: Assertion, b: Assertion) -> bool:

@@ -9,9 +9,10 @@ from pydantic import ValidationError
 from fathom.errors import StoreError
 from fathom.evidence.claims import Statement, claims_of, comparable
 from fathom.evidence.corroboration import corroborate
-from fathom.evidence.passages import Passage, Search
+from fathom.evidence.passages import Search
 from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, results_of, sources_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
+from fathom.evidence.surroundings import Surroundings
 from fathom.evidence.verdict import Check, check
 from fathom.models import Claim, Model, Quote, Report, Verdict
 from fathom.text.citations import cited_ids
@@ -55,11 +56,15 @@ def check_claims(report: Report, texts: Sequence[StoredText], credibility: Mappi
     The claims are numbered from 1 in reading order; `credibility` is as of `corroborate`.
     """
     statements = claims_of(report.sections)
-    search = Search(texts)
-    return [_claim(number, statement, search, credibility) for number, statement in enumerate(statements, 1)]
+    search, surroundings = Search(texts), Surroundings()
+    return [
+        _claim(number, statement, search, credibility, surroundings) for number, statement in enumerate(statements, 1)
+    ]
 
 
-def _claim(number: int, statement: Statement, search: Search, credibility: Mapping[str, float]) -> Claim:
+def _claim(
+    number: int, statement: Statement, search: Search, credibility: Mapping[str, float], surroundings: Surroundings
+) -> Claim:
     section, sentence, source_ids, kind = statement
     checked = check(sentence, search, source_ids, kind) if source_ids else _UNCITED
     found = corroborate(sentence, search, credibility, kind)
@@ -70,16 +75,12 @@ def _claim(number: int, statement: Statement, search: Search, credibility: Mappi
         source_ids=list(source_ids),
         verdict=checked.verdict,
         score=checked.score,
-        quotes=_quotes(checked.passages),
+        quotes=list(map(surroundings.quote, checked.passages)),
         complaints=checked.complaints,
         corroboration=found.corroboration,
-        corroborating=_quotes(found.corroborating),
-        contradicting=_quotes(found.contradicting),
+        corroborating=list(map(surroundings.quote, found.corroborating)),
+        contradicting=list(map(surroundings.quote, found.contradicting)),
     )
-
-
-def _quotes(passages: Sequence[Passage]) -> list[Quote]:
-    return [passage.text.quote(passage.start, passage.end) for passage in passages]
 
 
 def verify_run(files: Mapping[str, bytes]) -> Verification:
@@ -153,6 +154,8 @@ def _report(record: Provenance, files: Mapping[str, bytes], texts: Sequence[Stor
     claims = check_claims(report, texts, {key: quality.credibility for key, quality in record.qualities.items()})
     if len(claims) != len(record.claims):
         yield Problem(file="report.json", message=f"it makes {len(claims)} claims, {len(record.claims)} are recorded")
+    if not any(quote.before or quote.after or quote.headings for c in record.claims for quote in _all_quotes(c)):
+        claims = list(map(_without_surroundings, claims))  # the record is older than they are
     rendered = comparable(files.get("report.md", b"").decode(errors="replace"))
     for claim, recorded in zip(claims, record.claims, strict=False):
         for field in _COMPARED:
@@ -164,6 +167,14 @@ def _report(record: Provenance, files: Mapping[str, bytes], texts: Sequence[Stor
     known = {source.source_id for source in record.sources}
     for source_id in (i for section in report.sections for i in cited_ids(section.markdown) if i not in known):
         yield Problem(file="report.json", message=f"it cites {source_id}, which was never retrieved")
+
+
+def _without_surroundings(claim: Claim) -> Claim:
+    bare = {"before": "", "after": "", "headings": []}
+    fields = ("quotes", "corroborating", "contradicting")
+    return claim.model_copy(
+        update={name: [quote.model_copy(update=bare) for quote in getattr(claim, name)] for name in fields}
+    )
 
 
 def _brief(value: object) -> str:

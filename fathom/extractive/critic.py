@@ -6,7 +6,7 @@ from fathom.contradictions.finding import Said, find_contradictions
 from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import ANSWERED, Quotations, Statement, statements_of
 from fathom.extractive.verbs import is_verb
-from fathom.extractive.wording import capitalized, keywords, topic_terms
+from fathom.extractive.wording import keywords, topic_terms
 from fathom.models import Gap, Note, PlanStep, Priority, StepStatus
 from fathom.roles import ReflectAnswer, ReflectRequest
 from fathom.roles.critic import StepVerdict
@@ -112,11 +112,10 @@ def _follow_ups(request: ReflectRequest, missing: list[str], empty: list[PlanSte
     """Return steps with queries that no step of the plan has had yet."""
     steps: list[PlannedStep] = []
     if missing and request.notes:
-        subject = " ".join([word for word in keywords(request.query) if word not in missing][:QUERY_WORDS])
         steps.append(
             PlannedStep(
                 step_id=1,
-                title=capitalized(" ".join(missing[:MOST_MISSING])) + (f" and {subject}" if subject else ""),
+                title=f"More on {_joined(missing, 'and')}",
                 description=f"Find what is said about {_listed(missing)}, which no note mentions so far.",
                 queries=[_query(missing, request.query)],
                 priority=Priority.high,
@@ -149,5 +148,9 @@ def _broader(request: ReflectRequest, step: PlanStep) -> str:
 
 
 def _listed(words: list[str]) -> str:
-    quoted = [f"“{word}”" for word in words[:MOST_MISSING]]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+    return _joined([f"“{word}”" for word in words], "or")
+
+
+def _joined(words: list[str], conjunction: str) -> str:
+    *first, last = words[:MOST_MISSING]
+    return f"{', '.join(first)} {conjunction} {last}" if first else last

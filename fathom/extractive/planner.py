@@ -50,8 +50,10 @@ def plan(request: PlanRequest) -> PlanAnswer:
 
 def _plan_title(question: str) -> str:
     """Return the question as it is asked, without "What is the", cut where it is long."""
-    subject = _ARTICLE.sub("", _WHAT_IS.sub("", question), count=1) if _WHAT_IS.match(question) else question
-    return capitalized(_cut(subject, TITLE_WORDS)) or "Research"
+    if _WHAT_IS.match(question):
+        return capitalized(_cut(_ARTICLE.sub("", _WHAT_IS.sub("", question), count=1), TITLE_WORDS)) or "Research"
+    title = capitalized(_cut(question, TITLE_WORDS)) or "Research"
+    return f"{title}?" if is_question(question) and not title.endswith("…") else title
 
 
 def _cut(text: str, words: int) -> str:

@@ -91,10 +91,10 @@ def questions_of(prompt: str) -> list[str]:
 
 def parts_of(question: str) -> list[Part]:
     """Return the two sides of a comparison, or the aspects or items that a question lists."""
-    if pair := next((m for pattern in _PAIRS if (m := pattern.match(question))), None):
-        a, b = pair["a"].strip(" ,"), pair["b"].strip(" ,")
+    if sides := _sides(question):
+        a, b = sides
         return [
-            Part(f"What defines {side}", [f"{side} compared with {other}", f"{side} properties", f"{side} use"])
+            Part(f"About {side}", [f"{side} compared with {other}", f"{side} properties", f"{side} use"])
             for side, other in ((a, b), (b, a))
         ]
     if aspects := _ASPECTS.fullmatch(question):
@@ -106,6 +106,16 @@ def parts_of(question: str) -> list[Part]:
         if len(items) > 1 and matter and all(len(item.split()) <= ITEM_WORDS for item in items):
             return [Part(capitalized(item), [f"{item} {matter}"]) for item in items]
     return []
+
+
+def sides_of(prompt: str) -> tuple[str, str] | None:
+    """Return the two things that a prompt compares, as it names them; None if it compares nothing."""
+    return next(filter(None, map(_sides, questions_of(prompt))), None)
+
+
+def _sides(question: str) -> tuple[str, str] | None:
+    pair = next((m for pattern in _PAIRS if (m := pattern.match(question))), None)
+    return (pair["a"].strip(" ,"), pair["b"].strip(" ,")) if pair else None
 
 
 def subject_of(text: str) -> str:

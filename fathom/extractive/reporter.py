@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from fathom.extractive.questions import questions_of
-from fathom.extractive.sections import CITED, write_section
+from fathom.extractive.sections import CITED, MORE, write_section
 from fathom.extractive.statements import ANSWERED, quotations_for
-from fathom.extractive.wording import capitalized, clip
-from fathom.models import PlanStep
+from fathom.extractive.wording import capitalized
+from fathom.models import Answered, PlanStep
 from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
 from fathom.text.terms import terms
 
+ANSWER, CLOSEST = "Answer", "What comes closest"
 MAX_SECTIONS = 7
 LEAST_NEW = 2  # sentences, rows or items that a section must have of its own
 
@@ -21,31 +22,37 @@ def outline(request: OutlineRequest) -> OutlineAnswer:
 
     Writing is cheap here, so each section is tried: one that has too little left to quote joins its nearest neighbour.
     """
-    heading = "In short" if _is_answered(request) else "What comes closest"
+    answered = _answered(request)
+    heading = CLOSEST if answered is Answered.no else ANSWER
     answer = OutlinedSection(heading=heading, focus=f"Answer the question: {request.query}", step_ids=[])
     written = [_draft(request, answer, 0, [])]
     kept: list[list[PlanStep]] = []
     for steps in _fitting(_groups(request)):
-        draft = _draft(request, _section(steps), len(kept) + 1, written)
+        draft = _draft(request, _section(steps, request), len(kept) + 1, written)
         if len(CITED.findall(draft)) >= LEAST_NEW:
             kept.append(steps)
             written.append(draft)
         elif kept:
             _nearest(steps[0], kept).extend(steps)
     return OutlineAnswer(
-        title=clip(request.plan.plan_title, 12) or "Report", sections=[answer, *(_section(steps) for steps in kept)]
+        title=" ".join(request.query.split()) or "Report",
+        answered=answered,
+        sections=[answer, *(_section(steps, request) for steps in kept)],
     )
 
 
-def _is_answered(request: OutlineRequest) -> bool:
-    """Whether one quotation answers the question or one of its parts."""
+def _answered(request: OutlineRequest) -> Answered:
+    """Whether one quotation answers the question, or only some of its parts have one."""
     quotations = quotations_for(request.notes, request.passages)
-    return any(quotations.share(question) >= ANSWERED for question in questions_of(request.query))
+    found = [quotations.share(question) >= ANSWERED for question in questions_of(request.query)]
+    return Answered.yes if all(found) else Answered.partly if any(found) else Answered.no
 
 
-def _section(steps: list[PlanStep]) -> OutlinedSection:
+def _section(steps: list[PlanStep], request: OutlineRequest) -> OutlinedSection:
+    title, asked = steps[0].title, questions_of(request.query)
     return OutlinedSection(
-        heading=capitalized(steps[0].title),
+        # Where there is one question, it is the title of the report.
+        heading=MORE if [title.rstrip("?").casefold()] == [each.casefold() for each in asked] else capitalized(title),
         focus=" ".join(step.description for step in steps),
         step_ids=[step.step_id for step in steps],
     )

@@ -18,6 +18,8 @@ ANSWER_TOKENS = 200
 PART_TOKENS = 60  # at least for each part of a question that has many
 SECTION_TOKENS = 900
 LEAST_SCORE = 0.2  # of the best excerpt's; what says less stays out
+MORE = "More from the sources"
+"""Heading of the section with what else bears on the only question."""
 NOTHING_NEW = "This section has nothing to add to what the others quote."
 
 CITED = re.compile(r"\s*(?:\[S[0-9a-f]{6,64}\])+\s*")
@@ -50,7 +52,10 @@ def _section(quotations: Quotations, request: SectionRequest) -> str:
     said = _said(request.written)
     questions = questions_of(request.query)
     heading = request.section.heading
-    wording = heading if heading.rstrip("?") in map(_plain, questions) else f"{heading} {request.query}"
+    if heading == MORE:
+        wording = questions[0]
+    else:
+        wording = heading if heading.rstrip("?") in map(_plain, questions) else f"{heading} {request.query}"
     succession = Succession(quotations, wording)
     new = [each for each in _telling(succession.found) if not _is_said(quotations.says(each), said)]
     chosen = quotations.choose(new, wording, SECTION_TOKENS)

@@ -7,7 +7,7 @@ from textwrap import shorten
 from typing import NamedTuple, Self
 
 from fathom.extractive.wording import topic_terms
-from fathom.models import Note, SourceText
+from fathom.models import Contradiction, Note, SourceText
 from fathom.retrieval.asked import Asked, read_asked
 from fathom.retrieval.dated import preferences
 from fathom.retrieval.ranking import Passage
@@ -17,6 +17,7 @@ from fathom.retrieval.titles import titled
 ANSWERED = 0.57
 """Share of a question's terms, by worth, from which an excerpt passes for its answer; see docs/extractive.md."""
 
+ON_QUESTION = 0.4  # share of a question's terms, by worth, from which a contradiction matters to it
 CLOSEST_CHARS = 200
 LATER = 0.95
 """Factor for each quotation that stands before another in its note: the note was made with the whole text in view."""
@@ -121,6 +122,15 @@ class Quotations:
 def asked_by(question: str) -> Asked:
     """Return what a question asks for, without the words of asking."""
     return read_asked(question, topic=topic_terms(question))
+
+
+def on_question(query: str, notes: Sequence[Note], found: Sequence[Contradiction]) -> list[Contradiction]:
+    """Return the contradictions that hold enough of the question to matter to its answer."""
+    said = [f"{each.claim_a} {each.claim_b}" for each in found]
+    told = [Statement(text, (), "", number, 0) for number, text in enumerate(said)]
+    quotations = Quotations.of_statements([*told, *statements_of(notes)])
+    near = {quotations.text(each) for each in quotations.rank(query) if each.share >= ON_QUESTION}
+    return [each for each, text in zip(found, said, strict=True) if text in near]
 
 
 def closest_to(question: str, texts: Sequence[SourceText]) -> str:

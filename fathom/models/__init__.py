@@ -24,8 +24,10 @@ from fathom.models.evidence import (
 from fathom.models.plan import Contradiction, Gap, Plan, PlanStep, Priority, Reflection, StepStatus
 from fathom.models.run import (
     Account,
+    Answered,
     AuditHead,
     Ending,
+    Making,
     Metrics,
     Phase,
     Report,
@@ -37,6 +39,7 @@ from fathom.models.run import (
 
 __all__ = [
     "Account",
+    "Answered",
     "AuditHead",
     "Call",
     "Claim",
@@ -46,6 +49,7 @@ __all__ = [
     "Ending",
     "Gap",
     "Judgement",
+    "Making",
     "Metrics",
     "Model",
     "Note",

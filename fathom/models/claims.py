@@ -43,6 +43,9 @@ class Quote(Model):
     sha256: str
     text: str
     retrieved: str = ""  # ISO 8601, UTC
+    before: str = ""  # the text around the quote, up to 240 characters on each side
+    after: str = ""
+    headings: list[str] = []  # above the quote in its source, the highest first
 
 
 class Judgement(Model):

@@ -60,7 +60,8 @@ class Contradiction(Model):
 
     claim_a: str = Field(description="One statement.")
     claim_b: str = Field(description="The other.")
-    source_ids: list[str] = Field([], description="Ids of the sources, without brackets.")
+    source_ids: list[str] = Field([], description="Ids of the sources of both, without brackets.")
+    other_source_ids: list[str] = Field([], description="Those of these ids that say the other statement.")
 
 
 class Reflection(Model):

@@ -30,8 +30,30 @@ class StepCoverage(Model):
     failures: list[ToolFailure] = []
 
 
+class Answered(StrEnum):
+    """Whether the sources answer the question."""
+
+    yes = "yes"
+    partly = "partly"
+    no = "no"
+
+
+class Making(Model):
+    """When, by what and at what cost a report was made; `cost_usd` is None when a price is not known."""
+
+    as_of: str = ""  # ISO 8601 date
+    model: str = ""  # that wrote the report; empty: none
+    llm_calls: int = 0
+    tool_calls: int = 0
+    cost_usd: float | None = 0.0
+    seconds: float = 0.0  # of work until the claims were checked
+
+
 class Report(Model):
-    """The report as data. Rendering numbers the sources in order of first use."""
+    """The report as data. The first section is the answer, the rest what supports it.
+
+    Rendering numbers the sources in order of first use.
+    """
 
     title: str
     query: str
@@ -47,6 +69,8 @@ class Report(Model):
     warnings: list[str] = []  # what a reader must know before relying on it
     limitations: list[str] = []  # what the research could not do, and what was not checked
     next_steps: list[str] = []  # queries that could fill the gaps
+    answered: Answered = Answered.yes
+    made: Making | None = None  # not in reports stored before 0.3
 
 
 class Ending(StrEnum):

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from fathom.models import (
+    Answered,
     Claim,
     Contradiction,
+    Making,
     Reflection,
     Report,
     ReportSection,
@@ -58,6 +60,7 @@ def assemble(
     questions: list[str],
     contradictions: list[Contradiction],
     qualities: Sequence[SourceQuality],
+    answered: Answered,
 ) -> Report:
     """Put a report together. Of the sources, all that were retrieved by id, it keeps those that it cites."""
     cited = dict.fromkeys(source_id for section in sections for source_id in cited_ids(section.markdown))
@@ -73,6 +76,19 @@ def assemble(
         coverage=steps,
         unread=unread,
         qualities=[quality for quality in qualities if quality.source_id in cited],
+        answered=answered,
+    )
+
+
+def making(run: RunState, *, as_of: str, model: str, seconds: float) -> Making:
+    """Return when, by what and at what cost the report was made; `model` is empty where none wrote it."""
+    return Making(
+        as_of=as_of,
+        model=model,
+        llm_calls=run.usage.llm_calls,
+        tool_calls=len(run.all_calls),
+        cost_usd=run.usage.cost_usd,
+        seconds=seconds,
     )
 
 

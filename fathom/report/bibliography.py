@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from fathom.models import Report
 from fathom.models.claims import SourceType
-from fathom.report.markdown import cited_sources, web_address
+from fathom.report.chapters import cited_sources
 from fathom.text.cleaning import clean_line
+from fathom.text.urls import web_address
 
 _ENTRIES: dict[SourceType, str] = {"academic": "article", "code": "software", "documentation": "manual"}
 _RIS_TYPES: dict[SourceType, str] = {

@@ -5,191 +5,198 @@ The text is not trusted: it becomes runs of characters and nothing else. Links l
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from fathom.models import Report, Source
+from fathom.models import Report
+from fathom.report.blocks import Block, Code, Heading, Items, Paragraph, Quotation, Run, Table
+from fathom.report.document import Document as Paged
+from fathom.report.document import Evidence, Reference, document_of
 from fathom.report.docx_elements import (
     add_bookmarked,
+    add_contents,
     add_link,
+    add_page_number,
+    lay_out,
     new_numbering,
     number_paragraph,
-    plain,
     repeat_heading,
+    set_fonts,
     set_mono,
+    set_page,
+    shade,
 )
-from fathom.report.markdown import chapters, cited_sources, notices, web_address
-from fathom.report.prose import new_parser
-from fathom.text.citations import cited_ids
-from fathom.text.cleaning import clean_line, clean_text
 
 if TYPE_CHECKING:
     from docx.document import Document
-    from docx.text.paragraph import Paragraph
-    from docx.text.run import Run
-    from markdown_it.token import Token
+    from docx.text.paragraph import Paragraph as WordParagraph
 
-_CITATION = re.compile(r"(\s*\[S[0-9a-f]{6,64}\])")
 _DEEPEST = 3  # levels of lists for which Word has styles
+_ALIGNED = {"left": 0, "center": 1, "right": 2}  # of docx.enum.text.WD_ALIGN_PARAGRAPH
+_BOX = "EEF3F7"
+_NARROWEST, _WIDEST = 11, 60  # characters of a table's column that count for its width
 
 
 def render_docx(report: Report) -> bytes:
     """Return a report as the bytes of a `.docx` file."""
     from docx import Document as new_document
 
-    document = new_document()
+    paged, document = document_of(report), new_document()
     properties = document.core_properties
-    properties.title, properties.author, properties.comments = plain(report.title)[:255], "Fathom", ""
+    properties.title, properties.author, properties.comments = paged.title[:255], "Fathom", ""
     properties.created = properties.modified = datetime.now(UTC)  # the template has its own
-    sources = cited_sources(report)
-    writer = _Writer(document, {source.source_id: number for number, source in enumerate(sources, 1)})
-    document.add_heading(plain(report.title), 0)
-    for notice in notices(report):
-        writer.blocks(f"> {notice}")
-    for chapter in chapters(report):
-        document.add_heading(plain(chapter.heading), 1)
-        writer.blocks(chapter.markdown)
-    document.add_heading("Sources", 1)
-    for number, source in enumerate(sources, 1):
-        _reference(document, number, source)
-    if not sources:
+    set_page(document)
+    set_fonts(document)
+    _front(document, paged)
+    writer = _Writer(document)
+    for number, chapter in enumerate(paged.chapters, 1):
+        _chapter(document, chapter.heading, number)
+        first = len(document.paragraphs)
+        writer.blocks(chapter.blocks)
+        if number == 1:
+            for paragraph in document.paragraphs[first:]:
+                shade(paragraph, _BOX)
+    _chapter(document, "Sources", len(paged.chapters) + 1)
+    for reference in paged.references:
+        _reference(document, reference)
+    if not paged.references:
         document.add_paragraph("No source is cited.")
+    if paged.evidence:
+        _chapter(document, "Evidence", len(paged.chapters) + 2)
+        _evidence(document, paged.evidence)
     file = BytesIO()
     document.save(file)
     return file.getvalue()
 
 
-@dataclass
-class _List:
-    """An open list: the styles of an item's first paragraph, which has the bullet or number, and of the others."""
+def _front(document: Document, paged: Paged) -> None:
+    document.add_paragraph("Research report", style="Subtitle")
+    document.add_heading(paged.title, 0)
+    if paged.question:
+        document.add_paragraph(paged.question, style="Intense Quote")
+    document.add_paragraph(paged.cover, style="Caption")
+    headings = [chapter.heading for chapter in paged.chapters] + ["Sources"] + ["Evidence"] * bool(paged.evidence)
+    add_contents(document, [(f"chapter_{number}", heading) for number, heading in enumerate(headings, 1)])
+    footer = document.sections[0].footer.paragraphs[0]
+    footer.alignment = _ALIGNED["center"]
+    add_page_number(footer)
 
-    style: str
-    rest: str
-    numbering: int | None = None
-    started: bool = False  # the item has its first paragraph
+
+def _chapter(document: Document, heading: str, number: int) -> None:
+    paragraph = document.add_heading("", 1)
+    add_bookmarked(paragraph, heading, f"chapter_{number}", 10_000 + number)
 
 
 class _Writer:
-    """Writes Markdown into a document; `numbers` are the numbers of the sources by id."""
+    """Writes blocks into a document."""
 
-    def __init__(self, document: Document, numbers: Mapping[str, int]) -> None:
+    def __init__(self, document: Document) -> None:
         self._document = document
-        self._numbers = numbers
 
-    def blocks(self, markdown: str) -> None:
-        """Add the paragraphs, lists and tables of a text."""
-        tokens = iter(new_parser().parse(clean_text(markdown)))
-        lists: list[_List] = []  # the open ones
-        quotes = 0
-        for token in tokens:
-            if token.type in ("bullet_list_open", "ordered_list_open"):
-                lists.append(self._new_list(token, len(lists)))
-            elif token.type in ("bullet_list_close", "ordered_list_close"):
-                lists.pop()
-            elif token.type == "list_item_open":
-                lists[-1].started = False
-            elif token.type in ("blockquote_open", "blockquote_close"):
-                quotes += token.nesting
-            elif token.type == "table_open":
-                self._table(tokens)
-            elif token.type == "heading_open":
-                # The section's own heading is at level 1 here and at 2 in Markdown.
-                self._inline(self._document.add_heading("", max(2, int(token.tag[1:]) - 1)), next(tokens))
-            elif token.type in ("fence", "code_block"):
-                set_mono(self._document.add_paragraph().add_run(plain(token.content.rstrip("\n"), lines=True)))
-            elif token.type == "inline":
-                self._inline(self._paragraph(lists, quotes), token)
+    def blocks(self, blocks: Sequence[Block], style: str | None = None) -> None:
+        """Add blocks; paragraphs get a style."""
+        for block in blocks:
+            match block:
+                case Paragraph():
+                    self._runs(self._document.add_paragraph(style=style), block.runs)
+                case Heading():
+                    self._runs(self._document.add_heading("", block.level), block.runs)
+                case Code():
+                    paragraph = self._document.add_paragraph(style="No Spacing")
+                    set_mono(paragraph.add_run(block.text))
+                    shade(paragraph, _BOX)
+                    self._document.add_paragraph(style="No Spacing")
+                case Items():
+                    self._items(block, 0)
+                case Quotation():
+                    self.blocks(block.blocks, "Quote")
+                case Table():
+                    self._table(block)
 
-    def _new_list(self, token: Token, depth: int) -> _List:
+    def _items(self, block: Items, depth: int) -> None:
         level = f" {min(depth + 1, _DEEPEST)}" if depth else ""
-        opened = _List(f"List Bullet{level}", f"List Continue{level}")
-        if token.type == "ordered_list_open":
-            opened.style = f"List Number{level}"
-            opened.numbering = new_numbering(self._document, opened.style, int(token.attrs.get("start", 1)))
-        return opened
+        style = f"List Bullet{level}" if block.start is None else f"List Number{level}"
+        numbering = None if block.start is None else new_numbering(self._document, style, block.start)
+        for item in block.items:
+            first = True
+            for part in item:
+                if isinstance(part, Items):
+                    self._items(part, depth + 1)
+                elif isinstance(part, Paragraph):
+                    paragraph = self._document.add_paragraph(style=style if first else f"List Continue{level}")
+                    if first and numbering is not None:
+                        number_paragraph(paragraph, numbering)
+                    self._runs(paragraph, part.runs)
+                else:
+                    self.blocks([part])
+                first = False
 
-    def _paragraph(self, lists: Sequence[_List], quotes: int) -> Paragraph:
-        if not lists:
-            return self._document.add_paragraph(style="Quote" if quotes else None)
-        innermost = lists[-1]
-        if innermost.started:
-            return self._document.add_paragraph(style=innermost.rest)
-        innermost.started = True
-        paragraph = self._document.add_paragraph(style=innermost.style)
-        if innermost.numbering is not None:
-            number_paragraph(paragraph, innermost.numbering)
-        return paragraph
+    def _table(self, block: Table) -> None:
+        from docx.shared import Pt
 
-    def _table(self, tokens: Iterator[Token]) -> None:
-        from docx.enum.text import WD_ALIGN_PARAGRAPH
-
-        rows: list[list[tuple[Token, str]]] = []
-        for token in tokens:
-            if token.type == "table_close":
-                break
-            if token.type == "tr_open":
-                rows.append([])
-            elif token.type in ("th_open", "td_open"):
-                rows[-1].append((next(tokens), str(token.attrs.get("style", ""))))
-        table = self._document.add_table(len(rows), len(rows[0]), style="Light Grid Accent 1")
+        cells = [block.head, *block.rows]
+        table = self._document.add_table(len(cells), len(block.head))
         repeat_heading(table)
-        for row, cells in zip(table.rows, rows, strict=True):
-            for cell, (token, style) in zip(row.cells, cells, strict=True):
-                if "right" in style:
-                    cell.paragraphs[0].alignment = WD_ALIGN_PARAGRAPH.RIGHT
-                self._inline(cell.paragraphs[0], token)
+        for row, texts in zip(table.rows, cells, strict=True):
+            for cell, runs, side in zip(row.cells, texts, block.sides, strict=True):
+                cell.paragraphs[0].alignment = _ALIGNED[side]
+                self._runs(cell.paragraphs[0], runs)
+                for run in cell.paragraphs[0].runs:
+                    run.font.size = Pt(9)
+        lengths = [max(sum(len(run.text) for run in row[n]) for row in cells) for n in range(len(block.head))]
+        lay_out(table, [min(max(length, _NARROWEST), _WIDEST) for length in lengths])
         self._document.add_paragraph()  # tables that touch become one
 
-    def _inline(self, paragraph: Paragraph, token: Token) -> None:
-        open_marks = Counter[str]()
-        address = ""
-        for child in token.children or []:
-            kind = child.type.removesuffix("_open").removesuffix("_close")
-            if kind == "link":
-                address = web_address(str(child.attrs.get("href", "")))  # none when it closes
-            elif child.nesting:
-                open_marks[kind] += child.nesting
-            elif kind == "hardbreak":
+    @staticmethod
+    def _runs(paragraph: WordParagraph, runs: Sequence[Run]) -> None:
+        for run in runs:
+            if run.text == "\n":
                 paragraph.add_run().add_break()
+                continue
+            if run.citation:
+                made = add_link(paragraph, run.text, bookmark=f"source_{run.citation}")
+            elif run.address:
+                made = add_link(paragraph, run.text, address=run.address)
             else:
-                text = " " if kind == "softbreak" else child.content
-                for run in self._runs(paragraph, text, address):
-                    # None leaves it to the style, which False would override.
-                    run.bold, run.italic = bool(open_marks["strong"]) or None, bool(open_marks["em"]) or None
-                    run.font.strike = bool(open_marks["s"]) or None
-                    if kind == "code_inline":
-                        set_mono(run)
-
-    def _runs(self, paragraph: Paragraph, text: str, address: str) -> Iterator[Run]:
-        for part in _CITATION.split(text):
-            number = self._numbers.get("".join(cited_ids(part))) if _CITATION.fullmatch(part) else None
-            if number:
-                if part[0].isspace():
-                    paragraph.add_run(" ")
-                yield add_link(paragraph, f"[{number}]", bookmark=f"source_{number}")
-            elif part and address:
-                yield add_link(paragraph, plain(part), address=address)
-            elif part:
-                yield paragraph.add_run(plain(part))
+                made = paragraph.add_run(run.text)
+            # None leaves it to the style, which False would override.
+            made.bold, made.italic = run.bold or None, run.italic or None
+            made.font.strike = run.strike or None
+            if run.code:
+                set_mono(made)
 
 
-def _reference(document: Document, number: int, source: Source) -> None:
+def _reference(document: Document, reference: Reference) -> None:
     from docx.shared import Cm
 
     paragraph = document.add_paragraph()
     paragraph.paragraph_format.left_indent, paragraph.paragraph_format.first_line_indent = Cm(1), Cm(-1)
-    add_bookmarked(paragraph, f"[{number}]", f"source_{number}", number)
+    add_bookmarked(paragraph, f"[{reference.number}]", f"source_{reference.number}", reference.number)
     paragraph.add_run("\t")
-    title = plain(clean_line(source.title) or clean_line(source.url))
-    if address := web_address(source.url):
-        add_link(paragraph, title, address=address)
+    if reference.address:
+        add_link(paragraph, reference.title, address=reference.address)
     else:
-        paragraph.add_run(f"{title}, ")
-        set_mono(paragraph.add_run(plain(source.url)))
-    for detail in filter(None, (source.location, source.published)):
-        paragraph.add_run(f", {plain(detail)}")
+        paragraph.add_run(reference.title)
+    if reference.details:
+        paragraph.add_run(f", {reference.details}")
+
+
+def _evidence(document: Document, rows: Sequence[Evidence]) -> None:
+    from docx.shared import Pt
+
+    columns = ("No.", "Claim", "Verdict", "Passage and where it is stored")
+    table = document.add_table(1 + len(rows), len(columns))
+    repeat_heading(table)
+    cells = [columns, *((str(row.number), row.claim, row.verdict, _passage(row)) for row in rows)]
+    for row, texts in zip(table.rows, cells, strict=True):
+        for cell, text in zip(row.cells, texts, strict=True):
+            run = cell.paragraphs[0].add_run(text)
+            run.font.size = Pt(8)
+    lay_out(table, [1, 5, 3, 7])
+
+
+def _passage(row: Evidence) -> str:
+    cited = "".join(f"[{number}]" for number in row.citations)
+    return "\n".join(filter(None, [f"{row.passage} {cited}".strip(), row.place]))

@@ -1,11 +1,9 @@
-"""Parts of a Word document that python-docx cannot make: links, bookmarks, restarted numberings, repeated headings."""
+"""Parts of a Word document that python-docx cannot make: links, bookmarks, fields, numberings, repeated headings."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-from fathom.text.cleaning import clean_text
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -14,7 +12,8 @@ if TYPE_CHECKING:
     from docx.text.run import Run
 
 _LINK_BLUE = "1F4E9E"
-_NOT_IN_XML = {0xFFFE: None, 0xFFFF: None}
+_INK, _SOFT, _RULE = "1E2227", "586069", "DFDCD4"
+TEXT_WIDTH = 16.2  # cm
 
 
 def add_bookmarked(paragraph: Paragraph, text: str, name: str, number: int) -> None:
@@ -68,10 +67,84 @@ def set_mono(run: Run) -> None:
     run.font.name = "Consolas"
 
 
-def plain(text: str, *, lines: bool = False) -> str:
-    """Return a text without the characters that XML does not allow or a reader does not see, on one line by default."""
-    cleaned = clean_text(text).translate(_NOT_IN_XML)
-    return cleaned if lines else re.sub(r"\s*\n\s*", " ", cleaned)
+def add_contents(document: Document, entries: Sequence[tuple[str, str]]) -> None:
+    """Add a list of links to bookmarks, each with the number of its page, which Word and LibreOffice fill in."""
+    from docx.enum.text import WD_TAB_ALIGNMENT, WD_TAB_LEADER
+    from docx.shared import Cm, Pt
+
+    for bookmark, heading in entries:
+        paragraph = document.add_paragraph(style="No Spacing")
+        paragraph.paragraph_format.space_after = Pt(2)
+        paragraph.paragraph_format.tab_stops.add_tab_stop(Cm(15), WD_TAB_ALIGNMENT.RIGHT, WD_TAB_LEADER.DOTS)
+        add_link(paragraph, heading, bookmark=bookmark)
+        paragraph.add_run("\t")
+        _add_field(paragraph, f"PAGEREF {bookmark}")
+
+
+def add_page_number(paragraph: Paragraph) -> None:
+    """Add "page of pages" to a footer."""
+    _add_field(paragraph, "PAGE")
+    paragraph.add_run(" / ")
+    _add_field(paragraph, "NUMPAGES")
+
+
+def _add_field(paragraph: Paragraph, instruction: str) -> None:
+    """Add a field that is computed when the document is opened."""
+    field = _element("w:fldSimple", {"w:instr": instruction, "w:dirty": "true"})
+    run = paragraph.add_run(" ")
+    field.append(run._r)
+    paragraph._p.append(field)
+
+
+def set_fonts(document: Document) -> None:
+    """Set the fonts and sizes of the styles that a report uses."""
+    from docx.shared import Pt, RGBColor
+
+    styles: Any = document.styles
+    styles["Normal"].font.name, styles["Normal"].font.size = "Cambria", Pt(10.5)
+    styles["Normal"].paragraph_format.space_after = Pt(6)
+    for name, size in (("Title", 24), ("Heading 1", 15), ("Heading 2", 12), ("Subtitle", 10), ("Caption", 9)):
+        font = styles[name].font
+        font.name, font.size = "Calibri", Pt(size)
+        font.color.rgb = RGBColor.from_string(_INK if name in ("Title", "Heading 1", "Heading 2") else _SOFT)
+
+
+def set_page(document: Document) -> None:
+    """Set the page to A4 with the margins that `TEXT_WIDTH` leaves room for."""
+    from docx.shared import Cm
+
+    page = document.sections[0]
+    page.page_width, page.page_height = Cm(21), Cm(29.7)
+    page.left_margin = page.right_margin = Cm((21 - TEXT_WIDTH) / 2)
+    page.top_margin = page.bottom_margin = Cm(2.2)
+
+
+def lay_out(table: Table, weights: Sequence[float]) -> None:
+    """Give a table of the whole width thin rules between its rows, and its columns widths in proportion."""
+    from docx.shared import Cm
+
+    table.autofit = False
+    borders = _element("w:tblBorders", {})
+    for side in ("bottom", "insideH"):
+        borders.append(_element(f"w:{side}", {"w:val": "single", "w:sz": "4", "w:color": _RULE}))
+    table._tbl.tblPr.append(borders)
+    widths = [Cm(TEXT_WIDTH * weight / sum(weights)) for weight in weights]
+    for column, width in zip(table.columns, widths, strict=True):
+        column.width = width
+    for row in table.rows:
+        for cell, width in zip(row.cells, widths, strict=True):
+            cell.width = width
+            for paragraph in cell.paragraphs:
+                paragraph.paragraph_format.space_after = 0
+    for cell in table.rows[0].cells:
+        for run in cell.paragraphs[0].runs:
+            run.bold = True
+
+
+def shade(paragraph: Paragraph, colour: str) -> None:
+    """Give a paragraph a background, in hex."""
+    shading = _element("w:shd", {"w:val": "clear", "w:color": "auto", "w:fill": colour})
+    paragraph._p.get_or_add_pPr().append(shading)
 
 
 def _element(tag: str, attributes: dict[str, str]) -> Any:

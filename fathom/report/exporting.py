@@ -22,7 +22,7 @@ FORMATS: dict[str, tuple[list[str], Callable[[Files], bytes]]] = {
     "html": ([_PAGE], lambda files: files[_PAGE]),
     "json": ([_DATA], lambda files: files[_DATA]),
     "docx": ([_DATA], lambda files: render_docx(_report(files))),
-    "pdf": ([_PAGE], lambda files: render_pdf(_page(files))),
+    "pdf": ([_DATA], lambda files: render_pdf(_report(files))),
     "bib": ([_DATA, PROVENANCE], lambda files: bibtex(_references(files)).encode()),
     "ris": ([_DATA, PROVENANCE], lambda files: ris(_references(files)).encode()),
 }
@@ -48,14 +48,22 @@ def files_for(formats: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for wanted in formats for name in FORMATS[wanted][0]))
 
 
-def export(files: Files, formats: Sequence[str]) -> dict[str, bytes]:
-    """Return the report by format; `files` are those that `files_for` names.
+def export(files: Files, formats: Sequence[str]) -> tuple[dict[str, bytes], dict[str, InvalidInput]]:
+    """Return the report by format, and why it cannot be written in others: a library that they need is not installed.
+
+    `files` are those that `files_for` names.
 
     Raises:
-        InvalidInput: a library that a format needs is not installed.
         StoreError: a file of the run is damaged.
     """
-    return {wanted: FORMATS[wanted][1](files) for wanted in formats}
+    written: dict[str, bytes] = {}
+    failed: dict[str, InvalidInput] = {}
+    for wanted in formats:
+        try:
+            written[wanted] = FORMATS[wanted][1](files)
+        except InvalidInput as error:
+            failed[wanted] = error
+    return written, failed
 
 
 def _report(files: Files) -> Report:
@@ -65,13 +73,6 @@ def _report(files: Files) -> Report:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise StoreError(f"{_DATA} is damaged: {place} {first['msg']}.", next_step="restore the file") from error
-
-
-def _page(files: Files) -> str:
-    try:
-        return files[_PAGE].decode()
-    except UnicodeError as error:
-        raise StoreError(f"{_PAGE} is damaged: {error}.", next_step="restore the file") from error
 
 
 def _references(files: Files) -> list[Reference]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote as quote_address
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
@@ -20,14 +21,26 @@ from markupsafe import Markup
 
 from fathom.evidence.claims import claims_of
 from fathom.models import Claim, Phase, Quote, Report, Verdict
+from fathom.report.answer import Answer, answer_of, making_parts
+from fathom.report.chapters import (
+    CLOSEST,
+    EXTRACTIVE_NOTICE,
+    cited_sources,
+    is_closest,
+    question_of,
+    sentence,
+    sides_of,
+)
 from fathom.report.charts import phase_charts, report_charts
+from fathom.report.document import evidence_of, is_quotation
+from fathom.report.figures import Figure, figures_of, series_of
 from fathom.report.languages import language_tag
-from fathom.report.markdown import EXTRACTIVE_NOTICE, cited_sources, web_address
 from fathom.report.marks import NO_MARKS, doubt
 from fathom.report.prose import inline_html, section_html
 from fathom.report.unread import unread_lines
 from fathom.text.cleaning import clean_text
 from fathom.text.counting import counted
+from fathom.text.urls import text_fragment, web_address
 
 _FOLDER = Path(__file__).parent / "templates"
 _CORROBORATIONS = {
@@ -41,32 +54,43 @@ _CORROBORATIONS = {
 def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     """Render a report as a page, with charts of what each phase took; the same arguments give the same bytes."""
     report = Report.model_validate(_clean(report.model_dump(mode="json")))
-    cited = cited_sources(report)
+    cited, answer = cited_sources(report), answer_of(report)
     numbers = {source.source_id: number for number, source in enumerate(cited, 1)}
+    sources = {source.source_id: source for source in report.sources}
+    qualities = {quality.source_id: quality for quality in report.qualities}
     language = language_tag("\n".join(section.markdown for section in report.sections))
-    sections = []
-    for position, section in enumerate(report.sections):
-        claims = [claim for claim in report.claims if claim.section == position]
-        html = section_html(section, claims, numbers)
-        sections.append({"id": f"section-{position + 1}", "heading": section.heading, "html": html, "claims": claims})
+    figures, series, unread = figures_of(report), series_of(report), unread_lines(report.unread)
+    sections = list(_sections(report, answer, numbers))
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     return _template().render(
         report=report,
+        question=question_of(report),
         notice=EXTRACTIVE_NOTICE,
+        answer=answer,
+        answer_html=section_html(answer.section, _claims(report, 0), numbers) if answer else "",
+        closest=CLOSEST if answer and is_closest(answer) else "",
+        why=sentence(answer.why) if answer else "",
+        disagreement=[sides_of(found, sources, qualities) for found in report.contradictions],
         sections=sections,
-        contents=_contents(report, sections, phases),
+        figures=figures,
+        series=series,
+        contents=_contents(
+            report, answer=answer, sections=sections, figures=figures, series=bool(series), phases=bool(phases)
+        ),
         cited=cited,
-        sources={source.source_id: source for source in report.sources},
+        sources=sources,
         numbers=numbers,
         code={claim.sentence for claim in claims_of(report.sections) if claim.kind == "code"},
-        qualities={quality.source_id: quality for quality in report.qualities},
+        qualities=qualities,
         uses=Counter(source_id for claim in report.claims for source_id in claim.source_ids),
         verdicts=Counter(claim.verdict.value for claim in report.claims),
         doubts=Counter(filter(None, map(doubt, report.claims))),
         corroborations=_CORROBORATIONS,
+        evidence=evidence_of(report, numbers),
         facts=list(_facts(report, len(cited))),
+        method=list(_method(report, phases)),
         phases=phases,
-        unread=unread_lines(report.unread),
+        unread=unread,
         charts=report_charts(report) + phase_charts(phases),
         lang=Markup(' lang="{}"').format(language) if language else "",
         style=Markup(style),  # noqa: S704 - files of this package
@@ -76,13 +100,34 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     )
 
 
+def _claims(report: Report, section: int) -> list[Claim]:
+    return [claim for claim in report.claims if claim.section == section]
+
+
+def _sections(report: Report, answer: Answer | None, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    parts = list(enumerate(report.sections))[1:]
+    if answer and answer.key_points:
+        parts.insert(0, (0, answer.key_points))
+    for position, section in parts:
+        html = section_html(section, _claims(report, position), numbers)
+        yield {"id": f"section-{position + 1}", "heading": section.heading, "html": html}
+
+
 @cache
 def _template() -> Template:
     loader = FileSystemLoader(_FOLDER)
     environment = Environment(
         loader=loader, undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(inline=inline_html, web_address=web_address, place=_place, others=_others)
+    environment.filters.update(
+        inline=inline_html,
+        web_address=web_address,
+        place=_place,
+        others=_others,
+        is_quotation=is_quotation,
+        text_fragment=text_fragment,
+        file_link=_file_link,
+    )
     return environment.get_template("report.html.j2")
 
 
@@ -95,27 +140,42 @@ def _clean(value: Any) -> Any:
     return {key: _clean(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def _contents(report: Report, sections: Sequence[dict[str, Any]], phases: Sequence[Phase]) -> list[tuple[str, str]]:
+def _contents(
+    report: Report,
+    *,
+    answer: Answer | None,
+    sections: Sequence[Mapping[str, Any]],
+    figures: Sequence[Figure],
+    series: bool,
+    phases: bool,
+) -> list[tuple[str, str]]:
     parts = [
-        ("disagreement", "Where sources disagree", report.contradictions),
+        ("numbers", "In numbers", series),
         ("not-found", "Not found", report.open_questions),
         ("limitations", "Limitations", report.limitations),
         ("next-steps", "Next steps", report.next_steps),
-        ("method", "How this was researched", report.coverage or report.unread or phases),
         ("sources", "Sources", True),
+        ("method", "How this was researched", report.coverage or report.unread or phases),
         ("evidence", "Evidence for every claim", report.claims),
     ]
-    written = [(section["id"], section["heading"]) for section in sections]
+    written = [("answer", answer.heading)] if answer else []
+    written += [(section["id"], section["heading"]) for section in sections]
+    written += [(f"figure-{number}", figure.title) for number, figure in enumerate(figures, 1)]
     return written + [(name, heading) for name, heading, present in parts if present]
 
 
-def _facts(report: Report, cited: int) -> Iterable[str]:
-    calls = sum(row.calls for row in report.coverage)
-    counts = [(cited, "source", " cited"), (len(report.claims), "claim", " checked"), (calls, "tool call", "")]
+def _facts(report: Report, cited: int) -> Iterator[str]:
+    yield from making_parts(report.made, timed=True)
+    counts = [(cited, "source", " cited"), (len(report.claims), "claim", " checked")]
     yield from (counted(number, noun) + done for number, noun, done in counts if number)
-    days = [quote.retrieved[:10] for claim in report.claims for quote in claim.quotes if quote.retrieved]
-    if days:
-        yield "sources read on " + " to ".join(dict.fromkeys([min(days), max(days)]))
+
+
+def _method(report: Report, phases: Sequence[Phase]) -> Iterator[str]:
+    counts = [(len(report.coverage), "step"), (sum(row.calls for row in report.coverage), "tool call")]
+    counts.append((sum(phase.calls for phase in phases), "model call"))
+    yield from (counted(number, noun) for number, noun in counts if number)
+    if report.unread:
+        yield f"{counted(len(report.unread), 'file')} not read, or only in part"
 
 
 def _place(url: str) -> str:
@@ -126,6 +186,11 @@ def _others(claim: Claim) -> list[Quote]:
     """Return the quotes of further sources that support a claim."""
     known = {quote.source_id for quote in claim.quotes if claim.verdict is Verdict.supported}
     return [quote for quote in claim.corroborating if quote.source_id not in known]
+
+
+def _file_link(name: str) -> str:
+    """Return the address of a file beside the page."""
+    return f"./{quote_address(name.rpartition('/')[2])}"
 
 
 def _hash(text: str) -> str:

@@ -73,7 +73,12 @@ def _normalize(request: ReflectRequest, answer: ReflectAnswer) -> ReflectAnswer:
     steps = {str(step.step_id) for step in request.plan.steps}
     known = {source_id for note in request.notes for source_id in note.source_ids}
     contradictions = [
-        found.model_copy(update={"source_ids": [i for i in found.source_ids if i in known]})
+        found.model_copy(
+            update={
+                "source_ids": [i for i in found.source_ids if i in known],
+                "other_source_ids": [i for i in found.other_source_ids if i in known and i in found.source_ids],
+            }
+        )
         for found in answer.contradictions
     ]
     follow_ups = answer.follow_up_steps[: request.max_follow_ups]

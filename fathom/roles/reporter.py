@@ -7,7 +7,7 @@ from textwrap import shorten
 from pydantic import Field
 
 from fathom.config.models import Role
-from fathom.models import Contradiction, Note, Plan, SourceText
+from fathom.models import Answered, Contradiction, Note, Plan, SourceText
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text, bounds
 from fathom.roles.planner import StepId
 from fathom.text.citations import cited_ids, with_known_ids, without_citations
@@ -49,6 +49,7 @@ class OutlineAnswer(Answer):
     """The report's outline."""
 
     title: str = Field(min_length=1, description="Title of the report.", json_schema_extra=bounds(120))
+    answered: Answered = Field(Answered.yes, description="Whether the notes answer the question.")
     sections: list[OutlinedSection] = Field(
         min_length=1,
         description="Three to seven sections, each different; the first answers the question.",

@@ -8,9 +8,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from fathom.text.cleaning import clean_line
 
 ID_DIGITS = 6
+FRAGMENT_WORDS = 6
+_IN_ADDRESSES = "!#$%&'()*+,-./:;=?@[]_~"  # the characters that RFC 3986 allows in an address
 _URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _TRACKING = ("utm_", "fbclid", "gclid", "mc_cid", "mc_eid", "ref_src")
 
@@ -48,6 +52,27 @@ def source_ids(urls: Iterable[str]) -> dict[str, str]:
             digits += 2
         ids[url] = f"S{digest[:digits]}"
     return ids
+
+
+def web_address(url: str) -> str:
+    """Return a web address with the characters that it may not hold quoted, or nothing if it is not a web address."""
+    address = quote(clean_line(url), safe=_IN_ADDRESSES)
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:  # a port that is no number, an open bracket
+        return ""
+    return address if parts.scheme in ("http", "https") and parts.hostname and port != 0 else ""
+
+
+def text_fragment(text: str) -> str:
+    """Return the end of an address at which a browser shows and marks a text (WICG, URL fragment text directives).
+
+    Of a longer text it names the first and the last words.
+    """
+    words = text.split()
+    parts = [words] if len(words) <= 2 * FRAGMENT_WORDS else [words[:FRAGMENT_WORDS], words[-FRAGMENT_WORDS:]]
+    return "#:~:text=" + ",".join(quote(" ".join(part), safe="").replace("-", "%2D") for part in parts)
 
 
 def urls_in(text: str) -> list[str]:

@@ -19,7 +19,7 @@ def export(
     run: Run,
     to: Annotated[
         str,
-        typer.Option("--to", metavar="FORMAT,...", help="md, html, json, docx, pdf (needs weasyprint), bib or ris."),
+        typer.Option("--to", metavar="FORMAT,...", help="md, html, json, docx, pdf (needs typst), bib or ris."),
     ],
     out: Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where to write; created if missing.")] = ".",
     artifacts: Root = None,
@@ -28,7 +28,7 @@ def export(
     """Write a run's report in other formats.
 
     BibTeX and RIS contain the references only. Needs no server. The files are named after the run's folder and replace
-    those of an earlier export.
+    those of an earlier export. What can be written is; exits with 2 if a format needs a package that is not installed.
 
     Example: fathom export 1a2b3c4d --to docx,pdf,bib
     """
@@ -41,6 +41,8 @@ def export(
 
     formats = check_formats(to)
 
+    failed: dict[str, InvalidInput] = {}
+
     async def exported(store: ArtifactStore, manifest: dict[str, Any]) -> dict[str, str]:
         target = ArtifactStore(artifact_root(out))
         # `fathom verify` checks every file among the runs.
@@ -50,7 +52,8 @@ def export(
                 next_step="choose another --out",
             )
         folder = folder_of(store, manifest)
-        rendered = render(await _files(folder, files_for(formats)), formats)
+        rendered, not_rendered = render(await _files(folder, files_for(formats)), formats)
+        failed.update(not_rendered)
         names = {wanted: f"{folder.folder.rpartition('/')[2]}.{wanted}" for wanted in rendered}
         try:
             for wanted, data in rendered.items():
@@ -62,7 +65,10 @@ def export(
         return {wanted: target.address(name) for wanted, name in names.items()}
 
     paths = read_run(run, artifacts, exported)
-    output(paths, lambda _paths: typer.echo("\n".join(paths.values())), as_json=as_json)
+    output(paths, lambda _paths: typer.echo("\n".join(paths.values()), nl=bool(paths)), as_json=as_json)
+    for wanted, error in failed.items():
+        typer.echo(f"fathom: {wanted} was not written: {error}", err=True)
+    raise typer.Exit(2 if failed else 0)
 
 
 async def _files(folder: RunFolder, names: Sequence[str]) -> dict[str, bytes]:

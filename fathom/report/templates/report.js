@@ -29,7 +29,7 @@ function open(link) {
 }
 
 if (card.showPopover) {
-  document.querySelectorAll("main .prose a[href^='#claim-']").forEach((link) => {
+  document.querySelectorAll("main a.cite[href^='#claim-'], main a.mark[href^='#claim-']").forEach((link) => {
     link.setAttribute("role", "button");
     link.setAttribute("aria-haspopup", "dialog");
     link.addEventListener("click", (event) => {
@@ -48,10 +48,32 @@ if (card.showPopover) {
     if (event.newState === "closed" && opener && [document.body, null].includes(document.activeElement)) opener.focus();
   });
   card.addEventListener("click", (event) => {
-    if (event.target.closest("a[href^='#']")) {
+    if (event.target.closest("a[href^='#']:not(.copy)")) {
       opener = null;
       card.hidePopover();
     }
+  });
+}
+
+async function copy(link) {
+  const label = link.textContent;
+  await navigator.clipboard.writeText(link.href);
+  link.classList.add("copied");
+  link.textContent = link.classList.contains("anchor") ? "copied" : "Copied";
+  setTimeout(() => {
+    link.classList.remove("copied");
+    link.textContent = label;
+  }, 1500);
+}
+
+if (navigator.clipboard) {
+  document.querySelectorAll(".copy").forEach((link) => (link.hidden = false));
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a.copy, a.anchor");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    history.replaceState(null, "", link.hash);
+    copy(link).catch(() => location.assign(link.hash));
   });
 }
 

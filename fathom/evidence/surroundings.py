@@ -1,0 +1,78 @@
+"""What stands around a quote in its source: the text before and after it, and the headings above it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fathom.evidence.passages import Passage
+from fathom.models import Quote
+from fathom.text.parsed import ParsedText, parse
+from fathom.text.units import Unit, units_of
+
+CONTEXT_CHARS = 240  # of the text on each side of a quote
+HEADING_CHARS = 120
+HEADINGS = 4  # the lowest ones
+
+
+class _Read(NamedTuple):
+    """A text's sentences and units, with the numbers of the sentences that the units begin with."""
+
+    parsed: ParsedText
+    units: Sequence[Unit]
+    firsts: Sequence[int]
+    starts: Sequence[int]  # offsets of the sentences
+
+
+class Surroundings:
+    """Makes quotes of passages; each text is read once."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, _Read] = {}
+
+    def quote(self, passage: Passage) -> Quote:
+        """Return a passage as a quote, with what stands around it below the same heading."""
+        text, read = passage.text.text, self._reading(passage.text.text)
+        first = max(0, bisect_right(read.starts, passage.start) - 1)
+        last = max(first, bisect_right(read.starts, max(passage.start, passage.end - 1)) - 1)
+        before, after = self._before(text, read, first, passage.start), self._after(text, read, last, passage.end)
+        quote = passage.text.quote(passage.start, passage.end)
+        return quote.model_copy(update={"before": before, "after": after, "headings": _headings(read, first)})
+
+    def _reading(self, text: str) -> _Read:
+        if text not in self._read:
+            parsed = parse(text)
+            units = units_of(parsed, text)
+            starts = [parsed.sentence(number).start for number in range(len(parsed))]
+            self._read[text] = _Read(parsed, units, [unit.own.start for unit in units], starts)
+        return self._read[text]
+
+    @staticmethod
+    def _before(text: str, read: _Read, first: int, start: int) -> str:
+        begin = read.starts[first] if read.starts else start
+        for number in range(first - 1, -1, -1):
+            if read.parsed.kinds[number] == "heading" or start - read.starts[number] > CONTEXT_CHARS:
+                break
+            begin = read.starts[number]
+        part = text[max(begin, start - CONTEXT_CHARS) : start]
+        return part.partition(" ")[2] if start - begin > CONTEXT_CHARS else part
+
+    @staticmethod
+    def _after(text: str, read: _Read, last: int, end: int) -> str:
+        stop = max(end, read.parsed.sentence(last).end) if read.starts else end
+        for number in range(last + 1, len(read.parsed)):
+            sentence = read.parsed.sentence(number)
+            if sentence.kind == "heading" or sentence.end - end > CONTEXT_CHARS:
+                break
+            stop = sentence.end
+        part = text[end : min(stop, end + CONTEXT_CHARS)]
+        return part.rpartition(" ")[0] if stop - end > CONTEXT_CHARS else part
+
+
+def _headings(read: _Read, sentence: int) -> list[str]:
+    if not read.units:
+        return []
+    unit = read.units[max(0, bisect_right(read.firsts, sentence) - 1)]
+    lines = (read.parsed.sentence(number).clean.strip("# ").strip() for number in unit.headings[-HEADINGS:])
+    return [line[:HEADING_CHARS] for line in lines if line]

@@ -1,0 +1,160 @@
+"""The chapters of a report, in the order in which a reader needs them: what every form of it is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fathom.models import (
+    Answered,
+    Contradiction,
+    Report,
+    ReportSection,
+    Source,
+    SourceQuality,
+    StepCoverage,
+    UnreadFile,
+)
+from fathom.report.answer import Answer, answer_of, making_parts
+from fathom.report.escaping import escaped, with_names
+from fathom.report.figures import Cell, Figure, figures_of
+from fathom.report.quotations import quoted_markdown
+from fathom.report.unread import unread_lines
+from fathom.text.citations import number_citations, without_citations
+from fathom.text.cleaning import clean_line
+
+EXTRACTIVE_NOTICE = (
+    "Every sentence of this report is a quotation from the source it cites, selected by its words. No language model "
+    "wrote the report or judged whether it answers the question."
+)
+CLOSEST = "What comes closest:"
+
+
+def question_of(report: Report) -> str:
+    """Return the question where the title does not say it."""
+    asked = clean_line(report.query)
+    return "" if asked == clean_line(report.title) else asked
+
+
+def chapters(report: Report) -> list[ReportSection]:
+    """Return the answer, the sections and what is said about them, as Markdown that cites by source id."""
+    found = answer_of(report)
+    added_first = {
+        found.heading if found else "Answer": _answer(report, found) if found else "",
+        "Where sources disagree": _disagreement(report),
+        "Before you rely on it": _list(report.warnings),
+    }
+    added_last = {
+        **{figure.title: _figure(figure) for figure in figures_of(report)},
+        "Not found": _list(report.open_questions),
+        "Limitations": _list(report.limitations),
+        "Next steps": _list(report.next_steps),
+        "How this was researched": "\n\n".join([*_coverage_table(report.coverage), *_unread(report.unread)]),
+    }
+    sections = [*([found.key_points] if found and found.key_points else []), *report.sections[1:]]
+    written = [section.model_copy(update={"markdown": _safe(section)}) for section in sections]
+    return [*_present(added_first), *written, *_present(added_last)]
+
+
+def cited_sources(report: Report) -> list[Source]:
+    """Return the sources that a report cites, in the order of their numbers, from 1."""
+    by_id = {source.source_id: source for source in report.sources}
+    _, order = number_citations(chapter.markdown for chapter in chapters(report))
+    return [by_id[source_id] for source_id in order if source_id in by_id]
+
+
+def sides_of(
+    found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]
+) -> list[tuple[str, str, list[str]]]:
+    """Return of each side of a contradiction what it says, the dates of its sources, and their ids."""
+    other = [i for i in found.other_source_ids if i in sources]
+    own = [i for i in found.source_ids if i in sources and i not in other]
+
+    def dates(ids: Sequence[str]) -> str:
+        known = (qualities[i].published if i in qualities else sources[i].published for i in ids)
+        return ", ".join(dict.fromkeys(filter(None, known)))
+
+    return [(said, dates(ids), ids) for said, ids in ((found.claim_a, own), (found.claim_b, other))]
+
+
+def _answer(report: Report, found: Answer) -> str:
+    closest = [CLOSEST] if is_closest(found) else []
+    sure = f"**How sure:** {found.sure}. {escaped(sentence(found.why))}"
+    made = making_parts(report.made, timed=False)
+    notice = [EXTRACTIVE_NOTICE] if report.extractive else []
+    return "\n\n".join([*closest, _safe(found.section), sure, *([escaped(" · ".join(made))] if made else []), *notice])
+
+
+def is_closest(found: Answer) -> bool:
+    """Whether the answer consists of quotations that only come closest."""
+    return found.answered is Answered.no and found.section.quoted
+
+
+def sentence(clauses: Sequence[str]) -> str:
+    """Return clauses as one sentence."""
+    text = "; ".join(clauses)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _safe(section: ReportSection) -> str:
+    return (quoted_markdown if section.quoted else with_names)(section.markdown)
+
+
+def _present(chapters_by_name: Mapping[str, str]) -> Iterator[ReportSection]:
+    return (ReportSection(heading=name, markdown=text) for name, text in chapters_by_name.items() if text)
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {prose(line)}" for line in lines)
+
+
+def _disagreement(report: Report) -> str:
+    if not report.contradictions:
+        return ""
+    sources = {source.source_id: source for source in report.sources}
+    qualities = {quality.source_id: quality for quality in report.qualities}
+    lines = ["| One side | The other |", "|---|---|"]
+    for found in report.contradictions:
+        cells = [
+            _cell(said) + (f" ({_cell(dates)})" if dates else "") + "".join(f" [{i}]" for i in ids)
+            for said, dates, ids in sides_of(found, sources, qualities)
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _figure(figure: Figure) -> str:
+    lines = [f"| {' | '.join(map(_cell, figure.columns))} |", f"|{'---|' * len(figure.columns)}"]
+    lines += [f"| {' | '.join(map(_cited, row))} |" for row in figure.rows]
+    return "\n".join(lines)
+
+
+def _cited(cell: Cell) -> str:
+    ids = cell.claim.source_ids if cell.claim else []
+    return _cell(cell.text) + "".join(f" [{source_id}]" for source_id in ids)
+
+
+def _unread(files: Sequence[UnreadFile]) -> list[str]:
+    return ["Files that were not read, or only in part:", _list(unread_lines(files))] if files else []
+
+
+def _coverage_table(rows: Sequence[StepCoverage]) -> list[str]:
+    if not rows:
+        return []
+    lines = ["| Step | Status | Calls | Useful notes | Sources | Failed |", "|---|---|--:|--:|--:|---|"]
+    for row in rows:
+        failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures))
+        counts = [str(row.calls), str(row.useful_notes), str(row.sources)]
+        step = f"{_cell(str(row.step_id))}. {_cell(row.title)}"
+        cells = [step, row.status.value.replace("_", " "), *counts, _cell(failed) or "-"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return ["\n".join(lines)]
+
+
+def prose(text: str) -> str:
+    """Return a text on one line as Markdown, without ids: plans and critics may name ones that the report lacks."""
+    return escaped(clean_line(without_citations(text)))
+
+
+def _cell(text: str) -> str:
+    """Return a text for a cell of a table, which a bar would end."""
+    return prose(text).replace("\\|", "|").replace("|", "&#124;")

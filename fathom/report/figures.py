@@ -1,0 +1,154 @@
+"""What a report's claims show side by side, in time, or as a row of numbers; each cell names its claim.
+
+Nothing is added to what the claims say: a comparison sorts them by the side they are about, a timeline by the date they
+give, and a series is a column of numbers by year. What is unsupported or disputed is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import month_name
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from fathom.evidence.claims import is_head
+from fathom.extractive.questions import sides_of
+from fathom.extractive.wording import capitalized
+from fathom.facts.dates import Date
+from fathom.facts.extraction import facts_of
+from fathom.models import Claim, Corroboration, Report, Verdict
+from fathom.report.charts import Chart
+from fathom.text.citations import without_citations
+from fathom.text.fences import split_markdown
+from fathom.text.terms import query_terms, terms
+
+LEAST_EVENTS = 3
+LEAST_YEARS = 3
+LEAST_A_SIDE = 2
+MOST_ROWS = 12
+_EVENTS = re.compile(
+    r"\b(?:when (?:was|were|did|is|are|will)|history|timeline|chronolog\w+|evolution|evolve\w*|milestones?|"
+    r"development of|over the years|wann|geschichte|historia|histoire)\b",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d\Z")
+_FIGURE = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?\Z")
+_BAR = re.compile(r"(?<!\\)\|")
+
+
+class Cell(NamedTuple):
+    """A text, and the claim that it is; None for a name or a date."""
+
+    text: str
+    claim: Claim | None = None
+
+
+class Figure(NamedTuple):
+    """A table of claims."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Cell, ...]]
+
+
+def figures_of(report: Report) -> list[Figure]:
+    """Return the tables that the claims of a report fill: a comparison, a timeline."""
+    claims = [claim for claim in report.claims if _holds(claim)]
+    return [*_comparison(report, claims), *_timeline(report.query, claims)]
+
+
+def series_of(report: Report) -> list[Chart]:
+    """Return a chart for each table of the report that gives numbers by year, of its first column of numbers."""
+    return [chart for section in report.sections for table in _tables(section.markdown) for chart in _series(table)]
+
+
+def _holds(claim: Claim) -> bool:
+    return claim.verdict is not Verdict.unsupported and claim.corroboration is not Corroboration.contradicted
+
+
+def _comparison(report: Report, claims: Sequence[Claim]) -> Iterator[Figure]:
+    sides = sides_of(report.query)
+    if not sides or any(_has_table_of(section.markdown, sides) for section in report.sections):
+        return
+    one, other = (set(terms(side)) for side in sides)
+    mine, yours = one - other, other - one
+    left: list[Claim] = []
+    right: list[Claim] = []
+    for claim in claims:
+        about = set(terms(claim.sentence))
+        if bool(mine & about) is not bool(yours & about) and " | " not in claim.sentence:
+            (left if mine & about else right).append(claim)
+    if min(len(left), len(right)) >= LEAST_A_SIDE:
+        ordered = _paired(left[:MOST_ROWS], right[:MOST_ROWS])[: MOST_ROWS // 2]
+        rows = [tuple(Cell(claim.sentence, claim) if claim else Cell("") for claim in pair) for pair in ordered]
+        yield Figure("Side by side", (capitalized(sides[0]), capitalized(sides[1])), rows)
+
+
+def _paired(left: Sequence[Claim], right: Sequence[Claim]) -> list[tuple[Claim | None, Claim | None]]:
+    """Put claims beside those that share the most words with them."""
+    rest = list(right)
+    pairs: list[tuple[Claim | None, Claim | None]] = []
+    alone: list[Claim] = []
+    for claim in left:
+        about = set(query_terms(claim.sentence))
+        near = max(rest, key=lambda other: len(about & set(query_terms(other.sentence))), default=None)
+        if near and about & set(query_terms(near.sentence)):
+            pairs.append((claim, near))
+            rest.remove(near)
+        else:
+            alone.append(claim)
+    return [*pairs, *zip_longest(alone, rest)]
+
+
+def _timeline(query: str, claims: Sequence[Claim]) -> Iterator[Figure]:
+    events: dict[Date, list[Claim]] = {}
+    for claim in claims:
+        dates = [found.date for found in facts_of(claim.sentence).dates if found.date.year]
+        if dates and " | " not in claim.sentence:
+            events.setdefault(min(dates), []).append(claim)
+    if len(events) >= LEAST_EVENTS and _EVENTS.search(query):
+        rows = [(Cell(_day(day)), Cell(claim.sentence, claim)) for day in sorted(events) for claim in events[day][:2]]
+        yield Figure("Timeline", ("When", "What"), [*rows[:MOST_ROWS]])
+
+
+def _day(day: Date) -> str:
+    parts = [str(day.day) if day.day else "", month_name[day.month], str(day.year)]
+    return " ".join(filter(None, parts))
+
+
+def _tables(markdown: str) -> Iterator[list[list[str]]]:
+    """Yield the tables of a section as rows of cells, the names of the columns first."""
+    parts = split_markdown(markdown)
+    table: list[list[str]] = []
+    for number, part in enumerate(parts):
+        if part.kind == "table":
+            head = is_head(parts, number)
+            if head and table:
+                yield table
+                table = []
+            table.append([cell.strip() for cell in _BAR.split(without_citations(part.text).strip().strip("|"))])
+        elif part.kind != "rule" and table:
+            yield table
+            table = []
+    if table:
+        yield table
+
+
+def _series(table: Sequence[Sequence[str]]) -> Iterator[Chart]:
+    head, *rows = table
+    if len(rows) < LEAST_YEARS or not all(_YEAR.match(row[0]) for row in rows):
+        return
+    for column in range(1, len(head)):
+        cells = [row[column] if column < len(row) else "" for row in rows]
+        if all(_FIGURE.match(cell) for cell in cells):
+            values = [float(cell.replace(",", "")) for cell in cells]
+            if min(values) >= 0:
+                decimals = max(len(cell.partition(".")[2]) for cell in cells)
+                named = tuple(zip((row[0] for row in rows), values, strict=True))
+                yield Chart(head[column], (head[0], head[column]), named, decimals=decimals)
+                return
+
+
+def _has_table_of(markdown: str, sides: tuple[str, str]) -> bool:
+    return any(set(terms(" ".join(table[0]))) & set(terms(side)) for table in _tables(markdown) for side in sides[:1])
