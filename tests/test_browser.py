@@ -1,0 +1,132 @@
+"""The report's page in a real browser: Chromium, where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+from pypdf import PdfReader
+
+from fathom.models import Report, ReportSection
+from fathom.report.html import render_html
+from tests.sample_report import PHASES, sample_report
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+LONG = "a_name_" * 60
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if not program:
+        pytest.skip("Chromium is not installed")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(render_html(sample_report(), PHASES), encoding="utf-8")
+    return path
+
+
+def opened(browser: Browser, file: Path, **options: Any) -> Page:
+    page = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options}).new_page()
+    page.on("pageerror", lambda error: pytest.fail(f"the page's script failed: {error}"))
+    page.goto(file.as_uri())
+    return page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_anyone_can_read_it(browser: Browser, file: Path, scheme: str) -> None:
+    page = opened(browser, file, color_scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
+    page.locator("a.cite").first.click()
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_a_citation_opens_its_evidence_by_keyboard(browser: Browser, file: Path) -> None:
+    page = opened(browser, file)
+    citation = page.locator("#answer a.cite").first
+    card = page.locator("#card")
+    for key in ("Enter", " "):
+        citation.focus()
+        page.keyboard.press(key)
+        assert card.is_visible()
+        assert "covered its running cost" in card.inner_text()
+        assert page.locator("#card mark").first.is_visible()
+        assert page.evaluate("document.activeElement.className") == "close"
+        page.keyboard.press("Escape")
+        assert not card.is_visible()
+        assert page.evaluate("document.activeElement.className") == "cite"
+
+
+def test_a_source_s_number_leads_out_of_the_card(browser: Browser, file: Path) -> None:
+    page = opened(browser, file)
+    page.locator("#answer a.cite").first.click()
+    page.locator("#card a[href='#source-1']").first.click()
+    assert not page.locator("#card").is_visible()
+    assert page.url.endswith("#source-1")
+
+
+def test_links_to_a_claim_and_a_section_are_copied(browser: Browser, file: Path) -> None:
+    page = opened(browser, file, permissions=["clipboard-read", "clipboard-write"])
+    page.locator("#answer a.cite").first.click()
+    page.locator("#card a.copy").first.click()
+    assert page.locator("#card a.copy").first.inner_text() == "Copied"
+    assert page.evaluate("navigator.clipboard.readText()") == f"{file.as_uri()}#claim-1"
+    page.keyboard.press("Escape")
+    page.locator("h2:has-text('What it costs') a.anchor").click()
+    assert page.evaluate("navigator.clipboard.readText()") == f"{file.as_uri()}#section-3"
+
+
+def test_without_script_a_citation_unfolds_its_claim(browser: Browser, file: Path) -> None:
+    page = opened(browser, file, java_script_enabled=False)
+    claim = page.locator("#claim-1")
+    assert not claim.is_visible()
+    page.locator("#answer a.cite").first.click()
+    assert claim.is_visible()
+
+
+@pytest.mark.parametrize("width", [320, 360, 768])
+def test_nothing_is_wider_than_a_phone(browser: Browser, tmp_path: Path, width: int) -> None:
+    report = sample_report()
+    words = f"{LONG}: `{LONG}` https://example.org/{LONG}\n\n```\n{LONG}\n```\n\n| a | b |\n|---|---|\n| {LONG} | c |"
+    sections = [*report.sections, ReportSection(heading=LONG, markdown=words)]
+    file = tmp_path / "report.html"
+    wide: Report = report.model_copy(update={"sections": sections, "title": LONG, "warnings": [LONG]})
+    file.write_text(render_html(wide, PHASES), encoding="utf-8")
+    page = opened(browser, file, viewport={"width": width, "height": 740})
+    page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.locator("#answer a.cite").first.click()
+    card = page.locator("#card").bounding_box()
+    assert card
+    assert card["x"] >= 0
+    assert card["x"] + card["width"] <= width
+
+
+def test_on_paper_it_is_short_and_whole(browser: Browser, file: Path) -> None:
+    report = sample_report()
+    printed = PdfReader(BytesIO(opened(browser, file).pdf(prefer_css_page_size=True, format="A4")))
+    assert len(printed.pages) <= 6
+    text = unicodedata.normalize("NFKC", "".join(page.extract_text() for page in printed.pages))  # ligatures
+    said = "".join(text.split())
+    for expected in ("Answered in part", "How this was researched", "Effects on the town and its households"):
+        assert said.count("".join(expected.split())) == 1
+    for hidden in ("Copy link", "Open the stored file", "with their passages", "Cost by phase", "Contents"):
+        assert "".join(hidden.split()) not in said
+    assert said.count("port_merrin_lagoon__step2_running_cost__web_search.json") == sum(
+        bool(claim.quotes) for claim in report.claims
+    )
