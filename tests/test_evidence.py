@@ -260,6 +260,32 @@ def test_two_independent_credible_sources_verify(
     assert own.source in [passage.text.source for passage in found.corroborating]
 
 
+@pytest.mark.parametrize(
+    ("claim", "other", "same"),
+    [
+        ("Gauges can be set, go up, and go down.", "A gauge can go up, can go down and can be set.", True),
+        ("Registering blueprints is done once.", "Blueprints provide a means for extensions to register.", False),
+        ("`delta()` (For gauge histograms.)", "A histogram may show a state: then it is a gauge histogram.", False),
+        (
+            "The timeout argument sets the seconds to wait.",
+            "Attributes: url, host, timeout, seconds, wait, argument, sets, retries, cookies, headers, verify, "
+            "proxies, stream, params, auth, hooks and cert.",
+            False,
+        ),
+    ],
+)
+def test_another_source_says_a_claim_only_in_a_sentence_that_says_the_same(claim: str, other: str, same: bool) -> None:
+    own, text = in_memory(claim, url="https://a.example.org/x"), in_memory(other, url="https://b.example.com/x")
+    found = corroborate(claim, Search([own, text]), {}, cited=[own.source.source_id])
+    assert own.source in [passage.text.source for passage in found.corroborating]
+    assert (text.source in [passage.text.source for passage in found.corroborating]) is same
+
+
+def test_a_number_of_a_list_is_no_claim() -> None:
+    section = ReportSection(heading="H", markdown="- 1\\. While it runs, nothing is lost. [S1a2b3c]")
+    assert [found.sentence for found in claims_of([section])] == ["While it runs, nothing is lost."]
+
+
 def test_a_claim_that_no_source_supports_is_unverified() -> None:
     claim = "The harbour of Lyndhaven freezes in most winters."
     assert corroborate(claim, Search([in_memory(BRIDGE)]), {}).corroboration is Corroboration.unverified

@@ -30,6 +30,7 @@ _OF_THE_REPORT = re.compile(
 _CELL_RULE = re.compile(r"[\s|:-]+\Z")
 _NUMBERED = re.compile(r"\s*\[(?:S[0-9a-f]{6,64}|\d{1,4})\]")
 _CITED_LAST = re.compile(r"\[S[0-9a-f]{6,64}\][.:]?\Z")
+_ENUMERATOR = re.compile(r"\(?\d{1,3}\\?[.)]")
 _ITEM_MARKER = re.compile(r"(?:[-*+]|\d+[.)])[ \t]+")
 
 
@@ -124,7 +125,7 @@ def _statements(markdown: str) -> Iterator[tuple[str, tuple[str, ...], Kind]]:
         elif part.kind == "table":
             if text and not is_head(parts, number):
                 yield text, tuple(own), part.kind
-        elif re.search(r"\w", text) and (own or not _connects(text)):
+        elif re.search(r"\w", text) and not _ENUMERATOR.fullmatch(text) and (own or not _connects(text)):
             if number in leading and text.endswith((":", "：")):
                 continue
             later = (cited_ids(s.text) for s in parts[number + 1 :] if s.paragraph == part.paragraph)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -16,10 +16,14 @@ from fathom.sources.corroboration import site
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.blocks import Kind
 from fathom.text.sentences import split_sentences
+from fathom.text.terms import query_terms
 
 NEAR = 0.5  # share of a claim's weight that a sentence about the same thing has
 MAX_PASSAGES = 12  # passages looked at closely for one claim
 AROUND = 600  # characters on each side of a passage that are compared to find a copied text
+HELD = 0.75  # of a claim's words that another source has in one sentence
+SAME = 0.4  # of that sentence's words that the claim has: in a longer one the words are met by chance
+LEAST_TERMS = 3
 COPIED = 0.6  # share of sentences that two copies have in common
 LEAST_CHARS = 40  # of a sentence that is not said alike by chance
 
@@ -32,13 +36,24 @@ class Corroborated(NamedTuple):
     contradicting: list[Passage]
 
 
-def corroborate(claim: str, search: Search, credibility: Mapping[str, float], kind: Kind = "prose") -> Corroborated:
+def corroborate(
+    claim: str,
+    search: Search,
+    credibility: Mapping[str, float],
+    kind: Kind = "prose",
+    cited: Collection[str] = (),
+) -> Corroborated:
     """Return the corroboration of a claim, of a kind as for `check`, by all texts that are searched.
 
-    `credibility` is that of the sources, from 0 to 1; one that is not in it was not judged and counts as credible.
+    A source that the claim does not cite must say the same in one sentence. `credibility` is that of the sources, from
+    0 to 1; one that is not in it was not judged and counts as credible.
     """
     near = search.passages(claim, least=NEAR, most=2)[:MAX_PASSAGES]
-    support = _supporting(claim, near, search, kind)
+    support = [
+        passage
+        for passage in _supporting(claim, near, search, kind)
+        if kind in ("table", "code") or passage.text.source.source_id in cited or _says_the_same(claim, passage)
+    ]
     sources = {passage.text.source.source_id for passage in support}
     against: dict[str, Passage] = {}
     for passage in near:
@@ -70,6 +85,13 @@ def _supporting(claim: str, near: Sequence[Passage], search: Search, kind: Kind)
     known = {passage.text.source.source_id for passage in found}
     prose = supporting(claim, (passage for passage in near if passage.best.kind != "table"))
     return found + [passage for passage in prose if passage.text.source.source_id not in known]
+
+
+def _says_the_same(claim: str, passage: Passage) -> bool:
+    """Whether the best sentence of a passage has most of a claim's words, and little else beside them."""
+    wanted, held = set(query_terms(claim)), set(query_terms(passage.best.text))
+    shared = wanted & held
+    return len(shared) >= max(LEAST_TERMS, HELD * len(wanted), SAME * len(held))
 
 
 def _independent(a: Passage, b: Passage) -> bool:

@@ -67,7 +67,7 @@ def _claim(
 ) -> Claim:
     section, sentence, source_ids, kind = statement
     checked = check(sentence, search, source_ids, kind) if source_ids else _UNCITED
-    found = corroborate(sentence, search, credibility, kind)
+    found = corroborate(sentence, search, credibility, kind, source_ids)
     return Claim(
         number=number,
         section=section,

@@ -91,11 +91,14 @@ def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
         return "low", ["it states nothing that could be checked against the sources"]
     supported = [claim for claim in claims if claim.verdict is Verdict.supported]
     independent = [claim for claim in claims if claim.corroboration is Corroboration.verified]
-    why = [_of_all(len(supported), len(claims), "supported by the passages cited")]
-    if independent:
-        why.append(_of_all(len(independent), len(claims), "said by two independent sources"))
-    else:
-        why.append("no second independent source says the same")
+    why = [
+        f"the passages cited support {_of_it(len(supported), len(claims))}"
+        if supported
+        else "the passages cited do not support it",
+        f"two independent sources say {_of_it(len(independent), len(claims))}"
+        if independent
+        else "no second independent source says the same",
+    ]
     against = list(_against(claims))
     if report.answered is Answered.partly:
         against.append("a part of the question is not answered")
@@ -108,15 +111,11 @@ def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
 
 def _against(claims: Sequence[Claim]) -> Iterator[str]:
     if disputed := sum(claim.corroboration is Corroboration.contradicted for claim in claims):
-        yield f"another source contradicts {counted(disputed, 'sentence')} of it"
+        yield f"another source contradicts {_of_it(disputed, len(claims))}"
 
 
-def _of_all(number: int, total: int, what: str) -> str:
-    if total == 1:
-        return f"its sentence is {'' if number else 'not '}{what}"
-    if number == total:
-        return f"{'both' if total == 2 else f'all {total}'} sentences are {what}"
-    return f"{number} of {total} sentences {'is' if number == 1 else 'are'} {what}"
+def _of_it(number: int, total: int) -> str:
+    return "it" if number == total else f"{number} of its {total} sentences"
 
 
 def _listed(words: Sequence[str]) -> str:

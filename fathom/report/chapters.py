@@ -62,6 +62,17 @@ def cited_sources(report: Report) -> list[Source]:
     return [by_id[source_id] for source_id in order if source_id in by_id]
 
 
+def title_of(source: Source) -> str:
+    """Return the title of a source on one line, without the marks of code that a heading may have."""
+    return clean_line(source.title).replace("`", "") or clean_line(source.url)
+
+
+def place_in(source: Source) -> list[str]:
+    """Return the heading or page of a source, if its title does not say it, and its date."""
+    location = clean_line(source.location).replace("`", "")
+    return [part for part in ("" if location == title_of(source) else location, clean_line(source.published)) if part]
+
+
 def sides_of(
     found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]
 ) -> list[tuple[str, str, list[str]]]:
@@ -140,12 +151,16 @@ def _unread(files: Sequence[UnreadFile]) -> list[str]:
 def _coverage_table(rows: Sequence[StepCoverage]) -> list[str]:
     if not rows:
         return []
-    lines = ["| Step | Status | Calls | Useful notes | Sources | Failed |", "|---|---|--:|--:|--:|---|"]
+    failing = any(row.failures for row in rows)
+    lines = [
+        "| Step | Status | Calls | Useful notes | Sources |" + " Failed |" * failing,
+        "|---|---|--:|--:|--:|" + "---|" * failing,
+    ]
     for row in rows:
         failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures))
         counts = [str(row.calls), str(row.useful_notes), str(row.sources)]
         step = f"{_cell(str(row.step_id))}. {_cell(row.title)}"
-        cells = [step, row.status.value.replace("_", " "), *counts, _cell(failed) or "-"]
+        cells = [step, row.status.value.replace("_", " "), *counts, *[_cell(failed) or "-"] * failing]
         lines.append(f"| {' | '.join(cells)} |")
     return ["\n".join(lines)]
 

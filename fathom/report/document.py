@@ -10,7 +10,7 @@ from textwrap import shorten
 from fathom.models import Claim, Quote, Report, Source
 from fathom.report.answer import making_parts
 from fathom.report.blocks import Block, blocks_of, plain
-from fathom.report.chapters import chapters, cited_sources, question_of
+from fathom.report.chapters import chapters, cited_sources, place_in, question_of, title_of
 from fathom.report.languages import language_tag
 from fathom.text.cleaning import clean_line
 from fathom.text.counting import counted
@@ -117,7 +117,7 @@ def _reference(number: int, source: Source) -> Reference:
     where = [] if address else [source.url]
     return Reference(
         number=number,
-        title=plain(clean_line(source.title) or clean_line(source.url)),
+        title=plain(title_of(source)),
         address=address,
-        details=plain(", ".join(filter(None, map(clean_line, [*where, source.location, source.published])))),
+        details=plain(", ".join([*map(clean_line, where), *place_in(source)])),
     )

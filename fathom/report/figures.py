@@ -26,6 +26,7 @@ from fathom.text.terms import query_terms, terms
 LEAST_EVENTS = 3
 LEAST_YEARS = 3
 LEAST_A_SIDE = 2
+LEAST_TERMS = 4  # of a sentence that says something about its first one
 MOST_ROWS = 12
 _EVENTS = re.compile(
     r"\b(?:when (?:was|were|did|is|are|will)|history|timeline|chronolog\w+|evolution|evolve\w*|milestones?|"
@@ -76,9 +77,13 @@ def _comparison(report: Report, claims: Sequence[Claim]) -> Iterator[Figure]:
     left: list[Claim] = []
     right: list[Claim] = []
     for claim in claims:
-        about = set(terms(claim.sentence))
-        if bool(mine & about) is not bool(yours & about) and " | " not in claim.sentence:
-            (left if mine & about else right).append(claim)
+        about = query_terms(claim.sentence)
+        if len(about) < LEAST_TERMS or " | " in claim.sentence:
+            continue
+        if about[0] in mine and not yours & set(about):
+            left.append(claim)
+        elif about[0] in yours and not mine & set(about):
+            right.append(claim)
     if min(len(left), len(right)) >= LEAST_A_SIDE:
         ordered = _paired(left[:MOST_ROWS], right[:MOST_ROWS])[: MOST_ROWS // 2]
         rows = [tuple(Cell(claim.sentence, claim) if claim else Cell("") for claim in pair) for pair in ordered]

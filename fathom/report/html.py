@@ -30,6 +30,7 @@ from fathom.report.chapters import (
     question_of,
     sentence,
     sides_of,
+    title_of,
 )
 from fathom.report.charts import phase_charts, report_charts
 from fathom.report.document import evidence_of, is_quotation
@@ -125,6 +126,7 @@ def _template() -> Template:
         place=_place,
         others=_others,
         is_quotation=is_quotation,
+        title_of=title_of,
         text_fragment=text_fragment,
         file_link=_file_link,
     )

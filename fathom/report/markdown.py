@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fathom.models import Report, Source
-from fathom.report.chapters import chapters, question_of
+from fathom.report.chapters import chapters, place_in, question_of, title_of
 from fathom.report.escaping import escaped
 from fathom.text.citations import number_citations
 from fathom.text.cleaning import clean_line
@@ -27,7 +27,7 @@ def render_markdown(report: Report) -> str:
 
 
 def _reference(source: Source) -> str:
-    title = escaped(clean_line(source.title).replace("[", "(").replace("]", ")"))
+    title = escaped(title_of(source).replace("[", "(").replace("]", ")"))
     address = web_address(source.url).replace("(", "%28").replace(")", "%29")  # which would end the link
     name = f"[{title}]({address})" if address else f"{title}, `{source.url}`"
-    return ", ".join([name, *(escaped(clean_line(detail)) for detail in (source.location, source.published) if detail)])
+    return ", ".join([name, *map(escaped, place_in(source))])

@@ -1,0 +1,135 @@
+"""What a report says first, and what it draws from its claims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.evidence.claims import claims_of, comparable
+from fathom.models import Answered, Claim, Contradiction, Corroboration, Making, Report, ReportSection, Source, Verdict
+from fathom.report.answer import answer_of, making_parts
+from fathom.report.figures import figures_of, series_of
+from fathom.report.markdown import render_markdown
+
+IDS = ("S00000a", "S00000b")
+SENTENCES = st.lists(
+    st.sampled_from(["The gate is old.", "It was built in 1998!", "Dr. Holm paid 4.2 million."]), max_size=6
+)
+
+
+def report_of(*sections: str, query: str = "What is known of the gate?", **given: Any) -> Report:
+    """Return a report of sections by a model; its claims are supported by two sources unless `given` says else."""
+    written = [ReportSection(heading=f"Part {n}", markdown=text) for n, text in enumerate(sections)]
+    sources = [Source(source_id=i, url=f"https://{i}.example.org", title=i, kind="web", published="2024") for i in IDS]
+    standing = {"verdict": Verdict.supported, "corroboration": Corroboration.verified, **given.pop("standing", {})}
+    claims = [
+        Claim(number=n, section=found.section, sentence=found.sentence, source_ids=list(IDS), score=1, **standing)
+        for n, found in enumerate(claims_of(written), 1)
+    ]
+    return Report(
+        title="The gate", query=query, extractive=False, sections=written, sources=sources, claims=claims, **given
+    )
+
+
+@given(SENTENCES, SENTENCES)
+def test_the_answer_has_three_sentences_at_most_and_nothing_is_lost(first: list[str], rest: list[str]) -> None:
+    paragraph, points = (
+        " ".join(f"{text} [S00000a]" for text in first),
+        "\n".join(f"- {text} [S00000a]" for text in rest),
+    )
+    report = report_of(f"{paragraph}\n\n{points}".strip() or "Nothing.")
+    found = answer_of(report)
+    assert found
+    shown = claims_of([found.section])
+    assert len(shown) <= 3 or not first
+    behind = claims_of([found.key_points]) if found.key_points else []
+    assert [claim.sentence for claim in [*shown, *behind]] == [claim.sentence for claim in report.claims]
+    rendered = comparable(render_markdown(report))
+    assert all(comparable(claim.sentence) in rendered for claim in report.claims)
+
+
+@pytest.mark.parametrize(
+    ("standing", "answered", "sure", "said"),
+    [
+        ({}, Answered.yes, "high", "two independent sources say it"),
+        ({}, Answered.partly, "medium", "a part of the question is not answered"),
+        ({}, Answered.no, "low", "the passages cited support it"),
+        ({"corroboration": Corroboration.single_source}, Answered.yes, "medium", "no second independent source"),
+        ({"corroboration": Corroboration.contradicted}, Answered.yes, "low", "another source contradicts it"),
+        ({"verdict": Verdict.weak}, Answered.yes, "low", "the passages cited do not support it"),
+        ({"verdict": Verdict.unsupported}, Answered.yes, "low", "the passages cited do not support it"),
+    ],
+)
+def test_how_sure_an_answer_is_follows_from_its_claims(
+    standing: dict[str, Any], answered: Answered, sure: str, said: str
+) -> None:
+    found = answer_of(report_of("The gate was built in 1998 [S00000a].", answered=answered, standing=standing))
+    assert found
+    assert (found.sure, found.heading == "Answer") == (sure, answered is Answered.yes)
+    assert said in "; ".join(found.why)
+
+
+def test_quotations_are_not_rated_and_say_which_words_they_lack() -> None:
+    section = ReportSection(heading="Answer", markdown="The gate is old. [S00000a]", quoted=True)
+    claim = Claim(
+        number=1, section=0, sentence="The gate is old.", source_ids=["S00000a"], verdict=Verdict.supported, score=1
+    )
+    report = report_of("x", query="Who built the gate?").model_copy(update={"sections": [section], "claims": [claim]})
+    found = answer_of(report)
+    assert found
+    assert found.sure == "not rated"
+    assert found.why == ["quoted from 1 source", "the quotations do not have “built”"]
+
+
+def test_what_made_a_report_is_said_without_the_time_in_markdown() -> None:
+    made = Making(as_of="2026-03-02", model="a/b", llm_calls=1, tool_calls=1_200, cost_usd=None, seconds=75.2)
+    assert making_parts(made, timed=True) == [
+        *("As of 2 March 2026", "a/b", "1,200 tool calls", "1 model call", "price unknown", "1 min 15 s")
+    ]
+    said = render_markdown(report_of("It is old [S00000a].", made=made))
+    assert "price unknown" in said
+    assert "1 min" not in said
+
+
+def test_sources_disagree_in_two_dated_columns() -> None:
+    found = Contradiction(claim_a="It is 4 m.", claim_b="It is | 5 m.", source_ids=[*IDS], other_source_ids=["S00000b"])
+    said = render_markdown(report_of("The gate is old [S00000a].", contradictions=[found]))
+    assert "| It is 4 m. (2024) [1] | It is &#124; 5 m. (2024) [2] |" in said
+    assert said.index("Where sources disagree") < said.index("## Sources")
+
+
+def test_a_question_for_events_gets_a_timeline() -> None:
+    told = ["In 2001 it fell.", "It opened on 3 May 1998.", "It was sold in March 2001.", "It is old."]
+    sentences = " ".join(f"{text} [S00000a]" for text in told)
+    (timeline,) = figures_of(report_of(sentences, query="What is the history of the gate?"))
+    assert [row[0].text for row in timeline.rows] == ["3 May 1998", "2001", "March 2001"]
+    assert all(row[1].claim for row in timeline.rows)
+    assert figures_of(report_of(sentences)) == []
+
+
+def test_a_comparison_puts_what_is_said_of_each_side_beside_the_other() -> None:
+    texts = ["Ferries carry forty cars daily.", "Trains carry ninety wagons daily.", "Ferries stop in winter storms."]
+    texts += [
+        "Trains run in winter storms too.",
+        "Ferries and trains share the harbour station.",
+        "The harbour is old.",
+    ]
+    sentences = " ".join(f"{text} [S00000a]" for text in texts)
+    query = "What is the difference between ferries and trains?"
+    (figure,) = figures_of(report_of(sentences, query=query))
+    assert figure.columns == ("Ferries", "Trains")
+    assert [tuple(cell.text for cell in row) for row in figure.rows] == [(texts[0], texts[1]), (texts[2], texts[3])]
+    doubted = {"verdict": Verdict.unsupported}
+    assert figures_of(report_of(sentences, query=query, standing=doubted)) == []
+
+
+def test_numbers_by_year_are_drawn() -> None:
+    rows = ["| 2021 | A | 1,055.2 [S00000a] |", "| 2022 | B | 38.9 |", "| 2023 | C | 57 |"]
+    table = "\n".join(["| Year | Place | Output (GWh) |", "|---|---|--:|", *rows])
+    (chart,) = series_of(report_of(f"Text [S00000a].\n\n{table}"))
+    assert (chart.title, chart.decimals) == ("Output (GWh)", 1)
+    assert chart.rows == (("2021", 1055.2), ("2022", 38.9), ("2023", 57.0))
+    assert series_of(report_of(table.replace("2021", "first"))) == []
