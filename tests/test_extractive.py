@@ -109,7 +109,7 @@ PLAN = Plan(plan_title="Python attribute lookup on an instance", steps=STEPS)
         (QUERY, "How does Python look up an attribute on an instance?", [QUERY]),
         (
             "What is the difference between a list and a tuple?",
-            "Difference between a list and a tuple",
+            "What is the difference between a list and a tuple?",
             ["What is the difference between a list and a tuple?", "About a list", "About a tuple"],
         ),
         (
@@ -123,7 +123,7 @@ PLAN = Plan(plan_title="Python attribute lookup on an instance", steps=STEPS)
         ),
         (
             "What are the causes and effects of soil erosion?",
-            "Causes and effects of soil erosion",
+            "What are the causes and effects of soil erosion?",
             ["What are the causes and effects of soil erosion?", "Causes of soil erosion", "Effects of soil erosion"],
         ),
         (

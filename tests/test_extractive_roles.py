@@ -51,7 +51,7 @@ def test_every_step_of_a_long_prompt_names_its_subject() -> None:
         " (2020, 2050, elderly people, Japan)?",
         "A market size report for the elderly demographic",
     ]
-    assert answer.plan_title == "From 2020 to 2050, how many elderly people will there …"
+    assert answer.plan_title == "From 2020 to 2050, how many elderly people will there be in Japan?"
     for step in answer.steps[:2]:
         assert all("Japan" in query for query in step.queries[:1])
 

@@ -14,8 +14,7 @@ from fathom.roles import PlanAnswer, PlanRequest
 from fathom.roles.planner import PlannedStep
 from fathom.text.terms import query_terms, terms
 
-TITLE_WORDS = 12
-STEP_WORDS = 20
+TITLE_WORDS = 20
 HEADING_WORDS = 12
 QUERY_CHARS = 380
 QUERIES = 3
@@ -23,8 +22,6 @@ HEADING_STEPS = 2
 HEADING_SHARE = 0.5  # of the question's terms, that a heading and its document's title hold together
 NEAR_BEST = 0.5  # of the best heading's score
 ALIKE = 0.85  # share of common terms from which two titles name the same thing
-_WHAT_IS = re.compile(r"(?:what|who)(?:'s| is| are| was| were) (?=(?:the|an?)\b)", re.I)
-_ARTICLE = re.compile(r"(?:an?|the) (?=\S)", re.I)
 _APPARATUS = frozenset(("references", "notes", "see also", "external links", "further reading", "bibliography"))
 _NUMBERING = re.compile(
     r"^(?:(?:chapter|section|part|appendix)\s+)?[\dIVXA-Z]{0,3}(?:\.\d+)*\.?\s+(?=\S)", re.IGNORECASE
@@ -34,13 +31,13 @@ _NUMBERING = re.compile(
 def plan(request: PlanRequest) -> PlanAnswer:
     """Return a step for each question, for each of its parts, and for the closest headings of the local documents."""
     questions = questions_of(request.query)
-    steps = [_question_step(question) for question in questions]
+    steps = [_question_step(question, request.query) for question in questions]
     if len(steps) > request.max_steps:
         steps = [*steps[: request.max_steps - 1], _joined(steps[request.max_steps - 1 :])]
     steps += [_part_step(part, question) for question in questions for part in parts_of(question)]
     steps += [_heading_step(heading, request.query) for heading in _headings(request)]
     return PlanAnswer(
-        plan_title=_plan_title(questions[0]),
+        plan_title=_title(questions[0], request.query),
         steps=[
             step.model_copy(update={"step_id": number})
             for number, step in enumerate(_distinct(steps)[: request.max_steps], 1)
@@ -48,12 +45,11 @@ def plan(request: PlanRequest) -> PlanAnswer:
     )
 
 
-def _plan_title(question: str) -> str:
-    """Return the question as it is asked, without "What is the", cut where it is long."""
-    if _WHAT_IS.match(question):
-        return capitalized(_cut(_ARTICLE.sub("", _WHAT_IS.sub("", question), count=1), TITLE_WORDS)) or "Research"
+def _title(question: str, query: str) -> str:
+    """Return a question as it is asked, cut where it is long."""
     title = capitalized(_cut(question, TITLE_WORDS)) or "Research"
-    return f"{title}?" if is_question(question) and not title.endswith("…") else title
+    asked = is_question(question) or f"{question}?" in " ".join(query.split())
+    return f"{title}?" if asked and not title.endswith("…") else title
 
 
 def _cut(text: str, words: int) -> str:
@@ -61,9 +57,8 @@ def _cut(text: str, words: int) -> str:
     return f"{clipped} …" if clipped and clipped != text else text
 
 
-def _question_step(question: str) -> PlannedStep:
-    title = capitalized(_cut(question, STEP_WORDS)) or "Research"
-    title += "?" if is_question(question) else ""
+def _question_step(question: str, query: str) -> PlannedStep:
+    title = _title(question, query)
     return _step(title, f"Find the passages that answer: {title}", [question], Priority.high)
 
 
@@ -74,7 +69,7 @@ def _part_step(part: Part, question: str) -> PlannedStep:
 
 def _heading_step(heading: Passage, query: str) -> PlannedStep:
     inside = f" in “{heading.title}”" if heading.title != heading.text else ""
-    description = f"Read what “{heading.text}”{inside} says on the question: {clip(query, 3 * STEP_WORDS)}"
+    description = f"Read what “{heading.text}”{inside} says on the question: {clip(query, 3 * TITLE_WORDS)}"
     queries = [f"{heading.text} {' '.join(keywords(query)[:3])}", f"{heading.title} {heading.text}", query]
     return _step(capitalized(heading.text), description, queries, Priority.medium)
 
@@ -86,7 +81,7 @@ def _step(title: str, description: str, queries: list[str], priority: Priority) 
 def _joined(steps: list[PlannedStep]) -> PlannedStep:
     """Merge several steps that the plan has no room for into one."""
     return _step(
-        clip("; ".join(step.title for step in steps), 2 * STEP_WORDS),
+        clip("; ".join(step.title for step in steps), 2 * TITLE_WORDS),
         " ".join(step.description for step in steps),
         [query for step in steps for query in step.queries],
         Priority.high,

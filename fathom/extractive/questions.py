@@ -115,7 +115,10 @@ def sides_of(prompt: str) -> tuple[str, str] | None:
 
 def _sides(question: str) -> tuple[str, str] | None:
     pair = next((m for pattern in _PAIRS if (m := pattern.match(question))), None)
-    return (pair["a"].strip(" ,"), pair["b"].strip(" ,")) if pair else None
+    if not pair:
+        return None
+    listed = _LISTED.search(pair["b"])  # aspects of both
+    return pair["a"].strip(" ,"), (pair["b"][: listed.start()] if listed else pair["b"]).strip(" ,")
 
 
 def subject_of(text: str) -> str:
