@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fathom.evidence.claims import claims_of, comparable
 from fathom.models import Answered, Claim, Contradiction, Corroboration, Making, Report, ReportSection, Source, Verdict
 from fathom.report.answer import answer_of, making_parts
+from fathom.report.assembly import assemble
 from fathom.report.figures import figures_of, series_of
 from fathom.report.markdown import render_markdown
 
@@ -99,6 +100,26 @@ def test_sources_disagree_in_two_dated_columns() -> None:
     said = render_markdown(report_of("The gate is old [S00000a].", contradictions=[found]))
     assert "| It is 4 m. (2024) [1] | It is &#124; 5 m. (2024) [2] |" in said
     assert said.index("Where sources disagree") < said.index("## Sources")
+
+
+def test_sources_stand_in_the_order_of_their_numbers() -> None:
+    sections = [ReportSection(heading="A", markdown="It is old [S00000b].\n\n- It is high [S00000c].")]
+    found = Contradiction(claim_a="It is 4 m.", claim_b="It is 5 m.", source_ids=[*IDS], other_source_ids=["S00000b"])
+    sources = {i: Source(source_id=i, url=f"docs:{i}", title=i, kind="document") for i in (*IDS, "S00000c", "S00000d")}
+    report = assemble(
+        query="q",
+        title="t",
+        extractive=False,
+        sections=sections,
+        sources=sources,
+        steps=[],
+        unread=[],
+        questions=[],
+        contradictions=[found],
+        qualities=[],
+        answered=Answered.yes,
+    )
+    assert [source.source_id for source in report.sources] == ["S00000b", "S00000a", "S00000c"]
 
 
 def test_a_question_for_events_gets_a_timeline() -> None:

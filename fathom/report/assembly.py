@@ -19,6 +19,7 @@ from fathom.models import (
     UnreadFile,
     Verdict,
 )
+from fathom.report.chapters import cited_sources
 from fathom.run.state import RunState
 from fathom.text.citations import cited_ids
 
@@ -65,7 +66,7 @@ def assemble(
     """Put a report together. Of the sources, all that were retrieved by id, it keeps those that it cites."""
     cited = dict.fromkeys(source_id for section in sections for source_id in cited_ids(section.markdown))
     cited |= dict.fromkeys(i for found in contradictions for i in found.source_ids if i in sources)
-    return Report(
+    report = Report(
         title=title,
         query=query,
         extractive=extractive,
@@ -78,6 +79,7 @@ def assemble(
         qualities=[quality for quality in qualities if quality.source_id in cited],
         answered=answered,
     )
+    return report.model_copy(update={"sources": cited_sources(report)})
 
 
 def making(run: RunState, *, as_of: str, model: str, seconds: float) -> Making:
