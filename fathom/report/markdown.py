@@ -19,14 +19,20 @@ EXTRACTIVE_NOTICE = (
 )
 
 
-def render_markdown(report: Report) -> str:
+def render_markdown(report: Report, *, linked: bool = False) -> str:
     """Render a report: its chapters with numbered citations, then the sources.
 
-    It holds no time and no run id, so that the same research gives the same bytes.
+    With `linked`, a citation of a web page is a link to it. There is no time and no run id in it, so that the same
+    research gives the same bytes.
     """
     by_id = {source.source_id: source for source in report.sources}
     parts = chapters(report)
-    bodies, order = number_citations(part.markdown for part in parts)
+    addresses = {source.source_id: _link_target(source.url) for source in report.sources} if linked else {}
+
+    def citation(source_id: str, number: int) -> str:
+        return f"[\\[{number}\\]]({address})" if (address := addresses.get(source_id)) else f"[{number}]"
+
+    bodies, order = number_citations((part.markdown for part in parts), citation)
     texts = [f"# {escaped(clean_line(report.title))}", *(f"> {notice}" for notice in notices(report))]
     texts += [f"## {escaped(clean_line(part.heading))}\n\n{body}" for part, body in zip(parts, bodies, strict=True)]
     lines = [f"{number}. {_reference(by_id[source_id])}" for number, source_id in enumerate(order, 1)]
@@ -78,6 +84,10 @@ def web_address(url: str) -> str:
     return address if parts.scheme in ("http", "https") and parts.hostname and port != 0 else ""
 
 
+def _link_target(url: str) -> str:
+    return web_address(url).replace("(", "%28").replace(")", "%29")  # which would end the link
+
+
 def _list(lines: Sequence[str]) -> str:
     return "\n".join(f"- {_prose(line)}" for line in lines)
 
@@ -109,7 +119,7 @@ def _coverage_table(rows: Sequence[StepCoverage]) -> list[str]:
 
 def _reference(source: Source) -> str:
     title = escaped(clean_line(source.title).replace("[", "(").replace("]", ")"))
-    address = web_address(source.url).replace("(", "%28").replace(")", "%29")  # which would end the link
+    address = _link_target(source.url)
     name = f"[{title}]({address})" if address else f"{title}, `{source.url}`"
     return ", ".join([name, *(escaped(clean_line(detail)) for detail in (source.location, source.published) if detail)])
 
