@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from time import monotonic
+from typing import Annotated
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
+from pydantic import WithJsonSchema
 
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
@@ -42,6 +44,8 @@ from tasks.supervision import Supervision
 from tasks.ui import Display
 
 DEFAULTS = ResearchSettings()
+RunKey = Annotated[str | None, WithJsonSchema({"type": "string"})]
+"""A run key, empty or None for none. The form has one box for it: see `fathom.config.form`."""
 
 
 def _run_name() -> str:
@@ -52,15 +56,13 @@ def _run_name() -> str:
 
 
 @flow(name="deep-research", flow_run_name=_run_name)
-async def deep_research(
-    query: str, settings: ResearchSettings = DEFAULTS, run_key: str | None = None
-) -> State[RunResult]:
+async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_key: RunKey = "") -> State[RunResult]:
     """Research a question and write a cited report.
 
     Args:
-        query: The question, at most 10,000 characters.
-        settings: How to research it; every field has a default.
-        run_key: Runs with the same key share finished calls. If empty, only retries of this run do.
+        query: The question, at most 10,000 characters. Example: `How does Python look up an attribute?`
+        settings: How to research it. Every field has a default; most runs need none of them.
+        run_key: Runs with the same key share finished calls. Empty: only retries of this run do. Example: `q3-prices`
     """
     environment = Environment.read()
     scrubber = Scrubber(environment.secrets)

@@ -8,8 +8,8 @@ from typing import Any
 
 from prefect.runtime import task_run
 
+from fathom.config.groups import Unsupported
 from fathom.config.models import EXTRACTIVE
-from fathom.config.settings import Unsupported
 from fathom.errors import AnswerInvalid
 from fathom.evidence.claims import claims_of, marked, without
 from fathom.evidence.stored import StoredText
