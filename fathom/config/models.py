@@ -58,19 +58,30 @@ class ModelCallSettings(FormModel):
 class RoleModel(FormModel):
     """The model of one role and how it is called."""
 
-    model: str = Field(description="A litellm model name, such as `openai/gpt-5-mini`, or `extractive`.", min_length=1)
-    fallbacks: list[str] = Field(
-        default_factory=list, description="litellm models to try in turn while this one is unavailable."
+    model: str = Field(
+        description="A litellm model name, or `extractive`.", examples=["openai/gpt-5-mini"], min_length=1
     )
-    temperature: float | None = Field(None, ge=0, le=2, description="Sampling temperature; empty: the provider's.")
-    max_tokens: int = Field(4_096, ge=64, le=64_000, description="Tokens that an answer may have.")
+    fallbacks: list[str] = Field(
+        default_factory=list,
+        description="litellm models to try in turn while this one is unavailable.",
+        examples=[["openai/gpt-5-nano"]],
+    )
+    temperature: float | None = Field(
+        None, ge=0, le=2, description="Sampling temperature. Empty: the provider's.", examples=[0.2]
+    )
+    max_tokens: int = Field(4_096, ge=64, le=64_000, description="Tokens that an answer may have.", examples=[8_192])
     thinking_tokens: int = Field(
-        16_000, ge=0, le=200_000, description="Tokens, beside `max_tokens`, in which a reasoning model may think."
+        16_000,
+        ge=0,
+        le=200_000,
+        description="Tokens, beside `max_tokens`, in which a reasoning model may think.",
+        examples=[32_000],
     )
     window: int | None = Field(
         None,
         ge=1_024,
         description="Tokens that prompt and answer may have together. Empty: what the server or litellm's table says.",
+        examples=[32_768],
     )
     structured_output: StructuredOutput | None = Field(
         None, description="How JSON is asked for. Empty: as the provider takes it."

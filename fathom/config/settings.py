@@ -139,22 +139,29 @@ class ResearchSettings(FormModel):
         title="Advanced: tool calls",
         ge=1,
         le=10,
-        description="Tool calls that a step may make per decision.",
+        description="Tool calls that a step may make per decision. Empty: as the profile says.",
         examples=[3],
     )
     max_steps: int | None = Field(
-        None, title="Advanced: steps", ge=1, le=10, description="Steps that a plan may have.", examples=[5]
+        None,
+        title="Advanced: steps",
+        ge=1,
+        le=10,
+        description="Steps that a plan may have. Empty: as the profile says.",
+        examples=[5],
     )
     turns: int | None = Field(
         None,
         title="Advanced: decisions",
         ge=1,
         le=10,
-        description="Decisions per step; each may make tool calls.",
+        description="Decisions per step; each may make tool calls. Empty: as the profile says.",
         examples=[2],
     )
     execution: Execution | None = Field(
-        None, title="Advanced: execution", description="Run steps one after another, or independent steps together."
+        None,
+        title="Advanced: execution",
+        description="Run steps one after another, or independent steps together. Empty: as the profile says.",
     )
     concurrency: int = Field(
         4,
@@ -177,7 +184,7 @@ class ResearchSettings(FormModel):
         title="Advanced: passages",
         ge=0,
         le=50_000,
-        description="Tokens of source text shown to the writer of a section.",
+        description="Tokens of source text shown to the writer of a section. Empty: as the profile says.",
         examples=[1_500],
     )
     max_context_tokens: int = Field(
