@@ -56,7 +56,7 @@ def _ended(how: str, found: Found) -> str:
     if "metrics" not in found:
         return f"The run ends here: {how}."
     used, reason = found["metrics"], found["reason"].partition("\n")[0]
-    cost = "" if used["cost_usd"] is None else f", ${used['cost_usd']:.4f}"
+    cost = f", ${used['cost_usd']:.4f}" if used["cost_usd"] else ""  # neither unknown nor nothing
     calls = f"{counted(used['tool_calls'], 'tool call')}, {counted(used['llm_calls'], 'model call')}{cost}"
     ending = f"The run ends: {how.replace('_', ' ')}{f' ({reason})' if reason else ''}."
     return f"{ending} It took {used['seconds']:.0f} s, {calls}."
