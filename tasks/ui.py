@@ -66,13 +66,9 @@ class Display:
 
     def report(self, report: Report, page: str) -> None:
         """Show the report, with links to the pages it cites and the place of its own page, and its sources."""
-        place = f"> The report with the evidence for each sentence, to open in a browser: {_copyable(page)}"
-        markdown = f"{place}\n\n{render_markdown(report, linked=True)}"
-        self._later(
-            lambda: acreate_markdown_artifact(
-                key="research-report", markdown=markdown, description="The report, and where to find its page"
-            )
-        )
+        markdown = render_markdown(report, linked=True)
+        place = f"With the evidence for each sentence, to open in a browser: {_copyable(page)}"
+        self._later(lambda: acreate_markdown_artifact(key="research-report", markdown=markdown, description=place))
         table = _sources(report)
         self._later(
             lambda: acreate_table_artifact(key="research-sources", table=table, description="### Sources of the report")

@@ -100,9 +100,10 @@ async def test_a_finished_run_is_completed_and_says_where_its_report_is(
     assert f"{len(steps)} of {len(steps)} steps finished" in plan["description"]
     assert len(json.loads(page.artifact("research-sources")["data"])) == len(result.sources)
 
-    report = page.artifact("research-report")["data"]
-    assert report.index(f"`{result.artifacts}/report.html`") < report.index("\n# ")
-    assert {source.url for source in result.sources} <= set(re.findall(r"\[\\\[\d+\\\]\]\((\S+?)\)", report))
+    report = page.artifact("research-report")
+    assert report["description"].endswith(f"`{result.artifacts}/report.html`")
+    linked = re.findall(r"\[\\\[\d+\\\]\]\((\S+?)\)", report["data"])
+    assert {source.url for source in result.sources} <= set(linked)
 
     told = await page.events(r"^prefect\.flow-run\.Completed")
     assert told.index(f"fathom.complete * {where}") < told.index(f"prefect.flow-run.Completed * {QUERY}")
