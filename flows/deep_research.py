@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from time import monotonic
+from typing import Annotated
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
-from prefect.states import Completed
+from pydantic import WithJsonSchema
 
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
@@ -20,6 +21,7 @@ from fathom.config.settings import Execution, Mode, ResearchSettings
 from fathom.evidence.provenance import RoundRecord
 from fathom.llm.model_checks import check_models
 from fathom.models import Account, Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
+from fathom.report.escaping import escaped
 from fathom.report.unread import unread_lines
 from fathom.run.convergence import decide
 from fathom.run.engine import Engine
@@ -30,8 +32,9 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.progress import Event, publish
 from fathom.text.counting import counted
+from flows.endings import ended, page, whereabouts
 from flows.writing import closest, save_provenance, save_report, write_report
-from tasks.auditing import log_event, session
+from tasks.auditing import log_event, quieten_tasks, session
 from tasks.durable import durable_run, run_logger, run_store
 from tasks.planning import make_plan
 from tasks.reflection import reflect
@@ -41,6 +44,8 @@ from tasks.supervision import Supervision
 from tasks.ui import Display
 
 DEFAULTS = ResearchSettings()
+RunKey = Annotated[str | None, WithJsonSchema({"type": "string"})]
+"""A run key, empty or None for none. The form has one box for it: see `fathom.config.form`."""
 
 
 def _run_name() -> str:
@@ -51,19 +56,18 @@ def _run_name() -> str:
 
 
 @flow(name="deep-research", flow_run_name=_run_name)
-async def deep_research(
-    query: str, settings: ResearchSettings = DEFAULTS, run_key: str | None = None
-) -> State[RunResult]:
+async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_key: RunKey = "") -> State[RunResult]:
     """Research a question and write a cited report.
 
     Args:
-        query: The question, at most 10,000 characters.
-        settings: How to research it; every field has a default.
-        run_key: Runs with the same key share finished calls. If empty, only retries of this run do.
+        query: The question, at most 10,000 characters. Example: `How does Python look up an attribute?`
+        settings: How to research it. Every field has a default; most runs need none of them.
+        run_key: Runs with the same key share finished calls. Empty: only retries of this run do. Example: `q3-prices`
     """
     environment = Environment.read()
     scrubber = Scrubber(environment.secrets)
     guard_logs(scrubber)
+    quieten_tasks()
     store = run_store(settings.artifacts or environment.artifacts)
     await store.check_writable()
     with durable_run(store):
@@ -78,14 +82,16 @@ async def deep_research(
             async with aclosing(engine), Display() as display, session(engine, supervision.taken_over):
                 display.label(start.settings)
                 run, report, result = await investigate(engine, display)
+                display.end(result.status, whereabouts(result))
                 status, metrics = result.status.value, result.metrics.model_dump(mode="json")
                 await audit.record(AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics)
             result = result.model_copy(update={"audit_head": audit.head})
             await engine.run_folder.save_json("result.json", result)
             if report:  # last, because it contains the hash of every other file
                 await save_provenance(engine, run, report)
+    run_logger().info("%s", whereabouts(result))
     publish(Event("end", result.status.value))
-    return Completed(name=result.status.value.replace("_", " ").title(), message=result.reason or None, data=result)
+    return ended(result)
 
 
 async def investigate(engine: Engine, display: Display) -> tuple[RunState, Report | None, RunResult]:
@@ -94,10 +100,14 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
     run = await _research(engine, display)
     report = await write_report(engine, run) if run.notes else None
     if report:
-        display.report(report, await save_report(engine, run, report))
+        await save_report(engine, run, report)
     result = _result(engine, run, report, monotonic() - began)
-    if not report and (near := await closest(engine, run)):
-        result = result.model_copy(update={"reason": f"{result.reason}\n{near}"})
+    if report:
+        display.report(report, page(result))
+    else:
+        if near := await closest(engine, run):
+            result = result.model_copy(update={"reason": f"{result.reason}\n{near}"})
+        display.refusal(escaped(result.reason), result.artifacts)
     return run, report, result
 
 
@@ -107,7 +117,6 @@ async def _research(engine: Engine, display: Display) -> RunState:
     run = RunState(planned.plan, planned.usage, planned.unread)
     await engine.enter(await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine))
     publish(Event("plan", f"{run.plan.plan_title}: {counted(len(run.plan.steps), 'step')}", total=len(run.plan.steps)))
-    display.folder(engine.run_folder.url)
     await _keep(engine, run)
     steps: Sequence[PlanStep] = run.plan.steps
     depth = engine.settings.depth
@@ -134,7 +143,7 @@ async def _research(engine: Engine, display: Display) -> RunState:
             sufficiency=engine.settings.sufficiency,
             cut=run.cut,
         )
-        run_logger().info("after round %d: %s", round_number, decision.reason.value)
+        run_logger().info("After round %d: %s.", round_number, decision.reason.value)
         if not decision.go_on or reflection is None:
             break
         steps = reflection.follow_up_steps
@@ -160,7 +169,6 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
             run.learn(outcome)
         await _keep(engine, run)
         publish(Event("step", "", done=len(run.calls), total=len(run.plan.steps)))
-        display.progress(len(run.calls), len(run.plan.steps))
 
 
 def _waves(steps: Sequence[PlanStep], execution: Execution) -> list[list[PlanStep]]:

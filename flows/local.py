@@ -12,7 +12,7 @@ import socket
 import httpx
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowFilter, FlowFilterName
-from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import Abort
 from prefect.flow_engine import run_flow
@@ -25,6 +25,7 @@ from fathom.models import RunResult
 from fathom.storage.lease import result_key
 from fathom.storage.store import ArtifactStore, runs
 from flows.deep_research import deep_research
+from flows.endings import ending_of, result_in
 from flows.preflight import artifact_root
 from flows.runs import load
 
@@ -55,18 +56,18 @@ async def execute(flow_run: FlowRun) -> RunResult:
     """
     async with get_client() as client:
         await client.update_flow_run(flow_run.id, infrastructure_pid=f"{socket.gethostname()}:{os.getpid()}")
-    outcome = run_flow(deep_research, flow_run=flow_run, parameters=flow_run.parameters)
+    outcome = run_flow(deep_research, flow_run=flow_run, parameters=flow_run.parameters, return_type="state")
     assert asyncio.iscoroutine(outcome), "the flow is a coroutine function"
     try:
-        result = await outcome
+        state = await outcome
+        assert isinstance(state, State)
+        return await result_in(state)
     except Abort as abort:
         if isinstance(abort.__cause__, FathomError):
             raise abort.__cause__ from None
         raise FathomError(f"Prefect does not let the run continue: {abort}") from None
     except httpx.TransportError as error:
         raise ServerLost(f"The Prefect server is gone: {error!r}.", next_step="start it again") from error
-    assert isinstance(result, RunResult)
-    return result
 
 
 async def recent(limit: int) -> list[FlowRun]:
@@ -86,8 +87,8 @@ def place(flow_run: FlowRun) -> tuple[ArtifactStore, str]:
 
 
 async def result_of(flow_run: FlowRun) -> RunResult | None:
-    """Return the result of a completed run from its artifacts; None when it has none there."""
-    if flow_run.state_type is not StateType.COMPLETED:
+    """Return the result of a finished run from its artifacts; None when it has none there."""
+    if flow_run.state_type is not StateType.COMPLETED and ending_of(flow_run.state) is None:
         return None
     store, key = place(flow_run)
     found = [manifest for manifest in await runs(store) if manifest.get("run_key") == key]

@@ -23,6 +23,7 @@ from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunN
 from fathom.models import RunResult
 from fathom.storage.lease import Lease, is_gone, read_lease
 from fathom.storage.store import ArtifactStore
+from flows.endings import ending_of
 from flows.local import address, create, execute, place, recent, result_of
 from flows.preflight import artifact_root
 from flows.runs import is_prefix, known, locate, matching
@@ -41,7 +42,7 @@ async def finish(
 ) -> RunResult | None:
     """Finish a run that was interrupted, repeating none of its finished calls, and return its result.
 
-    A completed run is only reported again. A run of a deployment is left to a worker: with `wait` until it has
+    A finished run is only reported again. A run of a deployment is left to a worker: with `wait` until it has
     finished, its states told to `say`, otherwise None is returned.
 
     Raises:
@@ -118,7 +119,9 @@ async def _again(store: ArtifactStore, key: str) -> FlowRun:
 
 
 async def state_of(flow_run: FlowRun) -> str:
-    """Return the state to tell a person: `interrupted` where no process works on a run that has not ended."""
+    """Return the state to tell a person: how the run ended, or `interrupted` where no process works on it any more."""
+    if ending := ending_of(flow_run.state):
+        return ending.value
     state = (flow_run.state_name or "").lower()
     if flow_run.state_type is StateType.CRASHED:
         return "interrupted"

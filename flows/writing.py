@@ -79,14 +79,12 @@ async def closest(engine: Engine, run: RunState) -> str:
     return await asyncio.to_thread(closest_to, engine.start.query, [text.source_text() for text in texts])
 
 
-async def save_report(engine: Engine, run: RunState, report: Report) -> str:
-    """Save the report as Markdown, JSON and HTML, and return its Markdown."""
-    markdown = render_markdown(report)
-    await engine.run_folder.save_text("report.md", markdown)
+async def save_report(engine: Engine, run: RunState, report: Report) -> None:
+    """Save the report as Markdown, JSON and HTML."""
+    await engine.run_folder.save_text("report.md", render_markdown(report))
     await engine.run_folder.save_json("report.json", report)
     # The page shows what calls used, which a replay reads from their records; what the whole run used is not recorded.
     await engine.run_folder.save_text("report.html", await asyncio.to_thread(render_html, report, phases_of(run)))
-    return markdown
 
 
 async def save_provenance(engine: Engine, run: RunState, report: Report) -> None:

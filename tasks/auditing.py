@@ -1,4 +1,4 @@
-"""The audit log on Prefect's side: each event is also a line of `key=value` in the run's log."""
+"""The audit log on Prefect's side: what a person wants to know of each event is a sentence in the run's log."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from fathom.errors import FathomError
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditEvent, AuditType
 from tasks.durable import run_logger
+from tasks.sentences import sentence_of
 
 # A run page with a line for every source and every attempt would hide the rest.
 _LEVELS = {
     AuditType.llm_called: logging.DEBUG,
     AuditType.source_added: logging.DEBUG,
+    AuditType.reflection_completed: logging.DEBUG,  # the critic's reasons are logged
     AuditType.budget_warning: logging.WARNING,
     AuditType.error_occurred: logging.WARNING,
 }
@@ -23,7 +25,22 @@ _LEVELS = {
 
 def log_event(event: AuditEvent) -> None:
     """Write an event to the log of the task or flow that recorded it; an `AuditLog` is given this function."""
-    run_logger().log(_LEVELS.get(event.type, logging.INFO), event.line())
+    run_logger().log(_LEVELS.get(event.type, logging.INFO), "%s", sentence_of(event))
+
+
+class _Routine(logging.Filter):
+    """Leaves out Prefect's line of each task that finished as it should; the run's graph shows them all."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno != logging.INFO or not str(record.msg).startswith("Finished in state ")
+
+
+_routine = _Routine()
+
+
+def quieten_tasks() -> None:
+    """Keep a line for every finished task out of the run's log."""
+    logging.getLogger("prefect.task_runs").addFilter(_routine)
 
 
 @asynccontextmanager

@@ -107,5 +107,5 @@ async def _answer(
             assert isinstance(outcome, spec.answer)
             engine.reliability.count(spec.name, completion.model, valid=True)
             return outcome, usage
-        run_logger().info("%s asked again: %s", spec.name, " ".join(outcome.complaints))
+        run_logger().info("The %s is asked again: %s", spec.name, " ".join(outcome.complaints))
         invalid = outcome

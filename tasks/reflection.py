@@ -29,7 +29,7 @@ async def reflect(plan: Plan, notes: list[Note], round_number: int, max_follow_u
     answer, usage = await ask(CRITIC, request, _engine)
     reflection = answer.reflection(round_number)
     message = f"sufficiency {reflection.sufficiency_score}/10, {counted(len(reflection.gaps), 'gap')}"
-    run_logger().info("%s. %s", message, reflection.reasoning)
+    run_logger().info("The critic after round %d: %s. %s", round_number, message, reflection.reasoning)
     publish(Event("reflection", message))
     await _engine.audit.record(
         AuditType.reflection_completed,

@@ -8,8 +8,8 @@ from typing import Any
 
 from prefect.runtime import task_run
 
+from fathom.config.groups import Unsupported
 from fathom.config.models import EXTRACTIVE
-from fathom.config.settings import Unsupported
 from fathom.errors import AnswerInvalid
 from fathom.evidence.claims import claims_of, marked, without
 from fathom.evidence.stored import StoredText
@@ -24,6 +24,7 @@ from fathom.roles.reporter import UnsupportedSentence
 from fathom.run.engine import Engine
 from fathom.telemetry.progress import Event, publish
 from fathom.text.citations import cited_ids, with_known_ids
+from fathom.text.counting import counted
 from tasks.durable import computed_task, run_logger
 from tasks.model_calls import answer_without_model, ask
 from tasks.results import Outlined, Written
@@ -121,7 +122,8 @@ async def _revise(
             if (len(supported), -len(unsupported)) > (len(good), -len(failing)):
                 markdown, failing = rewritten, unsupported
     if failing:
-        run_logger().warning("%d sentences of %r are not in their sources", len(failing), request.section.heading)
+        sentences = counted(len(failing), "sentence")
+        run_logger().warning("%s of the section %r not supported by the sources", sentences, request.section.heading)
         edit = marked if engine.settings.report.unsupported is Unsupported.mark else without
         markdown = edit(markdown, {claim.sentence for claim in failing})
     if not claims_of([ReportSection(heading="", markdown=markdown)]):

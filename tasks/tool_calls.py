@@ -113,7 +113,8 @@ async def compress(
     if not answer.is_useful:
         return Compressed(note=None, usage=usage, narrowed_tokens=narrowed.left_out_tokens)
     if grounded.dropped:
-        run_logger().warning("%d bullets are not in their sources: %s", len(grounded.dropped), grounded.dropped)
+        dropped, lines = counted(len(grounded.dropped), "line"), "".join(f"\n- {line}" for line in grounded.dropped)
+        run_logger().warning("%s of the note left out, not found in the sources:%s", dropped, lines)
     note = grounded.note.model_copy(update={"tokens": message_tokens(grounded.note.message())})
     publish(Event("note", note.summary_title))
     await _engine.audit.record(

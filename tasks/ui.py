@@ -1,32 +1,33 @@
-"""What the Prefect UI shows of a run: its tags, plan, progress, report and folder."""
+"""What the Prefect UI shows of a run: its tags, its plan, its report or why there is none, and its sources."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Self
 from uuid import UUID
 
 import httpx
-from prefect.artifacts import (
-    acreate_link_artifact,
-    acreate_markdown_artifact,
-    acreate_progress_artifact,
-    acreate_table_artifact,
-    aupdate_progress_artifact,
-)
+from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import ArtifactUpdate
+from prefect.events import emit_event
 from prefect.exceptions import PrefectHTTPStatusError
 
 from fathom.config.models import Role
 from fathom.config.settings import ResolvedSettings
-from fathom.models import Plan, Report
+from fathom.models import Ending, Plan, Report, StepStatus
 from fathom.report.escaping import escaped
+from fathom.report.markdown import render_markdown
+from fathom.text.counting import counted
 from tasks.durable import current_run_id, run_logger
+
+_FINISHED = (StepStatus.done, StepStatus.blocked)
 
 
 class Display:
-    """The artifacts of a run's page, created in order while the research continues.
+    """The artifacts of a run's page, drawn in order while the research continues.
 
     An async context manager, which waits for the last of them. One that the server refuses is left out, and the run's
     log says so. A replay, which has no page, shows nothing.
@@ -35,7 +36,7 @@ class Display:
     def __init__(self, *, shown: bool = True) -> None:
         self._shown = shown
         self._last: asyncio.Task[None] | None = None
-        self._bar: UUID | None = None
+        self._plan: UUID | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -51,43 +52,45 @@ class Display:
 
     def label(self, settings: ResolvedSettings) -> None:
         """Tag the flow run with its profile and the reporter's model, to filter by in the UI."""
-        run_id, tags = UUID(current_run_id()), {settings.profile.value, settings.role_models[Role.reporter].model}
-        self._later(lambda: _label(run_id, tags))
+        self._tag({settings.profile.value, settings.role_models[Role.reporter].model})
 
     def plan(self, plan: Plan) -> None:
-        """Show the plan as a table; each change adds a version."""
+        """Show the plan as a table, and how far it is; later changes appear in the same table."""
         table = [
-            {"step": str(s.step_id), "title": s.title, "status": s.status.value, "description": s.description}
+            {"step": str(s.step_id), "title": s.title, "status": _words(s.status), "description": s.description}
             for s in plan.steps
         ]
-        title = f"### {escaped(plan.plan_title)}"
-        self._later(lambda: acreate_table_artifact(key="research-plan", description=title, table=table))
+        finished = sum(step.status in _FINISHED for step in plan.steps)
+        title = f"### {escaped(plan.plan_title)}\n\n{finished} of {counted(len(table), 'step')} finished"
+        self._later(lambda: self._draw_plan(title, table))
 
-    def progress(self, done: int, total: int) -> None:
-        """Show how many steps of the plan are finished."""
-        self._later(lambda: self._progress(100 * done / total if total else 0.0))
-
-    def folder(self, url: str) -> None:
-        """Link the folder of the run's files."""
-        link = url if "://" in url else f"file://{url}"
-        self._later(
-            lambda: acreate_link_artifact(
-                key="research-folder", link=link, link_text=url, description="All files of the run"
-            )
-        )
-
-    def report(self, report: Report, markdown: str) -> None:
-        """Show the report, its warnings, and its sources as a table."""
-        self._later(lambda: acreate_markdown_artifact(key="research-report", markdown=markdown))
-        if report.warnings:
-            box = "\n".join(
-                ["> **Before you rely on it**", ">", *(f"> - ⚠ {escaped(warning)}" for warning in report.warnings)]
-            )
-            self._later(lambda: acreate_markdown_artifact(key="research-warnings", markdown=box))
+    def report(self, report: Report, page: str) -> None:
+        """Show the report, with links to the pages it cites and the place of its own page, and its sources."""
+        markdown = render_markdown(report, linked=True)
+        place = f"With the evidence for each sentence, to open in a browser: {_copyable(page)}"
+        self._later(lambda: acreate_markdown_artifact(key="research-report", markdown=markdown, description=place))
         table = _sources(report)
         self._later(
             lambda: acreate_table_artifact(key="research-sources", table=table, description="### Sources of the report")
         )
+
+    def refusal(self, markdown: str, folder: str) -> None:
+        """Show why there is no report, and where to find what was read."""
+        text = f"# No report\n\n{markdown}\n\nAll that was read: {_copyable(folder)}"
+        self._later(
+            lambda: acreate_markdown_artifact(
+                key="research-report", markdown=text, description="Why there is no report"
+            )
+        )
+
+    def end(self, ending: Ending, place: str) -> None:
+        """Tag the flow run with how it ended, and say where the report is to those who follow the run's events.
+
+        `prefect deployment run --watch` prints the name of an event's resource, and no message of a state.
+        """
+        self._tag({ending.value})
+        resource = {"prefect.resource.id": f"prefect.flow-run.{current_run_id()}", "prefect.resource.name": place}
+        self._later(lambda: asyncio.to_thread(emit_event, f"fathom.{ending.value}", resource))
 
     def _later(self, drawing: Callable[[], Awaitable[object]]) -> None:
         if self._shown:
@@ -101,13 +104,16 @@ class Display:
         except (PrefectHTTPStatusError, httpx.HTTPError) as error:  # a run is worth more than its page
             run_logger().warning("the server refused an artifact of this run's page: %s", error)
 
-    async def _progress(self, percent: float) -> None:
-        if self._bar is None:
-            self._bar = await acreate_progress_artifact(
-                progress=percent, key="research-progress", description="Finished steps of the plan"
-            )
+    async def _draw_plan(self, title: str, table: list[dict[str, str]]) -> None:
+        if self._plan is None:
+            self._plan = await acreate_table_artifact(key="research-plan", description=title, table=table)
         else:
-            await aupdate_progress_artifact(artifact_id=self._bar, progress=percent)
+            async with get_client() as client:
+                await client.update_artifact(self._plan, ArtifactUpdate(data=json.dumps(table), description=title))
+
+    def _tag(self, tags: set[str]) -> None:
+        run_id = UUID(current_run_id())
+        self._later(lambda: _tag(run_id, tags))
 
 
 def _sources(report: Report) -> list[dict[str, Any]]:
@@ -128,7 +134,17 @@ def _sources(report: Report) -> list[dict[str, Any]]:
     ]
 
 
-async def _label(flow_run_id: UUID, tags: set[str]) -> None:
+def _words(status: StepStatus) -> str:
+    return status.value.replace("_", " ")
+
+
+def _copyable(place: str) -> str:
+    """Return a path or an address to copy, because a browser opens no file for a page from the web, nor `s3:`."""
+    return f"`{place}`" if "`" not in place else escaped(place)
+
+
+async def _tag(flow_run_id: UUID, tags: set[str]) -> None:
+    """Add tags to a flow run, and remove that of the ending of an earlier attempt."""
     async with get_client() as client:
-        present = (await client.read_flow_run(flow_run_id)).tags
-        await client.update_flow_run(flow_run_id, tags=sorted({*present, *tags}))
+        present = {*(await client.read_flow_run(flow_run_id)).tags} - {*Ending}
+        await client.update_flow_run(flow_run_id, tags=sorted(present | tags))

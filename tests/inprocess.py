@@ -20,6 +20,7 @@ from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_log import AuditLog
 from fathom.tools.registry import configured_tools
 from flows.deep_research import deep_research, investigate
+from flows.endings import result_in
 from tasks.durable import outside_prefect
 from tasks.ui import Display
 
@@ -30,9 +31,7 @@ QUERY = "How do tides form on moons with liquid methane seas?"
 
 async def research(root: Path | str, query: str = QUERY, run_key: str | None = None, **settings: Any) -> RunResult:
     """Research with the scripted model unless another is chosen, and little patience."""
-    result = await deep_research(query, _settings(root, settings), run_key)
-    assert isinstance(result, RunResult)
-    return result
+    return await result_in(await deep_research(query, _settings(root, settings), run_key, return_state=True))
 
 
 async def investigated(root: Path | str, query: str = QUERY, **settings: Any) -> RunResult:

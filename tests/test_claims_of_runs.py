@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.config.settings import ReportSettings, SourceRules, Unsupported
+from fathom.config.groups import ReportSettings, SourceRules, Unsupported
 from fathom.models import Ending, Report, RunResult, Verdict
 from tests.conftest import FathomCLI
 from tests.inprocess import research

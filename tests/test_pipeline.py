@@ -13,6 +13,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.evidence.support import spaced_words
 from fathom.models import Ending, RunResult
 from flows.deep_research import deep_research
+from flows.endings import result_in
 from tests.conftest import OWN_FILES, Bucket
 from tests.stubs import Record, Stubs
 
@@ -25,9 +26,8 @@ pytestmark = pytest.mark.usefixtures("prefect_server", "home")
 
 async def run(root: Path | str, query: str = QUERY, **settings: Any) -> RunResult:
     """Run the flow in this process; what an earlier run of the test was answered is not used."""
-    result = await deep_research(query, ResearchSettings(artifacts=str(root), fresh=True, **settings))
-    assert isinstance(result, RunResult)
-    return result
+    asked = ResearchSettings(artifacts=str(root), fresh=True, **settings)
+    return await result_in(await deep_research(query, asked, return_state=True))
 
 
 def said_to(record: Record) -> str:

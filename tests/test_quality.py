@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fathom.config.settings import SourceRules
+from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, Source, SourceText
 from fathom.models.claims import Claim, Corroboration, SourceQuality, SourceType, Verdict

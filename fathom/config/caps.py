@@ -4,30 +4,37 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from fathom.models import Model
+from fathom.config.form import FormModel
 
 DEFAULT_USD = 5.0
 """Default cap of a run in US dollars, used when the price of every model is known."""
 
 
-class Budget(Model):
+class Budget(FormModel):
     """The caps of a run, over all of its attempts; none is ever exceeded. They change no answer."""
 
     max_usd: float | None = Field(
-        None, ge=0, description=f"US dollars. Empty: {DEFAULT_USD:g} if the price of every model is known, else no cap."
+        None,
+        ge=0,
+        description=f"US dollars. Empty: {DEFAULT_USD:g} if the price of every model is known, else no cap.",
+        examples=[0.5],
     )
-    max_tokens: int = Field(3_000_000, ge=1, description="Tokens sent to and received from models.")
-    max_calls: int = Field(500, ge=1, description="Requests to models, retries included.")
+    max_tokens: int = Field(3_000_000, ge=1, description="Tokens sent to and received from models.", examples=[500_000])
+    max_calls: int = Field(500, ge=1, description="Requests to models, retries included.", examples=[100])
     max_seconds: float | None = Field(
-        None, gt=0, description="Seconds of work, without the pauses before a resume. Empty: no cap."
+        None, gt=0, description="Seconds of work, without the pauses before a resume. Empty: no cap.", examples=[600]
     )
     research_share: float = Field(
-        0.85, gt=0, le=1, description="Share of every cap that research may spend; the rest is kept for the report."
+        0.85,
+        gt=0,
+        le=1,
+        description="Share of every cap that research may spend; the rest is kept for the report.",
+        examples=[0.8],
     )
 
 
-class Price(Model):
+class Price(FormModel):
     """What a model costs, in US dollars per million tokens."""
 
-    input: float = Field(ge=0, description="US dollars per million tokens sent.")
-    output: float = Field(ge=0, description="US dollars per million tokens received.")
+    input: float = Field(ge=0, description="US dollars per million tokens sent.", examples=[0.5])
+    output: float = Field(ge=0, description="US dollars per million tokens received.", examples=[2])

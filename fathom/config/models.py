@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from fathom.models import Model
+from fathom.config.form import FormModel
 
 EXTRACTIVE = "extractive"
 """Name of the model-free backend, usable wherever a model name is."""
@@ -34,35 +34,54 @@ class StructuredOutput(StrEnum):
     prompt = "prompt"  # only the prompt asks for it
 
 
-class ModelCallSettings(Model):
+class ModelCallSettings(FormModel):
     """Limits and waits of model calls. They change no answer."""
 
-    at_once: int = Field(4, ge=1, le=64, description="Calls in progress at once, over all roles and steps.")
+    at_once: int = Field(
+        4, ge=1, le=64, description="Calls in progress at once, over all roles and steps.", examples=[1]
+    )
     seconds: float = Field(
-        120, gt=0, le=3_600, description="Seconds without a token, after which an attempt is given up."
+        120, gt=0, le=3_600, description="Seconds without a token, after which an attempt is given up.", examples=[300]
     )
     backoff_seconds: float = Field(
-        2, ge=0, le=60, description="Wait before the second attempt; doubled for each of the three after it."
+        2,
+        ge=0,
+        le=60,
+        description="Seconds before the second attempt; doubled for each of the three after it.",
+        examples=[5],
     )
-    per_minute: int | None = Field(None, ge=1, description="Requests per minute to one service, evenly spaced.")
+    per_minute: int | None = Field(
+        None, ge=1, description="Requests per minute to one service, evenly spaced. Empty: no limit.", examples=[60]
+    )
 
 
-class RoleModel(Model):
+class RoleModel(FormModel):
     """The model of one role and how it is called."""
 
-    model: str = Field(description="A litellm model name, such as `openai/gpt-5-mini`, or `extractive`.", min_length=1)
-    fallbacks: list[str] = Field(
-        default_factory=list, description="litellm models to try in turn while this one is unavailable."
+    model: str = Field(
+        description="A litellm model name, or `extractive`.", examples=["openai/gpt-5-mini"], min_length=1
     )
-    temperature: float | None = Field(None, ge=0, le=2, description="Sampling temperature; empty: the provider's.")
-    max_tokens: int = Field(4_096, ge=64, le=64_000, description="Tokens that an answer may have.")
+    fallbacks: list[str] = Field(
+        default_factory=list,
+        description="litellm models to try in turn while this one is unavailable.",
+        examples=[["openai/gpt-5-nano"]],
+    )
+    temperature: float | None = Field(
+        None, ge=0, le=2, description="Sampling temperature. Empty: the provider's.", examples=[0.2]
+    )
+    max_tokens: int = Field(4_096, ge=64, le=64_000, description="Tokens that an answer may have.", examples=[8_192])
     thinking_tokens: int = Field(
-        16_000, ge=0, le=200_000, description="Tokens, beside `max_tokens`, in which a reasoning model may think."
+        16_000,
+        ge=0,
+        le=200_000,
+        description="Tokens, beside `max_tokens`, in which a reasoning model may think.",
+        examples=[32_000],
     )
     window: int | None = Field(
         None,
         ge=1_024,
         description="Tokens that prompt and answer may have together. Empty: what the server or litellm's table says.",
+        examples=[32_768],
     )
     structured_output: StructuredOutput | None = Field(
         None, description="How JSON is asked for. Empty: as the provider takes it."

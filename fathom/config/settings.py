@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
+from fathom.config.form import FormModel
+from fathom.config.groups import CompressionSettings, ReportSettings, SourceRules
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
-from fathom.models import Model
-from fathom.text.urls import domain_of
 
 
 class Profile(StrEnum):
@@ -53,129 +53,171 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = {
 the sources again for each section: elsewhere only the compressor sees them."""
 
 
-class CompressionSettings(Model):
-    """How a raw tool output becomes a note."""
+class ResearchSettings(FormModel):
+    """All settings of a run. An empty field takes the value of the profile or of the environment.
 
-    max_input_tokens: int = Field(
-        10_000,
-        ge=500,
-        le=200_000,
-        description="Tokens of raw output shown to a model, divided among `max_results` texts. Of a longer output the "
-        "best passages are chosen.",
-    )
-    max_note_tokens: int = Field(
-        1_500, ge=150, le=4_000, description="Tokens that a note may take in the context, summary and bullets together."
-    )
-
-
-class Unsupported(StrEnum):
-    """What happens to a sentence that its sources do not support, even after the reporter was asked again."""
-
-    remove = "remove"
-    mark = "mark"
-
-
-class ReportSettings(Model):
-    """Length and checks of the report."""
-
-    words: int | None = Field(
-        None, ge=100, le=20_000, description="Approximate length in words. Empty: what the question asks for, or needs."
-    )
-    unsupported: Unsupported = Field(
-        Unsupported.remove, description="Sentences that no source supports are removed, or marked as unsupported."
-    )
-    judge: bool = Field(
-        False, description="The critic's model also judges each claim, in addition to the check of its words."
-    )
-
-
-def _domain(text: str) -> str:
-    if not (domain := domain_of(text)) or " " in domain:
-        raise ValueError(f"{text!r} is not a domain such as example.org or gov")
-    return domain
-
-
-Domain = Annotated[str, AfterValidator(_domain)]
-
-
-class SourceRules(Model):
-    """Which web sources are read and how far they are trusted. `example.org` covers its subdomains too."""
-
-    allow: list[Domain] = Field(
-        [], description="Read only pages of these domains. Empty: all domains.", examples=[["gov"]]
-    )
-    prefer: list[Domain] = Field([], description="Read pages of these domains first.", examples=[["who.int"]])
-    block: list[Domain] = Field([], description="Never read pages of these domains, even if `allow` includes them.")
-    scores: dict[Domain, Annotated[float, Field(ge=0, le=1)]] = Field(
-        {},
-        description="Authority of a domain, 0 to 1, instead of Fathom's own rating.",
-        examples=[{"example.org": 0.9}],
-    )
-    min_quality: float = Field(
-        0, ge=0, le=1, description="Sources with a lower overall score are not used; your own documents always are."
-    )
-
-
-class ResearchSettings(Model):
-    """All settings of a run. An empty field takes the value of the profile or of the environment."""
+    They stand in the order of Prefect's form, which their titles divide: how deep, what to read, which model, the
+    budget, the report, and last what few need.
+    """
 
     profile: Profile = Field(
-        Profile.standard, description="quick: one round, no reflection. standard: two rounds. deep: parallel and wider."
+        Profile.standard,
+        title="How deep: profile",
+        description="quick: one round, no reflection. standard: two rounds. deep: parallel and wider.",
     )
-    mode: Mode = Field(
-        Mode.report, description="report: sections with citations. answer: at most 140 characters with citations."
-    )
-    depth: int | None = Field(None, ge=1, le=5, description="Rounds of research, with a reflection between them.")
-    breadth: int | None = Field(None, ge=1, le=10, description="Tool calls that a step may make per decision.")
-    max_steps: int | None = Field(None, ge=1, le=10, description="Steps that a plan may have.")
-    turns: int | None = Field(None, ge=1, le=10, description="Decisions per step; each may make tool calls.")
-    passage_tokens: int | None = Field(
-        None, ge=0, le=50_000, description="Tokens of source text shown to the writer of a section."
-    )
-    execution: Execution | None = Field(None, description="Run steps one after another, or independent steps together.")
-    concurrency: int = Field(4, ge=1, le=32, description="Steps that may run at once when execution is parallel.")
-    model: str | None = Field(
+    depth: int | None = Field(
         None,
-        description="litellm model for every role. Empty: FATHOM_MODEL, else `extractive`, which needs no model.",
+        title="How deep: rounds",
+        ge=1,
+        le=5,
+        description="Rounds of research, with a reflection between them. Empty: as the profile says.",
+        examples=[2],
     )
-    fallback_models: list[str] = Field(
-        default_factory=list, description="litellm models that every role tries in turn while `model` is unavailable."
-    )
-    role_models: dict[Role, RoleModel] = Field(
-        default_factory=dict, description="A separate model for some roles: planner, researcher, compressor, ..."
-    )
-    model_calls: ModelCallSettings = ModelCallSettings()
-    budget: Budget = Budget()
-    prices: dict[str, Price] = Field(
-        default_factory=dict, description="Prices by model name, where litellm knows none or yours differ."
-    )
+
     docs: list[str] = Field(
         default_factory=list,
+        title="What to read: documents",
         description="Files or folders to research (txt, md, rst, html, pdf, docx, yaml, json, toml, csv). Empty, and "
         "no web search configured: the Python language reference.",
+        examples=[["/data/notes", "/data/contract.pdf"]],
     )
     tools: list[str] | None = Field(
-        None, description="Tools that the researcher may use. Empty: all configured tools.", examples=[["documents"]]
+        None,
+        title="What to read: tools",
+        description="Tools that the researcher may use. Empty: all configured tools.",
+        examples=[["documents", "web_search"]],
     )
-    max_results: int = Field(5, ge=1, le=20, description="Pages or documents read per tool call.")
+    max_results: int = Field(
+        5,
+        title="What to read: results",
+        ge=1,
+        le=20,
+        description="Pages or documents read per tool call.",
+        examples=[10],
+    )
+    sources: SourceRules = Field(SourceRules(), title="What to read: web sources")
+    fresh: bool = Field(
+        False, title="What to read: fresh pages", description="Ask the web again instead of using cached answers."
+    )
+
+    model: str | None = Field(
+        None,
+        title="Model: name",
+        description="litellm model for every role. Empty: FATHOM_MODEL, else `extractive`, which needs no model.",
+        examples=["openai/gpt-5-mini"],
+    )
+    fallback_models: list[str] = Field(
+        default_factory=list,
+        title="Model: fallbacks",
+        description="litellm models that every role tries in turn while `model` is unavailable.",
+        examples=[["anthropic/claude-haiku-4-5"]],
+    )
+    role_models: dict[Role, RoleModel] = Field(
+        default_factory=dict,
+        title="Model: by role",
+        description="A separate model for some roles: planner, researcher, compressor, critic, reporter.",
+        examples=[{"reporter": {"model": "openai/gpt-5"}}],
+    )
+
+    budget: Budget = Field(Budget(), title="Budget: caps")
+    prices: dict[str, Price] = Field(
+        default_factory=dict,
+        title="Budget: prices",
+        description="US dollars per million tokens by model name, where litellm knows none or yours differ.",
+        examples=[{"openai/my-model": {"input": 0.5, "output": 2}}],
+    )
+
+    mode: Mode = Field(
+        Mode.report,
+        title="Report: form",
+        description="report: sections with citations. answer: at most 140 characters with citations.",
+    )
+    report: ReportSettings = Field(ReportSettings(), title="Report: length and checks")
+
+    breadth: int | None = Field(
+        None,
+        title="Advanced: tool calls",
+        ge=1,
+        le=10,
+        description="Tool calls that a step may make per decision. Empty: as the profile says.",
+        examples=[3],
+    )
+    max_steps: int | None = Field(
+        None,
+        title="Advanced: steps",
+        ge=1,
+        le=10,
+        description="Steps that a plan may have. Empty: as the profile says.",
+        examples=[5],
+    )
+    turns: int | None = Field(
+        None,
+        title="Advanced: decisions",
+        ge=1,
+        le=10,
+        description="Decisions per step; each may make tool calls. Empty: as the profile says.",
+        examples=[2],
+    )
+    execution: Execution | None = Field(
+        None,
+        title="Advanced: execution",
+        description="Run steps one after another, or independent steps together. Empty: as the profile says.",
+    )
+    concurrency: int = Field(
+        4,
+        title="Advanced: steps at once",
+        ge=1,
+        le=32,
+        description="Steps that may run at once when execution is parallel.",
+        examples=[8],
+    )
+    sufficiency: int = Field(
+        8,
+        title="Advanced: sufficiency",
+        ge=1,
+        le=10,
+        description="Score of the critic at which research ends.",
+        examples=[9],
+    )
+    passage_tokens: int | None = Field(
+        None,
+        title="Advanced: passages",
+        ge=0,
+        le=50_000,
+        description="Tokens of source text shown to the writer of a section. Empty: as the profile says.",
+        examples=[1_500],
+    )
+    max_context_tokens: int = Field(
+        16_000,
+        title="Advanced: notes",
+        ge=1_000,
+        le=500_000,
+        description="Tokens of notes that a role may see; of more, the best are kept.",
+        examples=[32_000],
+    )
+    compression: CompressionSettings = Field(CompressionSettings(), title="Advanced: compression")
+    model_calls: ModelCallSettings = Field(ModelCallSettings(), title="Advanced: model calls")
     fetch_allow_hosts: list[str] = Field(
-        [], description="Private hosts that may be fetched: host:port, or 10.1.0.0/16."
+        [],
+        title="Advanced: private hosts",
+        description="Private hosts that may be fetched.",
+        examples=[["wiki.local:8080", "10.1.0.0/16"]],
     )
-    redact: bool = Field(False, description="Remove e-mail addresses and phone, card and IBAN numbers.")
-    fresh: bool = Field(False, description="Ask the web again instead of using cached answers.")
+    redact: bool = Field(
+        False, title="Advanced: redaction", description="Remove e-mail addresses and phone, card and IBAN numbers."
+    )
     embed_model: str | None = Field(
-        None, description="sentence-transformers model (`embed` extra) to search documents by meaning as well as words."
+        None,
+        title="Advanced: embeddings",
+        description="sentence-transformers model (`embed` extra) to search documents by meaning as well as words.",
+        examples=["all-MiniLM-L6-v2"],
     )
     artifacts: str | None = Field(
-        None, description="Root of the artifact store, a folder or an fsspec address such as s3://bucket/prefix."
+        None,
+        title="Advanced: artifacts",
+        description="Root of the artifact store, a folder or an fsspec address. Empty: FATHOM_ARTIFACTS.",
+        examples=["s3://bucket/prefix"],
     )
-    sufficiency: int = Field(8, ge=1, le=10, description="Score of the critic at which research ends.")
-    max_context_tokens: int = Field(
-        16_000, ge=1_000, le=500_000, description="Tokens of notes that a role may see; of more, the best are kept."
-    )
-    compression: CompressionSettings = CompressionSettings()
-    report: ReportSettings = ReportSettings()
-    sources: SourceRules = SourceRules()
 
 
 class ResolvedSettings(ResearchSettings):

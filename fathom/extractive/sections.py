@@ -16,8 +16,8 @@ from fathom.text.terms import terms
 
 ANSWER_TOKENS = 200
 PART_TOKENS = 60  # at least for each part of a question that has many
-SECTION_TOKENS = 900
-LEAST_SCORE = 0.2  # of the best excerpt's; what says less stays out
+SECTION_TOKENS = 450
+LEAST_SCORE, LEAST_IN_SECTION = 0.2, 0.3  # of the best excerpt's; what says less stays out
 MORE = "More from the sources"
 """Heading of the section with what else bears on the only question."""
 NOTHING_NEW = "This section has nothing to add to what the others quote."
@@ -57,7 +57,7 @@ def _section(quotations: Quotations, request: SectionRequest) -> str:
     else:
         wording = heading if heading.rstrip("?") in map(_plain, questions) else f"{heading} {request.query}"
     succession = Succession(quotations, wording)
-    new = [each for each in _telling(succession.found) if not _is_said(quotations.says(each), said)]
+    new = [each for each in _telling(succession.found, LEAST_IN_SECTION) if not _is_said(quotations.says(each), said)]
     chosen = quotations.choose(new, wording, SECTION_TOKENS)
     return _quoted(quotations, [succession.marked(Quoted(each.text, each.markdown)) for each in chosen])
 
@@ -66,8 +66,8 @@ def _plain(question: str) -> str:
     return question.rstrip("?")
 
 
-def _telling(found: Sequence[Found]) -> list[Found]:
-    return [each for each in found if each.score >= LEAST_SCORE * found[0].score]
+def _telling(found: Sequence[Found], least: float = LEAST_SCORE) -> list[Found]:
+    return [each for each in found if each.score >= least * found[0].score]
 
 
 def _said(written: Iterable[str]) -> set[tuple[str, ...]]:

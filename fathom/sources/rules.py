@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathom.config.settings import SourceRules
+from fathom.config.groups import SourceRules
 from fathom.models import Note, Source
 from fathom.models.claims import SourceQuality
 from fathom.sources.domains import rate

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
-from fathom.config.settings import SourceRules
+from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, SourceText
 from fathom.models.claims import SourceFlag, SourceQuality

@@ -55,11 +55,6 @@ class AuditEvent(Model):
     details: dict[str, JsonValue] = {}
     parent: str | None = None  # id of the event that this one is part of
 
-    def line(self) -> str:
-        """Return the event as one line of `key=value` for a log; the values are JSON."""
-        fields = {"actor": self.actor, "action": self.action, **self.details, "event": self.id, "parent": self.parent}
-        return " ".join([self.type, *(f"{name}={json.dumps(v, ensure_ascii=False)}" for name, v in fields.items())])
-
 
 class ChainedEvent(AuditEvent):
     """A line of the log: `seq` counts from 1, `hash` is the SHA-256 of all else, `prev` that of the line before."""

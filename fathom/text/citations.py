@@ -7,7 +7,7 @@ that was not retrieved; and so are addresses, so no page can make a model lead a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 _ID = r"S[0-9a-f]{6,64}"
 _TARGET = r"\s*<?\s*(?:[a-z][a-z0-9+.-]*:|//|www\.)"
@@ -69,17 +69,19 @@ def without_addresses(text: str) -> str:
     return text
 
 
-def number_citations(texts: Iterable[str]) -> tuple[list[str], list[str]]:
+def number_citations(
+    texts: Iterable[str], written: Callable[[str, int], str] = lambda _id, number: f"[{number}]"
+) -> tuple[list[str], list[str]]:
     """Replace ids by numbers in order of first use.
 
     Returns:
-        The texts with `[1]`, `[2]`, ... and the ids in that order.
+        The texts with `[1]`, `[2]`, ..., or what is `written` for an id and its number, and the ids in that order.
     """
     order: dict[str, int] = {}
 
     def number(group: re.Match[str]) -> str:
-        numbers = [order.setdefault(i, len(order) + 1) for i in re.findall(_ID, group[1])]
+        ids = dict.fromkeys(re.findall(_ID, group[1]))
         lead = " " if group[0][0].isspace() else ""
-        return lead + "".join(f"[{n}]" for n in dict.fromkeys(numbers))
+        return lead + "".join(written(i, order.setdefault(i, len(order) + 1)) for i in ids)
 
     return [_GROUP.sub(number, text) for text in texts], list(order)

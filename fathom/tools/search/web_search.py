@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from fathom.config.settings import SourceRules
+from fathom.config.groups import SourceRules
 from fathom.errors import ToolError, ToolRejected
 from fathom.models import Source, ToolCall, ToolFailure, ToolOutput, ToolResult
 from fathom.sources.rules import admitted, reading_bonus

@@ -1,0 +1,91 @@
+"""Settings that belong together, each group a box of its own in the form of a run's settings."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from fathom.config.form import FormModel
+from fathom.text.urls import domain_of
+
+
+class CompressionSettings(FormModel):
+    """How a raw tool output becomes a note."""
+
+    max_input_tokens: int = Field(
+        10_000,
+        ge=500,
+        le=200_000,
+        description="Tokens of raw output shown to a model, divided among `max_results` texts. Of a longer output the "
+        "best passages are chosen.",
+        examples=[20_000],
+    )
+    max_note_tokens: int = Field(
+        1_500,
+        ge=150,
+        le=4_000,
+        description="Tokens that a note may take in the context, summary and bullets together.",
+        examples=[1_000],
+    )
+
+
+class Unsupported(StrEnum):
+    """What happens to a sentence that its sources do not support, even after the reporter was asked again."""
+
+    remove = "remove"
+    mark = "mark"
+
+
+class ReportSettings(FormModel):
+    """Length and checks of the report."""
+
+    words: int | None = Field(
+        None,
+        ge=100,
+        le=20_000,
+        description="Approximate length in words. Empty: what the question asks for, or needs.",
+        examples=[500],
+    )
+    unsupported: Unsupported = Field(
+        Unsupported.remove, description="Sentences that no source supports are removed, or marked as unsupported."
+    )
+    judge: bool = Field(
+        False, description="The critic's model also judges each claim, in addition to the check of its words."
+    )
+
+
+def _domain(text: str) -> str:
+    if not (domain := domain_of(text)) or " " in domain:
+        raise ValueError(f"{text!r} is not a domain such as example.org or gov")
+    return domain
+
+
+Domain = Annotated[str, AfterValidator(_domain)]
+
+
+class SourceRules(FormModel):
+    """Which web sources are read and how far they are trusted. `example.org` covers its subdomains too."""
+
+    allow: list[Domain] = Field(
+        [], description="Read only pages of these domains. Empty: all domains.", examples=[["gov"]]
+    )
+    prefer: list[Domain] = Field([], description="Read pages of these domains first.", examples=[["who.int"]])
+    block: list[Domain] = Field(
+        [],
+        description="Never read pages of these domains, even if `allow` includes them.",
+        examples=[["example.com"]],
+    )
+    scores: dict[Domain, Annotated[float, Field(ge=0, le=1)]] = Field(
+        {},
+        description="Authority of a domain, 0 to 1, instead of Fathom's own rating.",
+        examples=[{"example.org": 0.9}],
+    )
+    min_quality: float = Field(
+        0,
+        ge=0,
+        le=1,
+        description="Sources with a lower overall score are not used; your own documents always are.",
+        examples=[0.4],
+    )

@@ -1,0 +1,48 @@
+"""The state in which a finished run is left, and what it says of how the run ended.
+
+Its name is one of Prefect's own, because the UI's filters and automations know no others. How the run ended is the
+first word of its message.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Failed
+
+from fathom.models import Ending, RunResult
+
+_FIRST_WORD = re.compile(rf"({'|'.join(Ending)})\b")
+
+
+def ended(result: RunResult) -> State[RunResult]:
+    """Return the state of a finished run. One without a report must not look like a success: it is `Failed`."""
+    reason = result.reason.partition("\n")[0].rstrip(".")
+    message = f"{result.status.value}{f': {reason}' if reason else ''}. {whereabouts(result)}"
+    state: State[RunResult] = (Completed if result.report else Failed)(message=message, data=result)
+    return state
+
+
+async def result_in(state: State[Any]) -> RunResult:
+    """Return the result in the state of a run of this process, or raise what it failed with."""
+    result = await state.aresult(raise_on_failure=ending_of(state) is None)
+    assert isinstance(result, RunResult)
+    return result
+
+
+def whereabouts(result: RunResult) -> str:
+    """Return a line that says where the report is, or what was read for a run that has none."""
+    return f"Report: {page(result)}" if result.report else f"No report; what was read: {result.artifacts}"
+
+
+def page(result: RunResult) -> str:
+    """Return the path or address of the report's page."""
+    return f"{result.artifacts}/report.html"
+
+
+def ending_of(state: State[Any] | None) -> Ending | None:
+    """Return how a run ended by its final state; None if it has not ended, failed, or is of an older version."""
+    first = _FIRST_WORD.match((state.message or "") if state and state.is_final() else "")
+    return Ending(first[1]) if first else None

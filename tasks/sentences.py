@@ -1,0 +1,75 @@
+"""The events of a run as sentences for its log; their fields are in the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fathom.telemetry.audit_events import AuditEvent, AuditType
+from fathom.text.counting import counted
+
+Found = Mapping[str, Any]
+
+
+def sentence_of(event: AuditEvent) -> str:
+    """Return what happened, for a person."""
+    write = _SENTENCES.get(event.type)
+    return write(event.action, event.details) if write else event.action
+
+
+def _created(query: str, found: Found) -> str:
+    models = ", ".join(sorted(set(found["models"].values())))
+    return f"Question: {query} (tools: {', '.join(found['tools'])}; models: {models})"
+
+
+def _planned(title: str, found: Found) -> str:
+    steps = "".join(f"\n{number}. {step}" for number, step in enumerate(found["steps"], 1))
+    return f'The plan "{title}" has {counted(len(found["steps"]), "step")}:{steps}'
+
+
+def _finished(_title: str, found: Found) -> str:
+    cut = "; the budget ended it early" if found["cut"] else ""
+    counts = f"{counted(found['calls'], 'tool call')}, {counted(found['notes'], 'useful note')}"
+    return f"Step {found['step_id']} is finished: {counts}{cut}."
+
+
+def _called(call: str, found: Found) -> str:
+    if not found["artifact_file"]:
+        return f"{call}: no answer."
+    how = "from the cache" if found["cached"] else f"in {found['seconds']:.1f} s"
+    return f"{call}: {found['raw_bytes'] / 1000:,.0f} kB {how}"
+
+
+def _noted(title: str, found: Found) -> str:
+    return f"A note from {counted(len(found['source_ids']), 'source')}: {title}"
+
+
+def _written(title: str, found: Found) -> str:
+    size = f"{counted(len(found['sections']), 'section')} and {counted(found['sources'], 'cited source')}"
+    claims = ", ".join(f"{number} {verdict}" for verdict, number in found["claims"].items()) or "none"
+    unsupported = counted(len(found["left_out"]), "sentence")
+    left_out = f" No source supported {unsupported} of the draft." if found["left_out"] else ""
+    return f'The report "{title}" has {size}. Its claims: {claims}.{left_out}'
+
+
+def _ended(how: str, found: Found) -> str:
+    if "metrics" not in found:
+        return f"The run ends here: {how}."
+    used, reason = found["metrics"], found["reason"].partition("\n")[0]
+    cost = f", ${used['cost_usd']:.4f}" if used["cost_usd"] else ""  # neither unknown nor nothing
+    calls = f"{counted(used['tool_calls'], 'tool call')}, {counted(used['llm_calls'], 'model call')}{cost}"
+    ending = f"The run ends: {how.replace('_', ' ')}{f' ({reason})' if reason else ''}."
+    return f"{ending} It took {used['seconds']:.0f} s, {calls}."
+
+
+_SENTENCES: Mapping[AuditType, Callable[[str, Found], str]] = {
+    AuditType.session_created: _created,
+    AuditType.session_resumed: lambda query, _: f"The run continues where it stopped. Question: {query}",
+    AuditType.plan_generated: _planned,
+    AuditType.step_started: lambda title, found: f"Step {found['step_id']} begins: {title}",
+    AuditType.step_completed: _finished,
+    AuditType.tool_called: _called,
+    AuditType.note_created: _noted,
+    AuditType.synthesis_completed: _written,
+    AuditType.session_completed: _ended,
+}

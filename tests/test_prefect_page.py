@@ -1,0 +1,173 @@
+"""What a person sees of a run in the Prefect UI: its state, its tags, three artifacts, its log, where the report is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from markdown_it import MarkdownIt
+from prefect.client.orchestration import get_client
+
+from fathom.config.settings import ResearchSettings
+from fathom.models import Ending, Report, ReportSection, RunResult, Source
+from fathom.report.markdown import render_markdown
+from fathom.storage.store import ArtifactStore
+from flows import listing, local, resuming
+from tests.conftest import PrefectServer
+from tests.stubs import Stubs
+
+QUERY = "How do tides form on moons with liquid methane seas?"
+
+
+async def run(root: Path, query: str = QUERY, **chosen: Any) -> RunResult:
+    settings = ResearchSettings(artifacts=str(root), model="openai/stub", fresh=True, **chosen)
+    return await local.run(query, settings)
+
+
+class Page:
+    """What the server has of a run, once it has all of it."""
+
+    def __init__(self, server: PrefectServer, run_id: str) -> None:
+        self._api, self._run_id = server.api_url, run_id
+        self.run = httpx.get(f"{self._api}/flow_runs/{run_id}").json()
+        of_run = {"flow_runs": {"id": {"any_": [run_id]}}}
+        self.artifacts: list[dict[str, Any]] = self._all("artifacts", of_run)
+
+    @property
+    def state(self) -> tuple[str, str, str]:
+        state = self.run["state"]
+        return state["type"], state["name"], state["message"]
+
+    def artifact(self, key: str) -> dict[str, Any]:
+        (found,) = [artifact for artifact in self.artifacts if artifact["key"] == key]
+        return found
+
+    async def log(self, last: str) -> list[str]:
+        """Return the lines of the log, which the run's process sends in batches, once one matches."""
+        wanted = {"logs": {"flow_run_id": {"any_": [self._run_id]}}, "sort": "TIMESTAMP_ASC"}
+        return await self._until(lambda: [line["message"] for line in self._all("logs", wanted)], last)
+
+    async def events(self, last: str) -> list[str]:
+        """Return the last events of the run as `--watch` prints them, once one matches."""
+        resource = {"any_resource": {"id": [f"prefect.flow-run.{self._run_id}"]}, "order": "DESC"}
+
+        def told() -> list[str]:
+            found = self._all("events", {"filter": resource, "limit": 50})["events"]
+            return [f"{event['event']} * {event['resource'].get('prefect.resource.name')}" for event in reversed(found)]
+
+        return await self._until(told, last)
+
+    def _all(self, kind: str, wanted: dict[str, Any]) -> Any:
+        return httpx.post(f"{self._api}/{kind}/filter", json=wanted, timeout=60).raise_for_status().json()
+
+    @staticmethod
+    async def _until(read: Callable[[], list[str]], last: str) -> list[str]:
+        found: list[str] = []
+        for _ in range(300):
+            found = read()
+            if any(re.search(last, line) for line in found):
+                break
+            await asyncio.sleep(0.2)
+        return found
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_finished_run_is_completed_and_says_where_its_report_is(
+    providers: Stubs, prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    result = await run(tmp_path)
+    page = Page(prefect_server, result.run_id)
+    where = f"Report: {result.artifacts}/report.html"
+    assert page.state == ("COMPLETED", "Completed", f"complete. {where}")
+    assert page.run["tags"] == ["complete", "openai/stub", "standard"]
+
+    assert sorted(artifact["key"] for artifact in page.artifacts) == [
+        "research-plan",
+        "research-report",
+        "research-sources",
+    ]
+    plan = page.artifact("research-plan")
+    steps = json.loads(plan["data"])
+    assert len(steps) > 3  # those of the second round are in the same table
+    assert {step["status"] for step in steps} == {"done"}
+    assert f"{len(steps)} of {len(steps)} steps finished" in plan["description"]
+    assert len(json.loads(page.artifact("research-sources")["data"])) == len(result.sources)
+
+    report = page.artifact("research-report")
+    assert report["description"].endswith(f"`{result.artifacts}/report.html`")
+    linked = re.findall(r"\[\\\[\d+\\\]\]\((\S+?)\)", report["data"])
+    assert {source.url for source in result.sources} <= set(linked)
+
+    told = await page.events(r"^prefect\.flow-run\.Completed")
+    assert told.index(f"fathom.complete * {where}") < told.index(f"prefect.flow-run.Completed * {QUERY}")
+
+    lines = await page.log(r"^Finished in state Completed")
+    assert sum(line.startswith("Finished in state") for line in lines) == 1, "one line for each task hides the rest"
+    assert not [line for line in lines if re.search(r'\w+="|\w+=\[|\bevent=', line)], "fields are in the audit log"
+    begun = [
+        lines.index(line) for line in lines if re.match(r"(Question|The plan|Step 1 begins|The run ends): ?", line)
+    ]
+    assert begun == sorted(begun)
+    assert where in lines
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_run_without_a_report_does_not_look_like_a_success(
+    providers: Stubs, prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    providers.settings.noise = "."
+    result = await run(tmp_path, profile="quick")
+    assert result.status is Ending.insufficient_evidence
+    page = Page(prefect_server, result.run_id)
+    kind, name, message = page.state
+    assert (kind, name) == ("FAILED", "Failed")
+    assert message == (
+        f"insufficient_evidence: no tool call found anything useful. No report; what was read: {result.artifacts}"
+    )
+    assert "insufficient_evidence" in page.run["tags"]
+    why = page.artifact("research-report")["data"]
+    assert why.startswith("# No report")
+    assert result.artifacts in why
+
+    async with get_client() as client:
+        flow_run = await client.read_flow_run(UUID(result.run_id))
+    assert await resuming.state_of(flow_run) == "insufficient_evidence"
+    assert (await resuming.finish(flow_run)) == result  # only reported again
+    (row,) = [row for row in await listing.latest(ArtifactStore(str(tmp_path)), 50) if row.run_id == result.run_id]
+    assert row.state == "insufficient_evidence"
+
+
+def test_citations_link_to_pages_and_to_nothing_else() -> None:
+    """What a page calls itself or is called cannot end a link, begin one, or run anything."""
+    urls = {
+        "S00000a": "https://example.org/a_(b)?q=<script>\"'",
+        "S00000b": "file:///home/somebody/notes.md",
+        "S00000c": "javascript:alert(1)",
+    }
+    cited = " ".join(f"[{source_id}]" for source_id in urls)
+    quoted = f"It says a[1] and [2](javascript:alert(2)). {cited}"
+    report = Report(
+        title="Links",
+        query="Links",
+        extractive=True,
+        sections=[ReportSection(heading="In short", markdown=quoted, quoted=True)],
+        sources=[
+            Source(source_id=i, kind="web", url=url, title="[x](javascript:alert(3)) <img onerror=alert(4)>")
+            for i, url in urls.items()
+        ],
+    )
+    html = MarkdownIt().render(render_markdown(report, linked=True))
+    address = "https://example.org/a_%28b%29?q=%3Cscript%3E%22'"
+    assert re.findall(r'<a href="([^"]*)">([^<]*)</a>', html)[0] == (address, "[1]")
+    assert set(re.findall(r'href="([^"]*)"', html)) == {address}
+    assert "[2] [3]" in html
+    assert "<img" not in html
+    assert "a[1]" in html
+    assert "](http" not in render_markdown(report).partition("## Sources")[0]
