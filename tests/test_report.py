@@ -78,11 +78,13 @@ def test_quotations_are_not_rated_and_say_which_words_they_lack() -> None:
     claim = Claim(
         number=1, section=0, sentence="The gate is old.", source_ids=["S00000a"], verdict=Verdict.supported, score=1
     )
-    report = report_of("x", query="Who built the gate?").model_copy(update={"sections": [section], "claims": [claim]})
+    report = report_of("x", query="Who built the harbour gate?").model_copy(
+        update={"sections": [section], "claims": [claim]}
+    )
     found = answer_of(report)
     assert found
     assert found.sure == "not rated"
-    assert found.why == ["quoted from 1 source", "the quotations do not have “built”"]
+    assert found.why == ["quoted from 1 source", "“harbour” is not in them"]
 
 
 def test_what_made_a_report_is_said_without_the_time_in_markdown() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fathom.extractive.citing import quoted
 from fathom.extractive.questions import questions_of
@@ -45,7 +45,18 @@ def _answer(quotations: Quotations, questions: Sequence[str]) -> str:
         if len(questions) > 1 and max((each.share for each in succession.found), default=0.0) < ANSWERED:
             missing.append(question)
     lines = [f"Not found in the sources: {question.rstrip('?')}?" for question in missing]
-    return "\n\n".join(filter(None, [_quoted(quotations, dict.fromkeys(shown)), *lines]))
+    return "\n\n".join(filter(None, [_quoted(quotations, _once(shown)), *lines]))
+
+
+def _once(shown: Iterable[Quoted]) -> Iterator[Quoted]:
+    """Yield the quotations without the paragraphs that those before them have; texts of one source may overlap."""
+    said: set[tuple[str, ...]] = set()
+    for each in shown:
+        blocks = [each.markdown] if "```" in each.markdown else each.markdown.split("\n\n")
+        new = [block for block in blocks if not (own := _said([block])) or own - said]
+        said |= _said(new)
+        if any(not block.endswith(":") for block in new):
+            yield each._replace(markdown="\n\n".join(new))
 
 
 def _section(quotations: Quotations, request: SectionRequest) -> str:
@@ -59,7 +70,9 @@ def _section(quotations: Quotations, request: SectionRequest) -> str:
     succession = Succession(quotations, wording)
     new = [each for each in _telling(succession.found, LEAST_IN_SECTION) if not _is_said(quotations.says(each), said)]
     chosen = quotations.choose(new, wording, SECTION_TOKENS)
-    return _quoted(quotations, [succession.marked(Quoted(each.text, each.markdown)) for each in chosen])
+    # A lead-in that is the section's heading says nothing more.
+    bare = (each._replace(markdown=each.markdown.removeprefix(f"{heading}:").lstrip("\n")) for each in chosen)
+    return _quoted(quotations, [succession.marked(Quoted(each.text, each.markdown)) for each in bare])
 
 
 def _plain(question: str) -> str:
@@ -73,7 +86,8 @@ def _telling(found: Sequence[Found], least: float = LEAST_SCORE) -> list[Found]:
 def _said(written: Iterable[str]) -> set[tuple[str, ...]]:
     """Return the sentences, rows and items of earlier sections, as their terms."""
     parts = (part for section in written for part in CITED.split(section))
-    return {found for part in parts for s in split_sentences(part) if (found := tuple(terms(s.text)))}
+    sentences = (s for part in parts for s in split_sentences(part) if not s.text.endswith(":"))
+    return {found for s in sentences if (found := tuple(terms(s.text)))}
 
 
 def _is_said(text: str, said: set[tuple[str, ...]]) -> bool:

@@ -7,6 +7,7 @@ from datetime import date
 from typing import NamedTuple
 
 from fathom.evidence.claims import claim_text
+from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import keywords
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict
 from fathom.text.counting import counted
@@ -78,11 +79,12 @@ def _claims_in(markdown: str, claims: Sequence[Claim]) -> list[Claim]:
 
 def _quoted(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
     held = set(terms(" ".join(claim.sentence for claim in claims)))
-    missing = [word for word in dict.fromkeys(keywords(report.query)) if not set(terms(word)) & held]
+    named = (word for word in dict.fromkeys(keywords(report.query)) if not is_verb(word))
+    missing = [word for word in named if not set(terms(word)) & held]
     sources = {source_id for claim in claims for source_id in claim.source_ids}
     why = [f"quoted from {counted(len(sources), 'source')}"]
     if missing and claims:
-        why.append(f"the quotations do not have {_listed(missing)}")
+        why.append(f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} not in them")
     return "not rated", [*why, *_against(claims)]
 
 
