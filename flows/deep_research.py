@@ -30,7 +30,7 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.progress import Event, publish
 from fathom.text.counting import counted
-from flows.writing import closest, save_provenance, save_report, write_report
+from flows.writing import save_explanation, save_provenance, save_report, write_report
 from tasks.auditing import log_event, session
 from tasks.durable import durable_run, run_logger, run_store
 from tasks.planning import make_plan
@@ -96,8 +96,8 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
     if report:
         display.report(report, await save_report(engine, run, report))
     result = _result(engine, run, report, monotonic() - began)
-    if not report and (near := await closest(engine, run)):
-        result = result.model_copy(update={"reason": f"{result.reason}\n{near}"})
+    if not report:
+        result = result.model_copy(update={"unanswered": await save_explanation(engine, run)})
     return run, report, result
 
 

@@ -11,11 +11,11 @@ from fathom.config.models import Role
 from fathom.config.settings import Mode
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
-from fathom.extractive.statements import closest_to
-from fathom.models import Report, ReportSection, RunManifest, StepCoverage
+from fathom.models import Report, ReportSection, RunManifest, StepCoverage, Unanswered
 from fathom.report.assembly import assemble, coverage, limitations, next_steps, open_questions
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
+from fathom.report.unanswered import UNANSWERED, explain, render_unanswered, words_to_look_for
 from fathom.report.unread import unread_warnings
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
@@ -24,7 +24,9 @@ from fathom.run.state import RunState
 from fathom.sources.rules import usable
 from fathom.sources.warnings import report_warnings
 from fathom.telemetry.audit_events import AuditType
+from fathom.telemetry.progress import Event, publish
 from tasks.evidence import read_texts, score_retrieved, verify_claims
+from tasks.planning import look_for_words
 from tasks.reporting import make_outline, write_answer, write_section
 from tasks.results import Outlined, Scored
 
@@ -66,10 +68,16 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     return report.model_copy(update=checked)
 
 
-async def closest(engine: Engine, run: RunState) -> str:
-    """Return what comes closest to the question among all that was read, with its source."""
+async def save_explanation(engine: Engine, run: RunState) -> Unanswered:
+    """Explain why there is no report, save it as Markdown, and return it."""
+    publish(Event("phase", "looking for what comes closest"))
     texts = await read_texts(engine, (call.result for call in run.all_calls))
-    return await asyncio.to_thread(closest_to, engine.start.query, [text.source_text() for text in texts])
+    query = engine.start.query
+    catalogue = await look_for_words(words_to_look_for(query), engine.tools.settings, _engine=engine)
+    read = [text.source_text() for text in texts]
+    unanswered = await asyncio.to_thread(explain, query, run.all_calls, read, catalogue, engine.settings, cut=run.cut)
+    await engine.run_folder.save_text(UNANSWERED, render_unanswered(query, unanswered))
+    return unanswered
 
 
 async def save_report(engine: Engine, run: RunState, report: Report) -> str:

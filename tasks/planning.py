@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from fathom.config.models import Role
-from fathom.models import Survey
+from fathom.models import Catalogue, Survey
 from fathom.roles import PLANNER, PlanRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
@@ -18,6 +18,12 @@ from tasks.results import Planned
 async def survey(query: str, settings: dict[str, JsonValue], _engine: Engine) -> Survey:
     """Return the local documents closest to the query, by name, and the files that are not read."""
     return await _engine.tools.survey(query)
+
+
+@recorded_task(name="holdings", run_name="look for the words of the question")
+async def look_for_words(words: list[str], settings: dict[str, JsonValue], _engine: Engine) -> Catalogue:
+    """Return what the search tools can find, and which of the words is nowhere in it."""
+    return await _engine.tools.holdings(words)
 
 
 @computed_task(name="plan", run_name="plan the research")

@@ -218,7 +218,7 @@ def test_own_documents_from_another_folder(
     assert "only your documents are searched" in done.stderr
     assert "warning" not in done.stderr
     (report,) = (tmp_path / "artifacts").rglob("report.md")
-    assert str(report) in done.stdout
+    assert done.stdout.startswith(f"  report   {report.with_suffix('.html')}\n")
     assert f"{prefect_server.api_url.removesuffix('/api')}/runs/flow-run/" in done.stdout
     assert "three times" in report.read_text()
     manifest = json.loads((report.parent / "run.json").read_text())
@@ -233,7 +233,7 @@ def test_an_unfinished_run_is_shown_with_its_steps_as_planned(fathom_cli: Fathom
     (folder / "plan.json").write_text(json.dumps({"plan_title": "Finalizers", "steps": [step]}))
     done = fathom_cli(["show", "0123abcd"])
     assert done.returncode == 0, done.stderr
-    assert "When?: not finished" in done.stdout
+    assert done.stdout.startswith("When?\n  ended    not finished\n")
     assert "1. When __del__ is called (in progress)" in done.stdout
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import shorten
 from typing import NamedTuple, Self
 
 from fathom.extractive.wording import topic_terms
@@ -17,7 +16,6 @@ from fathom.retrieval.titles import titled
 ANSWERED = 0.57
 """Share of a question's terms, by worth, from which an excerpt passes for its answer; see docs/extractive.md."""
 
-CLOSEST_CHARS = 200
 LATER = 0.95
 """Factor for each quotation that stands before another in its note: the note was made with the whole text in view."""
 
@@ -121,15 +119,6 @@ class Quotations:
 def asked_by(question: str) -> Asked:
     """Return what a question asks for, without the words of asking."""
     return read_asked(question, topic=topic_terms(question))
-
-
-def closest_to(question: str, texts: Sequence[SourceText]) -> str:
-    """Return what comes closest to a question that nothing answers, with its source; empty if nothing has its words."""
-    quotations = Quotations.of_texts(texts)
-    if not (found := quotations.rank(question)):
-        return ""
-    said, source = " ".join(quotations.says(found[0]).split()), texts[found[0].text]
-    return f"What comes closest: “{shorten(said, CLOSEST_CHARS, placeholder=' …')}”\n({source.title}, {source.url})"
 
 
 def quotations_for(notes: Sequence[Note], passages: Sequence[SourceText]) -> Quotations:

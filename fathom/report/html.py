@@ -21,13 +21,13 @@ from markupsafe import Markup
 from fathom.evidence.claims import claims_of
 from fathom.models import Claim, Phase, Quote, Report, Verdict
 from fathom.report.charts import phase_charts, report_charts
-from fathom.report.languages import language_tag
 from fathom.report.markdown import EXTRACTIVE_NOTICE, cited_sources, web_address
 from fathom.report.marks import NO_MARKS, doubt
 from fathom.report.prose import inline_html, section_html
 from fathom.report.unread import unread_lines
 from fathom.text.cleaning import clean_text
 from fathom.text.counting import counted
+from fathom.text.languages import language_tag
 
 _FOLDER = Path(__file__).parent / "templates"
 _CORROBORATIONS = {

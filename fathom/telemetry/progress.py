@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal[
-    "run", "plan", "round", "step", "tool", "note", "model", "speed", "reflection", "section", "warning", "end"
+    "phase", "plan", "round", "step", "tool", "note", "model", "speed", "reflection", "section", "warning", "end"
 ]
 
 

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from flows.cli.options import Json, Quiet, Root, Run
-from flows.cli.printing import output, summary
+from flows.cli.printing import output, show_summary
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
@@ -200,8 +200,8 @@ def _follow(
     if quiet and not as_json:
         typer.echo(result.answer or result.report or result.reason, err=not result.report)
     else:
-        screen = summary(result, address, reference(result, artifact_root()))
-        output(result, lambda _result: typer.echo(screen), as_json=as_json)
+        shown = reference(result, artifact_root())
+        output(result, lambda result: show_summary(result, address, shown), as_json=as_json)
     raise typer.Exit(result.status.exit_code)
 
 

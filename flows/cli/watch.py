@@ -11,7 +11,8 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from flows.cli.printing import counted, dollars, printable
+from fathom.text.counting import counted
+from flows.cli.printing import dollars, printable
 
 if TYPE_CHECKING:
     from fathom.telemetry.progress import Event
