@@ -30,6 +30,7 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.progress import Event, publish
 from fathom.text.counting import counted
+from flows.flow_runs import FLOW
 from flows.writing import save_explanation, save_provenance, save_report, write_report
 from tasks.auditing import log_event, session
 from tasks.durable import durable_run, run_logger, run_store
@@ -50,7 +51,7 @@ def _run_name() -> str:
     return query if len(query) <= 80 else f"{query[:79]}…"
 
 
-@flow(name="deep-research", flow_run_name=_run_name)
+@flow(name=FLOW, flow_run_name=_run_name)
 async def deep_research(
     query: str, settings: ResearchSettings = DEFAULTS, run_key: str | None = None
 ) -> State[RunResult]:

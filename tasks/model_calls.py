@@ -31,7 +31,8 @@ async def complete(
     call = ModelCall(spec=spec, request=request, model=model, invalid=invalid)
 
     async def record(model: str, **details: object) -> None:
-        await _engine.audit.record(AuditType.llm_called, spec.role, f"{role}: {model}", model=model, **details)
+        by = "without a model" if model == EXTRACTIVE else model
+        await _engine.audit.record(AuditType.llm_called, spec.role, f"{role}: {by}", model=model, **details)
 
     try:
         completion = await _engine.backend(model).complete(call)

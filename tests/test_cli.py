@@ -19,7 +19,7 @@ import pytest
 
 from fathom.config.settings import Profile, ResearchSettings
 from fathom.models import RunResult
-from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env
+from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env, quiet_port
 from tests.processes import Kills
 from tests.stubs import Stubs
 
@@ -63,6 +63,37 @@ def test_help_teaches_by_example_and_imports_nothing_heavy() -> None:
     assert "..." not in overview.split("Commands:\n")[1]  # a description that does not fit
     assert version.startswith("fathom ")
     assert all(f"Example: fathom {command}" in text for command, text in zip(COMMANDS, helps, strict=True))
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_what_reads_runs_imports_no_prefect_and_no_model(
+    home: Path, prefect_server: PrefectServer, served: bool
+) -> None:
+    stored = ["--artifacts", str(ROOT / "tests/stored_run")]
+    commands = [
+        ["runs", "--limit", "200"],
+        ["show", "water"],
+        ["show", "unknown"],
+        ["verify", "water"],
+        ["audit", "water"],
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", HELP, json.dumps([[*command, *stored] for command in commands])],
+        env={**base_env(), "PREFECT_SERVER_API_PORT": str(quiet_port()), **(prefect_server.env if served else {})},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    answer = json.loads(done.stdout)
+    listed, shown, _unknown, verified, audited = answer["texts"]
+    assert (
+        "How much water" in listed
+        and "How much water" in shown
+        and "unchanged" in verified
+        and "none changed" in audited
+    )
+    assert {"prefect", "litellm", "s3fs", "pypdf", "trafilatura", "httpx"}.isdisjoint(answer["modules"])
 
 
 @pytest.mark.parametrize(

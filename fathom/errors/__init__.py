@@ -9,10 +9,10 @@
     │   └── BudgetExceeded ContextOverflow Refused ModelRejected (RequestRejected) AnswerInvalid
     ├── ToolError             a tool call: the step continues without it, and the coverage table lists it
     │   └── ToolNotFound ToolTimeout ToolRateLimited ToolUnavailable ToolRejected
-    └── RunCancelled RunTerminated ServerLost RecordMissing StoreError      the run as a whole
+    └── RunCancelled RunTerminated ServerLost RecordMissing NoReport StoreError      the run as a whole
 
 Codes E1001 to E5002 are those of the engine design's appendix C; E2005 to E2008, E3004, E3005, E4003, E4004, E4006,
-E5003, E5005, E5006, E5007 and E6001 extend it. E1002, the last round, is a normal end and E4002, an invalid plan, is
+E5003, E5005 to E5008 and E6001 extend it. E1002, the last round, is a normal end and E4002, an invalid plan, is
 asked again like any invalid answer: neither is an error here. `docs/errors.md` is made from the classes.
 """
 
@@ -290,6 +290,15 @@ class RecordMissing(FathomError):
     code = "E5003"
     reaction = "the replay ends and names the call"
     remedy = "replay with the version, prompts and settings that `run.json` names"
+
+
+class NoReport(FathomError):
+    """There is nothing to check or export: the run ended without a report, or has not finished."""
+
+    code = "E5008"
+    reaction = "the command ends with exit code 3"
+    remedy = "`fathom show RUN` says what was searched; `fathom resume RUN` finishes a run that was interrupted"
+    exit_code = 3
 
 
 class StoreError(FathomError):

@@ -47,7 +47,7 @@ def line(*parts: str | tuple[str, str]) -> None:
     row("", *parts)
 
 
-def row(head: str | tuple[str, str], *parts: str | tuple[str, str]) -> None:
+def row(head: str | tuple[str, str] | Text, *parts: str | tuple[str, str]) -> None:
     """Print a line that begins with a head; on a terminal, what follows it is wrapped between words, below itself.
 
     A word that is longer than a line, such as an address, stays in one piece.

@@ -49,7 +49,9 @@ def _show_rows(found: Sequence[RunRow]) -> None:
     console.print(Text(f"{'run':8}  {'started (UTC)':16}  {'state':{width}}  query", style="bold"))
     for run in found:
         started = run.started[:16].replace("T", " ")
-        cells = Text(f"{one_line(run.run_id[:8]):8}  {started:16}  {run.state:{width}}  {one_line(run.query)}")
+        cells = Text(
+            f"{one_line(run.run_id[:8]):8}  {started:16}  {run.state.replace('_', ' '):{width}}  {one_line(run.query)}"
+        )
         console.print(cells, no_wrap=True, overflow="ellipsis", soft_wrap=not console.is_terminal)
 
 
