@@ -9,6 +9,7 @@ from fathom.models import Catalogue, Survey
 from fathom.roles import PLANNER, PlanRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
+from fathom.telemetry.progress import phase
 from tasks.durable import computed_task, recorded_task
 from tasks.model_calls import ask
 from tasks.results import Planned
@@ -30,6 +31,7 @@ async def look_for_words(words: list[str], settings: dict[str, JsonValue], _engi
 async def make_plan(query: str, _engine: Engine) -> Planned:
     """Break the query into steps."""
     found = await survey(query, _engine.tools.settings, _engine=_engine)
+    phase("planning")  # after the documents, whose reading may have had a phase of its own
     request = PlanRequest(
         query=query,
         today=_engine.start.today,

@@ -11,5 +11,5 @@ Root = Annotated[
     str | None,
     typer.Option("--artifacts", metavar="URL", help="Where runs are stored: a folder or s3:// URL. [FATHOM_ARTIFACTS]"),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print only JSON, on stdout.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only JSON: no progress and no notices.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notices.")]

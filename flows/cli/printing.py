@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
@@ -55,6 +56,11 @@ def row(head: str | tuple[str, str] | Text, *parts: str | tuple[str, str]) -> No
     console = Console(highlight=False)
     first, body = Text.assemble(head), Text.assemble(*parts)
     width = max(20, console.width - first.cell_len)
+    if (
+        console.is_terminal and width < body.cell_len <= console.width - 2 and " " not in body.plain
+    ):  # an address has a line of its own
+        console.print(first, soft_wrap=True)
+        first = Text("  ")
     for text in _wrapped(body, width) if console.is_terminal else [body]:
         text.rstrip()
         console.print(first + text, soft_wrap=True)
@@ -81,12 +87,12 @@ def show_summary(result: RunResult, address: str = "", reference: str = "") -> N
     ending = result.status.value.replace("_", " ")
     rows = [
         ("answer", result.answer or ""),
-        ("report", page_of(result)),
+        ("report", _from_here(page_of(result))),
         ("", "report.md beside it has the same as text" if result.report else ""),
         ("ended", f"{ending}: {result.reason}" if result.reason else ending),
         ("sources", f"{len(result.sources)} {'cited' if result.report else 'found'}"),
         ("used", _used(result.metrics)),
-        ("files", "" if result.report else result.artifacts),
+        ("files", "" if result.report else _from_here(result.artifacts)),
         ("run", address or result.run_id),
         ("read it", f"fathom show {reference}" if result.report and reference else ""),
         *(("warning", warning) for warning in result.warnings),
@@ -96,6 +102,12 @@ def show_summary(result: RunResult, address: str = "", reference: str = "") -> N
             row((f"  {name:<9}", "dim"), one_line(value))
     if result.unanswered:
         _show_unanswered(result.unanswered)
+
+
+def _from_here(path: str) -> str:
+    """Return a path as it is typed from the current folder, where that is shorter and a person reads it."""
+    here = f"{Path.cwd()}/"
+    return path.removeprefix(here) if Console().is_terminal else path
 
 
 def page_of(result: RunResult) -> str:
