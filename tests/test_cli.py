@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -332,6 +333,52 @@ def test_a_deployments_run_is_left_to_a_worker(fathom_cli: FathomCLI, prefect_se
         assert json.loads(done.stdout) == {"run_id": run["id"], "status": "scheduled"}
         assert api.get(f"/flow_runs/{run['id']}").json()["state_type"] == "SCHEDULED"
         api.delete(f"/flow_runs/{run['id']}").raise_for_status()
+
+
+@pytest.mark.parametrize(
+    ("shell", "words"),
+    [
+        ("bash", {"COMP_WORDS": "fathom show df", "COMP_CWORD": "2"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "fathom show df"}),
+        ("fish", {"_TYPER_COMPLETE_ARGS": "fathom show df", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
+    ],
+)
+def test_a_shell_completes_the_ids_of_runs(fathom_cli: FathomCLI, shell: str, words: dict[str, str]) -> None:
+    store = {"FATHOM_ARTIFACTS": str(ROOT / "tests/stored_run")}
+    done = fathom_cli([], {**store, **words, "_FATHOM_COMPLETE": f"complete_{shell}"})
+    assert "df99f416" in done.stdout
+    assert shell == "bash" or "How much water do the tanks hold?" in done.stdout
+    script = fathom_cli(["--show-completion", shell])
+    assert "_FATHOM_COMPLETE=complete_" in script.stdout
+
+
+def test_open_shows_the_page_in_the_browser_or_says_why_not(fathom_cli: FathomCLI, tmp_path: Path) -> None:
+    store = shutil.copytree(ROOT / "tests/stored_run", tmp_path / "stored")
+    page = next(store.rglob("report.html"))
+    result = next(store.rglob("result.json"))
+    data = json.loads(result.read_text())
+    result.write_text(json.dumps({**data, "report": str(page.with_name("report.md"))}))
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+    browser.chmod(0o755)
+    show = ["show", "water", "--open", "--artifacts", str(store)]
+    done = fathom_cli(show, {"BROWSER": f"{browser} %s"})
+    assert (done.returncode, done.stderr, opened.read_text().strip()) == (0, "", page.as_uri())
+    assert "no browser could be started" in fathom_cli(show, {"BROWSER": "", "PATH": ""}).stderr
+    page.unlink()
+    assert "is gone" in fathom_cli(show).stderr
+    result.write_text(json.dumps({**data, "report": "s3://bucket/run/report.md"}))
+    assert "is not on this machine" in fathom_cli(show).stderr
+    result.write_text(json.dumps({**data, "report": None}))
+    assert "there is no report to open" in fathom_cli(show).stderr
+
+
+def test_an_estimate_without_a_model_lists_tool_calls_only(fathom_cli: FathomCLI) -> None:
+    done = fathom_cli(["research", QUERY, "--estimate"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[0].split() == ["phase", "tool", "calls"]
+    assert "No model is asked: the run costs nothing." in done.stdout
+    assert " 0" not in done.stdout
 
 
 def test_doctor_asks_a_model_one_question(fathom_cli: FathomCLI, stubs: Stubs) -> None:

@@ -104,6 +104,24 @@ def show_summary(result: RunResult, address: str = "", reference: str = "") -> N
         _show_unanswered(result.unanswered)
 
 
+def open_page(result: RunResult) -> None:
+    """Open the page of a report in the browser, or say on stderr why that cannot be done."""
+    import webbrowser
+
+    page = page_of(result)
+    if not page:
+        said = "there is no report to open"
+    elif "://" in page:
+        said = f"{page} is not on this machine; fathom export {result.run_id[:8]} --to html brings it here"
+    elif not Path(page).is_file():
+        said = f"{page} is gone"
+    elif webbrowser.open(Path(page).as_uri()):
+        return
+    else:
+        said = f"no browser could be started; open {page} in one"
+    typer.echo(f"fathom: {said}", err=True)
+
+
 def _from_here(path: str) -> str:
     """Return a path as it is typed from the current folder, where that is shorter and a person reads it."""
     here = f"{Path.cwd()}/"

@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from flows.cli.options import Json, Root, Run
-from flows.cli.printing import MARKS, line, one_line, output, printable, row, show_summary
+from flows.cli.options import Json, Open, Root, Run
+from flows.cli.printing import MARKS, line, one_line, open_page, output, printable, row, show_summary
 
 if TYPE_CHECKING:
     from fathom.models import Plan
@@ -55,7 +55,7 @@ def _show_rows(found: Sequence[RunRow]) -> None:
         console.print(cells, no_wrap=True, overflow="ellipsis", soft_wrap=not console.is_terminal)
 
 
-def show(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
+def show(run: Run, open_it: Open = False, artifacts: Root = None, as_json: Json = False) -> None:
     """Print a run's plan and report.
 
     Needs no server. If the output is not a terminal, only the report's Markdown is printed.
@@ -64,7 +64,10 @@ def show(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
     """
     from flows.runs import load, read_run
 
-    output(read_run(run, artifacts, load), _show_run, as_json=as_json)
+    found = read_run(run, artifacts, load)
+    output(found, _show_run, as_json=as_json)
+    if open_it and found.result:
+        open_page(found.result)
 
 
 def _show_run(run: StoredRun) -> None:
