@@ -64,7 +64,7 @@ def find_api(say: Callable[[str], object] | None = None) -> ServerInfo | None:
         ServerUnreachable: the configured API does not answer, or one was busy for too long.
     """
     say = say or _to_stderr
-    _quieten()
+    quieten()
     if url := _setting("PREFECT_API_URL"):
         url = url.rstrip("/")
         if not _answers(url, say):
@@ -101,7 +101,7 @@ def _use(server: ServerInfo) -> ServerInfo:
     return server
 
 
-def _quieten() -> None:
+def quieten() -> None:
     """Keep Prefect's log lines off the screen; the API still gets them and shows them on the run's page."""
     if not _setting("PREFECT_LOGGING_LEVEL"):  # a user who sets a level wants to see log lines
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")

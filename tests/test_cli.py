@@ -348,8 +348,6 @@ def test_a_shell_completes_the_ids_of_runs(fathom_cli: FathomCLI, shell: str, wo
     done = fathom_cli([], {**store, **words, "_FATHOM_COMPLETE": f"complete_{shell}"})
     assert "df99f416" in done.stdout
     assert shell == "bash" or "How much water do the tanks hold?" in done.stdout
-    script = fathom_cli(["--show-completion", shell])
-    assert "_FATHOM_COMPLETE=complete_" in script.stdout
 
 
 def test_open_shows_the_page_in_the_browser_or_says_why_not(fathom_cli: FathomCLI, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ class Watch:
     def say(self, line: str, style: str = "") -> None:
         """Show a line that stays."""
         if not self._quiet:
-            self.console.print(Text(printable(line), style=style), soft_wrap=not self._live.is_started)
+            self.console.print(Text(printable(line), style=style), soft_wrap=not self.console.is_terminal)
 
     def __call__(self, event: Event) -> None:
         """Take note of an event of the run, and show it."""
