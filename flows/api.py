@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
+from fathom.report.unanswered import render_unanswered
 from fathom.storage.store import ArtifactStore
 from flows.preflight import Checked, check_request
 from flows.runs import read_report
@@ -51,6 +52,8 @@ async def _answer(checked: Checked, run_key: str | None) -> str:
     from flows import local
 
     result = await local.run(checked.query, checked.settings, run_key)
+    if result.unanswered:
+        return render_unanswered(checked.query, result.unanswered)
     report = await read_report(ArtifactStore(checked.settings.artifacts or ""), result.artifacts)
     return report or f"There is no report: {result.reason or result.status.value}."
 

@@ -20,8 +20,8 @@ from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Execution, Mode, ResearchSettings
 from fathom.evidence.provenance import RoundRecord
 from fathom.llm.model_checks import check_models
-from fathom.models import Account, Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
-from fathom.report.escaping import escaped
+from fathom.models import Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
+from fathom.report.unanswered import render_unanswered
 from fathom.report.unread import unread_lines
 from fathom.run.convergence import decide
 from fathom.run.engine import Engine
@@ -30,10 +30,11 @@ from fathom.run.state import RunState
 from fathom.storage.lease import RESULTS
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import AuditLog
-from fathom.telemetry.progress import Event, publish
+from fathom.telemetry.progress import Event, phase, publish
 from fathom.text.counting import counted
 from flows.endings import ended, page, whereabouts
-from flows.writing import closest, save_provenance, save_report, write_report
+from flows.flow_runs import FLOW
+from flows.writing import save_explanation, save_provenance, save_report, write_report
 from tasks.auditing import log_event, quieten_tasks, session
 from tasks.durable import durable_run, run_logger, run_store
 from tasks.planning import make_plan
@@ -55,7 +56,7 @@ def _run_name() -> str:
     return query if len(query) <= 80 else f"{query[:79]}…"
 
 
-@flow(name="deep-research", flow_run_name=_run_name)
+@flow(name=FLOW, flow_run_name=_run_name)
 async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_key: RunKey = "") -> State[RunResult]:
     """Research a question and write a cited report.
 
@@ -68,6 +69,7 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
     scrubber = Scrubber(environment.secrets)
     guard_logs(scrubber)
     quieten_tasks()
+    phase("preparing the run")
     store = run_store(settings.artifacts or environment.artifacts)
     await store.check_writable()
     with durable_run(store):
@@ -81,8 +83,10 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
             engine = Engine(start, store, environment, ledger, audit)
             async with aclosing(engine), Display() as display, session(engine, supervision.taken_over):
                 display.label(start.settings)
+                publish(Event("spent", spent=ledger.account, caps=ledger.budget))
                 run, report, result = await investigate(engine, display)
                 display.end(result.status, whereabouts(result))
+                phase("finishing the run")
                 status, metrics = result.status.value, result.metrics.model_dump(mode="json")
                 await audit.record(AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics)
             result = result.model_copy(update={"audit_head": audit.head})
@@ -90,7 +94,6 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
             if report:  # last, because it contains the hash of every other file
                 await save_provenance(engine, run, report)
     run_logger().info("%s", whereabouts(result))
-    publish(Event("end", result.status.value))
     return ended(result)
 
 
@@ -105,33 +108,35 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
     if report:
         display.report(report, page(result))
     else:
-        if near := await closest(engine, run):
-            result = result.model_copy(update={"reason": f"{result.reason}\n{near}"})
-        display.refusal(escaped(result.reason), result.artifacts)
+        unanswered = await save_explanation(engine, run)
+        result = result.model_copy(update={"unanswered": unanswered})
+        display.refusal(render_unanswered(engine.start.query, unanswered), result.artifacts)
     return run, report, result
 
 
 async def _research(engine: Engine, display: Display) -> RunState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
+    phase("planning")
     planned = await make_plan(engine.start.query, _engine=engine)
     run = RunState(planned.plan, planned.usage, planned.unread)
     await engine.enter(await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine))
-    publish(Event("plan", f"{run.plan.plan_title}: {counted(len(run.plan.steps), 'step')}", total=len(run.plan.steps)))
+    publish(Event("plan", f"{run.plan.plan_title}: {counted(len(run.plan.steps), 'step')}", plan=run.plan))
     await _keep(engine, run)
     steps: Sequence[PlanStep] = run.plan.steps
     depth = engine.settings.depth
     for round_number in range(1, depth + 1):
-        publish(Event("round", f"round {round_number} of at most {depth}", total=len(run.plan.steps)))
+        phase(f"researching, round {round_number} of at most {depth}")
         before = len(run.notes)
         await _round(engine, display, run, steps)
         reflection = None
         if depth > 1 and not run.cut:
+            phase("judging what was found")
             follow_ups = engine.settings.max_steps if round_number < depth else 0
             reflected = await reflect(run.plan, run.notes, round_number, follow_ups, _engine=engine)
             reflection = reflected.reflection
             run.reflect(reflection, reflected.usage)
         await _keep(engine, run)
-        display.plan(run.plan)
+        _show_plan(display, run)
         score = reflection.sufficiency_score if reflection else 0
         run.rounds.append(RoundRecord(number=round_number, step_ids=[str(s.step_id) for s in steps], sufficiency=score))
         decision = decide(
@@ -156,7 +161,7 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
     for wave in _waves(steps, engine.settings.execution):
         for step in wave:
             run.mark(step.step_id, StepStatus.in_progress)
-        display.plan(run.plan)
+        _show_plan(display, run)
         limit = asyncio.Semaphore(engine.settings.concurrency)
         known = list(run.notes)
 
@@ -168,7 +173,11 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
         for outcome in await asyncio.gather(*map(research, wave)):
             run.learn(outcome)
         await _keep(engine, run)
-        publish(Event("step", "", done=len(run.calls), total=len(run.plan.steps)))
+
+
+def _show_plan(display: Display, run: RunState) -> None:
+    publish(Event("plan", plan=run.plan))
+    display.plan(run.plan)
 
 
 def _waves(steps: Sequence[PlanStep], execution: Execution) -> list[list[PlanStep]]:
@@ -192,8 +201,6 @@ async def _keep(engine: Engine, run: RunState) -> None:
 
 def _result(engine: Engine, run: RunState, report: Report | None, seconds: float) -> RunResult:
     status, reason = run.ending()
-    total, worked = engine.ledger.total, round(engine.ledger.seconds, 3)
-    account = Account(usd=float(total.usd), tokens=total.tokens, calls=total.calls, seconds=worked)
     return RunResult(
         run_id=engine.start.run_id,
         status=status,
@@ -202,7 +209,7 @@ def _result(engine: Engine, run: RunState, report: Report | None, seconds: float
         report=engine.run_folder.path_of("report.md") if report else None,
         answer=report.sections[0].markdown if report and engine.settings.mode is Mode.answer else None,
         sources=report.sources if report else list(run.sources.values()),
-        metrics=measure(run, account, seconds),
+        metrics=measure(run, engine.ledger.account, seconds),
         reason=reason,
         warnings=[*engine.start.warnings, *unread_lines(run.unread)],
     )

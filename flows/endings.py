@@ -6,15 +6,13 @@ first word of its message.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from fathom.models import Ending, RunResult
-
-_FIRST_WORD = re.compile(rf"({'|'.join(Ending)})\b")
+from flows.flow_runs import ending_in
 
 
 def ended(result: RunResult) -> State[RunResult]:
@@ -44,5 +42,4 @@ def page(result: RunResult) -> str:
 
 def ending_of(state: State[Any] | None) -> Ending | None:
     """Return how a run ended by its final state; None if it has not ended, failed, or is of an older version."""
-    first = _FIRST_WORD.match((state.message or "") if state and state.is_final() else "")
-    return Ending(first[1]) if first else None
+    return ending_in(state.message) if state and state.is_final() else None

@@ -9,6 +9,7 @@ from typing import Any
 from fathom.errors import StoreError
 from fathom.storage.lease import read_lease
 from fathom.storage.store import ArtifactStore, RunFolder
+from flows.flow_runs import recent, state_of
 from flows.runs import known, read_json
 from flows.server import find_api
 
@@ -32,22 +33,23 @@ async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
     stored = [await _row(store, manifest) for manifest in await known(store)]
     rows = {row.run_id or row.folder: row for row in stored}
     if find_api():
-        from flows import local, resuming
-
         listed: set[str] = set()
-        for flow_run in await local.recent(limit):
+        for flow_run in await recent(limit):
             if flow_run.start_time is None and flow_run.auto_scheduled:
                 continue  # scheduled for later
             key = flow_run.parameters.get("run_key")
-            run_id = key if key in rows else str(flow_run.id)  # restarted from its store
+            run_id = key if key in rows else flow_run.id  # restarted from its store
             if run_id in listed:
                 continue
             listed.add(run_id)
             started = flow_run.start_time or flow_run.expected_start_time or flow_run.created
             at = started.astimezone(UTC).isoformat(timespec="seconds") if started else ""
-            folder = rows[run_id].folder if run_id in rows else ""
-            state = await resuming.state_of(flow_run)
-            rows[run_id] = RunRow(run_id, at, state, str(flow_run.parameters.get("query", "")), folder)
+            known_row = rows.get(run_id)
+            # The store says how a run has ended; Prefect only that it has.
+            ended = known_row and flow_run.state_type == "COMPLETED"
+            state = known_row.state if known_row and ended else await state_of(flow_run)
+            folder, query = known_row.folder if known_row else "", str(flow_run.parameters.get("query", ""))
+            rows[run_id] = RunRow(run_id, at, state, query, folder)
     return sorted(rows.values(), key=lambda row: row.started, reverse=True)[:limit]
 
 

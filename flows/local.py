@@ -22,11 +22,10 @@ from prefect.utilities.urls import url_for
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, ServerLost
 from fathom.models import RunResult
-from fathom.storage.lease import result_key
-from fathom.storage.store import ArtifactStore, runs
+from fathom.storage.store import runs
 from flows.deep_research import deep_research
 from flows.endings import ending_of, result_in
-from flows.preflight import artifact_root
+from flows.flow_runs import FLOW, place
 from flows.runs import load
 
 
@@ -74,23 +73,17 @@ async def recent(limit: int) -> list[FlowRun]:
     """Return the latest runs of the pipeline, the newest first."""
     async with get_client() as client:
         return await client.read_flow_runs(
-            flow_filter=FlowFilter(name=FlowFilterName(any_=[deep_research.name])),
+            flow_filter=FlowFilter(name=FlowFilterName(any_=[FLOW])),
             sort=FlowRunSort.EXPECTED_START_TIME_DESC,
             limit=limit,
         )
-
-
-def place(flow_run: FlowRun) -> tuple[ArtifactStore, str]:
-    """Return the store of a run's results, and the key under which they are stored."""
-    root = (flow_run.parameters.get("settings") or {}).get("artifacts")
-    return ArtifactStore(artifact_root(root)), result_key(str(flow_run.id), flow_run.parameters.get("run_key"))
 
 
 async def result_of(flow_run: FlowRun) -> RunResult | None:
     """Return the result of a finished run from its artifacts; None when it has none there."""
     if flow_run.state_type is not StateType.COMPLETED and ending_of(flow_run.state) is None:
         return None
-    store, key = place(flow_run)
+    store, key = place(str(flow_run.id), flow_run.parameters)
     found = [manifest for manifest in await runs(store) if manifest.get("run_key") == key]
     return (await load(store, found[0])).result if found else None
 

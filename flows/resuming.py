@@ -9,8 +9,6 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import datetime
 from uuid import UUID
 
 from prefect.client.orchestration import PrefectClient, get_client
@@ -19,17 +17,16 @@ from prefect.exceptions import ObjectNotFound
 from prefect.states import Crashed, Scheduled
 
 from fathom.config.settings import ResearchSettings
-from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunNotFound, StoreError
+from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunNotFound
 from fathom.models import RunResult
-from fathom.storage.lease import Lease, is_gone, read_lease
+from fathom.storage.lease import is_gone, read_lease
 from fathom.storage.store import ArtifactStore
-from flows.endings import ending_of
-from flows.local import address, create, execute, place, recent, result_of
+from flows.flow_runs import UNDER_WAY, has_begun, place
+from flows.local import address, create, execute, recent, result_of
 from flows.preflight import artifact_root
 from flows.runs import is_prefix, known, locate, matching
 from tasks.supervision import CANCELLED
 
-UNDER_WAY = (StateType.RUNNING, StateType.PENDING, StateType.CANCELLING)
 POLL_SECONDS = 2.0
 # A living worker reports a crashed process twice, the second time some two seconds later (Prefect 3.8.8). That report
 # would undo a rescheduling made before it.
@@ -118,22 +115,6 @@ async def _again(store: ArtifactStore, key: str) -> FlowRun:
     return await create(str(parameters.get("query")), given, parameters.get("run_key") or lease.run_id)
 
 
-async def state_of(flow_run: FlowRun) -> str:
-    """Return the state to tell a person: how the run ended, or `interrupted` where no process works on it any more."""
-    if ending := ending_of(flow_run.state):
-        return ending.value
-    state = (flow_run.state_name or "").lower()
-    if flow_run.state_type is StateType.CRASHED:
-        return "interrupted"
-    if flow_run.state_type not in UNDER_WAY:
-        return state
-    with suppress(StoreError):
-        if (lease := await read_lease(*place(flow_run))) and _begun(flow_run, lease):
-            return state if lease.alive else "interrupted"
-    host, _, pid = (flow_run.infrastructure_pid or "").rpartition(":")
-    return "interrupted" if pid.isdecimal() and is_gone(host, int(pid)) else state
-
-
 async def _reschedule(flow_run: FlowRun) -> FlowRun:
     """Make a run that ended, or whose process is gone, ready to run again under its own id.
 
@@ -141,10 +122,11 @@ async def _reschedule(flow_run: FlowRun) -> FlowRun:
         RunBusy: the process that runs it is alive.
         OtherLayout: it was stored by a version with another layout.
     """
-    running = flow_run.state_type in UNDER_WAY
-    if lease := await read_lease(*place(flow_run)):
+    running = flow_run.state_type and flow_run.state_type.value in UNDER_WAY
+    if lease := await read_lease(*place(str(flow_run.id), flow_run.parameters)):
         lease.check_free()
-    if running and not (lease and _begun(flow_run, lease)) and (pid := _starting(flow_run.infrastructure_pid or "")):
+    since = flow_run.state.timestamp if flow_run.state else None
+    if running and not (lease and has_begun(since, lease)) and (pid := _starting(flow_run.infrastructure_pid or "")):
         raise RunBusy(
             f"The run {str(flow_run.id)[:8]} is starting, in process {pid}.", next_step="wait for it, or stop it first"
         )
@@ -184,11 +166,6 @@ async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
         raise RunCancelled("The run was cancelled.")
     message = (flow_run.state and flow_run.state.message) or "no result"
     raise FathomError(f"The run ended as {told}: {message}", next_step=f"see {address(flow_run)}")
-
-
-def _begun(flow_run: FlowRun, lease: Lease) -> bool:
-    """Whether a lease is that of the present attempt: one that is starting has none yet."""
-    return flow_run.state is None or flow_run.state.timestamp <= datetime.fromisoformat(lease.renewed)
 
 
 def _starting(recorded: str) -> int:

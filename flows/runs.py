@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from fathom.errors import FathomError, InvalidInput, RunNotFound, StoreError
+from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, read
 from fathom.models import AuditHead, Model, Plan, RunResult
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import ArtifactStore, RunFolder, runs
 from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
+from flows.flow_runs import place, recent
 from flows.preflight import artifact_root
 from flows.server import find_api
 
@@ -77,9 +78,8 @@ async def _elsewhere(name: str, root: str) -> str:
     try:
         if not find_api():
             return ""
-        from flows import local
-
-        roots = [local.place(run)[0].address() for run in await local.recent(LATEST) if is_prefix(name, str(run.id))]
+        latest = await recent(LATEST)
+        roots = [place(run.id, run.parameters)[0].address() for run in latest if is_prefix(name, run.id)]
     except FathomError:  # it is only a hint: stored runs are read without the server
         return ""
     return next((found for found in roots if found != root), "")
@@ -169,7 +169,7 @@ async def files_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> dict[st
     """Return the files that a run's provenance lists, and every raw output.
 
     Raises:
-        StoreError: the run has no provenance.
+        NoReport: the run has no provenance, which is written with the report.
     """
     folder = folder_of(store, manifest)
     limit = asyncio.Semaphore(READERS)
@@ -182,13 +182,24 @@ async def files_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> dict[st
 
     await read_file(PROVENANCE)
     if PROVENANCE not in files:
-        result = await read_json(folder, "result.json")
-        if isinstance(result, dict) and result.get("report") is None:
-            raise StoreError(f"The run has no {PROVENANCE}: it ended without a report.", next_step="fathom show RUN")
-        raise StoreError(f"The run has no {PROVENANCE}: it has not finished.", next_step="fathom resume RUN")
+        raise await no_report(folder)
     names = {*await folder.list(), *recorded(files).files}
     await asyncio.gather(*map(read_file, sorted(names)))
     return files
+
+
+async def no_report(folder: RunFolder) -> FathomError:
+    """Return why a run has no report, or not all of its files, and what to do about it."""
+    result = await read_json(folder, "result.json")
+    if not isinstance(result, dict):
+        return NoReport("The run has not finished: there is no report yet.", next_step="fathom resume RUN finishes it")
+    if result.get("report") is None:
+        ending, run_id = str(result.get("status")).replace("_", " "), str(result.get("run_id", "RUN"))
+        return NoReport(
+            f"The run ended without a report ({ending}), so there is nothing to check or export.",
+            next_step=f"fathom show {run_id[:8]} says what was searched and what comes closest",
+        )
+    return StoreError("Files of the run are missing: it was stopped while it saved them, or they were removed.")
 
 
 def recorded(files: Mapping[str, bytes]) -> Provenance:

@@ -6,19 +6,22 @@ Called before Prefect is imported, because that is when Prefect reads its settin
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
 import tomllib
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import ProxyHandler, build_opener
+from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
 
 from fathom.errors import ServerUnreachable
 
@@ -61,7 +64,7 @@ def find_api(say: Callable[[str], object] | None = None) -> ServerInfo | None:
         ServerUnreachable: the configured API does not answer, or one was busy for too long.
     """
     say = say or _to_stderr
-    _quieten()
+    quieten()
     if url := _setting("PREFECT_API_URL"):
         url = url.rstrip("/")
         if not _answers(url, say):
@@ -73,6 +76,22 @@ def find_api(say: Callable[[str], object] | None = None) -> ServerInfo | None:
     return _use(ServerInfo(running)) if (running := _running(say)) else None
 
 
+def ask_api(path: str, body: object) -> Any:
+    """Return what the API in use answers to a POST request; None if it refuses that."""
+    url = f"{os.environ['PREFECT_API_URL']}/{path}"
+    headers = {"Content-Type": "application/json"}
+    if key := _setting("PREFECT_API_KEY"):
+        headers["Authorization"] = f"Bearer {key}"
+    elif credentials := _setting("PREFECT_API_AUTH_STRING"):
+        headers["Authorization"] = f"Basic {b64encode(credentials.encode()).decode()}"
+    request = Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - the configured address
+    try:
+        with _opener(url).open(request, timeout=BUSY_SECONDS) as response:
+            return json.load(response)
+    except (OSError, HTTPException, ValueError):
+        return None
+
+
 def _to_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
@@ -82,7 +101,7 @@ def _use(server: ServerInfo) -> ServerInfo:
     return server
 
 
-def _quieten() -> None:
+def quieten() -> None:
     """Keep Prefect's log lines off the screen; the API still gets them and shows them on the run's page."""
     if not _setting("PREFECT_LOGGING_LEVEL"):  # a user who sets a level wants to see log lines
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
@@ -246,10 +265,8 @@ def _is_api(api_url: str, seconds: float) -> bool:
         TimeoutError: the connection was accepted, and nothing was said in that many seconds.
     """
     host = urlsplit(api_url).hostname or ""
-    # A proxy in the environment is not for local addresses.
-    opener = build_opener(ProxyHandler({})) if host in ("127.0.0.1", "localhost", "::1") else build_opener()
     try:
-        with opener.open(f"{api_url}/health", timeout=seconds) as response:
+        with _opener(api_url).open(f"{api_url}/health", timeout=seconds) as response:
             return bool(response.read(100).strip() == b"true") or host.endswith("prefect.cloud")
     except HTTPError as error:
         with error:
@@ -258,3 +275,9 @@ def _is_api(api_url: str, seconds: float) -> bool:
         raise
     except (OSError, HTTPException, ValueError):
         return False
+
+
+def _opener(url: str) -> OpenerDirector:
+    """Return what opens a URL; a proxy in the environment is not for local addresses."""
+    local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
+    return build_opener(ProxyHandler({})) if local else build_opener()

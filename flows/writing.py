@@ -9,13 +9,14 @@ from datetime import date
 
 from fathom.config.models import Role
 from fathom.config.settings import Mode
+from fathom.evidence.claims import claims_of
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
-from fathom.extractive.statements import closest_to
-from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage
+from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage, Unanswered
 from fathom.report.assembly import assemble, coverage, limitations, making, next_steps, open_questions
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
+from fathom.report.unanswered import UNANSWERED, explain, render_unanswered, words_to_look_for
 from fathom.report.unread import unread_warnings
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
@@ -24,7 +25,10 @@ from fathom.run.state import RunState
 from fathom.sources.rules import usable
 from fathom.sources.warnings import report_warnings
 from fathom.telemetry.audit_events import AuditType
+from fathom.telemetry.progress import phase
+from fathom.text.counting import counted
 from tasks.evidence import read_texts, score_retrieved, verify_claims
+from tasks.planning import look_for_words
 from tasks.reporting import make_outline, write_answer, write_section
 from tasks.results import Outlined, Scored
 from tasks.start import seconds_worked
@@ -35,6 +39,7 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
 
     There is no report when no source is good enough for the settings.
     """
+    phase(f"scoring {counted(len(run.sources), 'source')}")
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     found = run.reflection.contradictions if run.reflection else []
     scored = await score_retrieved(run.plan, run.notes, found, texts, _engine=engine)
@@ -42,6 +47,7 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     if not run.notes:
         return None
     report, left_out = await _draft(engine, run, scored, texts)
+    phase(f"checking {counted(len(claims_of(report.sections)), 'claim')}")
     verified = await verify_claims(report, texts, _engine=engine)
     if engine.settings.report.judge:
         run.spend(JUDGE.name, verified.usage)
@@ -73,14 +79,21 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     return report.model_copy(update=checked)
 
 
-async def closest(engine: Engine, run: RunState) -> str:
-    """Return what comes closest to the question among all that was read, with its source."""
+async def save_explanation(engine: Engine, run: RunState) -> Unanswered:
+    """Explain why there is no report, save it as Markdown, and return it."""
+    phase("looking for what comes closest")
     texts = await read_texts(engine, (call.result for call in run.all_calls))
-    return await asyncio.to_thread(closest_to, engine.start.query, [text.source_text() for text in texts])
+    query = engine.start.query
+    catalogue = await look_for_words(words_to_look_for(query), engine.tools.settings, _engine=engine)
+    read = [text.source_text() for text in texts]
+    unanswered = await asyncio.to_thread(explain, query, run.all_calls, read, catalogue, engine.settings, cut=run.cut)
+    await engine.run_folder.save_text(UNANSWERED, render_unanswered(query, unanswered))
+    return unanswered
 
 
 async def save_report(engine: Engine, run: RunState, report: Report) -> None:
     """Save the report as Markdown, JSON and HTML."""
+    phase("saving the report")
     await engine.run_folder.save_text("report.md", render_markdown(report))
     await engine.run_folder.save_json("report.json", report)
     # The page shows what calls used, which a replay reads from their records; what the whole run used is not recorded.
@@ -89,6 +102,7 @@ async def save_report(engine: Engine, run: RunState, report: Report) -> None:
 
 async def save_provenance(engine: Engine, run: RunState, report: Report) -> None:
     """Save provenance.json: what is needed to check the run again, with the hash of every other file."""
+    phase("saving the evidence")
     folder = engine.run_folder
     names = [name for name in await engine.store.list(folder.folder) if name != PROVENANCE]
     files = dict(zip(names, await asyncio.gather(*map(folder.load, names)), strict=True))
@@ -112,10 +126,12 @@ async def _draft(
     authority = {quality.source_id: quality.overall for quality in scored.qualities}
     questions, steps, answered = list[str](), list[StepCoverage](), Answered.yes
     if engine.settings.mode is Mode.answer:  # how it was researched is in the plan and the notes
+        phase("writing the answer")
         written = await write_answer(run.notes, authority, texts, _engine=engine)
         run.spend(ANSWER.name, written.usage)
         title, sections, left_out = run.plan.plan_title, [written.section], written.unsupported
     else:
+        phase("choosing sections")
         questions, steps = open_questions(run), coverage(run)
         outlined = await make_outline(
             run.plan, run.notes, questions, scored.contradictions, authority, texts, _engine=engine
@@ -148,7 +164,8 @@ async def _sections(
     if not engine.settings.extractive and not outlined.usage.fallbacks:
         order = [*order[1:], 0]
     sections: dict[int, ReportSection] = {}
-    for position in order:
+    for number, position in enumerate(order, 1):
+        phase(f"writing {number} of {len(order)}: {outline.sections[position].heading}")
         others = [sections[p] for p in sorted(sections)]
         written = await write_section(outline, position, run.notes, others, authority, texts, _engine=engine)
         sections[position] = written.section

@@ -16,6 +16,7 @@ from fathom.roles import JUDGE, JudgeRequest
 from fathom.roles.judge import Judged, Opinion
 from fathom.run.engine import Engine
 from fathom.sources.scoring import score_sources
+from fathom.telemetry.progress import phase
 from tasks.durable import computed_task
 from tasks.model_calls import ask
 from tasks.results import Scored, Verified
@@ -67,6 +68,7 @@ async def verify_claims(report: Report, _texts: Sequence[StoredText], _engine: E
     cases = [Judged(number=c.number, sentence=c.sentence, quotes=[quote.text for quote in c.quotes]) for c in claims]
     usage, opinions = Usage(), dict[int, Opinion]()
     for first in range(0, len(cases), JUDGED_AT_ONCE):
+        phase(f"asking about claims {first + 1} to {min(first + JUDGED_AT_ONCE, len(cases))} of {len(cases)}")
         answer, used = await ask(JUDGE, JudgeRequest(claims=cases[first : first + JUDGED_AT_ONCE]), _engine)
         usage += used
         opinions |= {opinion.number: opinion for opinion in answer.opinions}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.errors import AnswerInvalid, ModelError, ModelRejected
 from fathom.llm.base import Completion, Failure, InvalidAnswer, ModelCall
@@ -12,7 +14,7 @@ from fathom.roles import SPECS, Request, RoleSpec
 from fathom.roles.base import AnswerT, RequestT
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
-from fathom.telemetry.progress import Event, publish
+from fathom.telemetry.progress import Event, doing, publish
 from tasks.durable import recorded_task, run_logger
 
 
@@ -31,10 +33,12 @@ async def complete(
     call = ModelCall(spec=spec, request=request, model=model, invalid=invalid)
 
     async def record(model: str, **details: object) -> None:
-        await _engine.audit.record(AuditType.llm_called, spec.role, f"{role}: {model}", model=model, **details)
+        by = "without a model" if model == EXTRACTIVE else model
+        await _engine.audit.record(AuditType.llm_called, spec.role, f"{role}: {by}", model=model, **details)
 
     try:
-        completion = await _engine.backend(model).complete(call)
+        with doing(f"asking {model.model} ({role})") if model.model != EXTRACTIVE else nullcontext():
+            completion = await _engine.backend(model).complete(call)
     except ModelError as error:
         await record(model.model, success=False, code=error.code, error=error.message)
         if isinstance(error, ModelRejected):
@@ -42,8 +46,8 @@ async def complete(
         return Failure(code=error.code, message=error.message)
     usage = completion.usage
     await record(completion.model, success=True, **usage.model_dump(exclude={"llm_calls", "fallbacks"}))
-    tokens = usage.prompt_tokens + usage.completion_tokens
-    publish(Event("model", f"{role} answered", calls=usage.llm_calls, tokens=tokens, cost_usd=usage.cost_usd))
+    ledger = _engine.ledger
+    publish(Event("spent", spent=ledger.account, caps=ledger.budget, priced=usage.cost_usd is not None))
     _engine.speed.heard(completion)
     return completion
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from fathom.config.models import Role
-from fathom.models import Survey
+from fathom.models import Catalogue, Survey
 from fathom.roles import PLANNER, PlanRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
+from fathom.telemetry.progress import phase
 from tasks.durable import computed_task, recorded_task
 from tasks.model_calls import ask
 from tasks.results import Planned
@@ -20,10 +21,17 @@ async def survey(query: str, settings: dict[str, JsonValue], _engine: Engine) ->
     return await _engine.tools.survey(query)
 
 
+@recorded_task(name="holdings", run_name="look for the words of the question")
+async def look_for_words(words: list[str], settings: dict[str, JsonValue], _engine: Engine) -> Catalogue:
+    """Return what the search tools can find, and which of the words is nowhere in it."""
+    return await _engine.tools.holdings(words)
+
+
 @computed_task(name="plan", run_name="plan the research")
 async def make_plan(query: str, _engine: Engine) -> Planned:
     """Break the query into steps."""
     found = await survey(query, _engine.tools.settings, _engine=_engine)
+    phase("planning")  # after the documents, whose reading may have had a phase of its own
     request = PlanRequest(
         query=query,
         today=_engine.start.today,

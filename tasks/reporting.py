@@ -22,7 +22,6 @@ from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer,
 from fathom.roles.base import RoleSpec
 from fathom.roles.reporter import UnsupportedSentence
 from fathom.run.engine import Engine
-from fathom.telemetry.progress import Event, publish
 from fathom.text.citations import cited_ids, with_known_ids
 from fathom.text.counting import counted
 from tasks.durable import computed_task, run_logger
@@ -79,7 +78,6 @@ async def write_section(
     sentences, or as many and it has fewer others; those are removed or marked, as the settings say.
     """
     section = outline.sections[position]
-    publish(Event("section", section.heading))
     wanted = {str(step_id) for step_id in section.step_ids}
     chosen = [note for note in notes if not wanted or str(note.step_id) in wanted] or notes
     focus = f"{section.heading} {section.focus}"
@@ -173,7 +171,6 @@ async def write_answer(
 
     An answer that its sources do not support is replaced by a quotation, without the model.
     """
-    publish(Event("section", "the answer"))
     shown = within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority)
     request = AnswerRequest(
         query=_engine.start.query,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Sequence
 
 from fathom.budget.ledger import WARN_FROM, Allowance
-from fathom.models import Call, Note, PlanStep, Priority, StepOutcome, ToolCall, ToolResult, Usage
+from fathom.models import Call, Note, PlanStep, Priority, StepOutcome, StepStatus, ToolCall, ToolResult, Usage
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchRequest
 from fathom.run.engine import Engine
@@ -22,7 +22,7 @@ from tasks.tool_calls import call_tool, compress
 @computed_task(name="step", run_name="step {step.step_id}: {step.title}")
 async def research_step(plan_title: str, step: PlanStep, notes: list[Note], _engine: Engine) -> StepOutcome:
     """Research one step, given the useful notes so far."""
-    publish(Event("step", f"{step.step_id}: {step.title}"))
+    _show(step, StepStatus.in_progress)
     started = await _engine.audit.record(
         AuditType.step_started, "system", step.title, step_id=step.step_id, priority=step.priority.value
     )
@@ -30,7 +30,12 @@ async def research_step(plan_title: str, step: PlanStep, notes: list[Note], _eng
         outcome = await _research(plan_title, step, notes, _engine)
         counts = {"calls": len(outcome.calls), "notes": len(outcome.notes), "cut": outcome.cut}
         await _engine.audit.record(AuditType.step_completed, "system", step.title, step_id=step.step_id, **counts)
+    _show(step, StepStatus.done if outcome.notes else StepStatus.blocked)
     return outcome
+
+
+def _show(step: PlanStep, status: StepStatus) -> None:
+    publish(Event("step", f"{step.step_id}. {step.title}", step_id=str(step.step_id), status=status))
 
 
 async def _research(plan_title: str, step: PlanStep, notes: list[Note], engine: Engine) -> StepOutcome:

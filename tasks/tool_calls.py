@@ -21,7 +21,7 @@ from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.run.engine import Engine
 from fathom.storage.names import artifact_name
 from fathom.telemetry.audit_events import AuditType
-from fathom.telemetry.progress import Event, publish
+from fathom.telemetry.progress import Event, doing, publish
 from fathom.text.counting import counted
 from fathom.text.parsed import parse
 from fathom.text.tokens import count_tokens
@@ -41,7 +41,8 @@ async def call_tool(
     """
     began = time.monotonic()
     try:
-        output = await _engine.tools.run(call)
+        with doing(f"{call.tool}: {call.input}"):
+            output = await _engine.tools.run(call)
     except ToolError as error:
         run_logger().warning("%s failed: %s", call.tool, error)
         message = f"{error.message} ({error.next_step})" if error.next_step else error.message
@@ -52,7 +53,8 @@ async def call_tool(
         extension: Literal["json", "txt"] = "json" if output.structured else "txt"
         name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
         sha256, size = await _engine.run_folder.save_raw(name, output)
-        publish(Event("tool", f"{call.tool}: {call.input} ({counted(len(output.results), 'source')})"))
+        found = tuple(dict.fromkeys(text.source_id for text in output.results))
+        publish(Event("tool", f"{call.tool}: {call.input} ({counted(len(found), 'source')})", sources=found))
         result = ToolResult(
             call=call,
             artifact_file=name,
@@ -116,7 +118,6 @@ async def compress(
         dropped, lines = counted(len(grounded.dropped), "line"), "".join(f"\n- {line}" for line in grounded.dropped)
         run_logger().warning("%s of the note left out, not found in the sources:%s", dropped, lines)
     note = grounded.note.model_copy(update={"tokens": message_tokens(grounded.note.message())})
-    publish(Event("note", note.summary_title))
     await _engine.audit.record(
         AuditType.note_created,
         Role.compressor,

@@ -76,7 +76,7 @@ class Display:
 
     def refusal(self, markdown: str, folder: str) -> None:
         """Show why there is no report, and where to find what was read."""
-        text = f"# No report\n\n{markdown}\n\nAll that was read: {_copyable(folder)}"
+        text = f"{markdown}\nAll that was read: {_copyable(folder)}"
         self._later(
             lambda: acreate_markdown_artifact(
                 key="research-report", markdown=text, description="Why there is no report"

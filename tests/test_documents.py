@@ -357,7 +357,7 @@ def test_several_processes_read_what_one_reads_and_say_how_far_they_are(
     events: list[Event] = []
     with listen(events.append):
         assert results(folder, tmp_path / "several", "sea moon", "barnacles") == one
-    assert Event("run", "Reading documents: 2 of 5") in events
+    assert Event("phase", "reading documents: 2 of 5") in events
 
 
 def test_a_file_that_takes_too_long_is_left_out(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from fathom.models import Ending, Report, ReportSection, RunResult, Source
 from fathom.report.markdown import render_markdown
 from fathom.storage.store import ArtifactStore
 from flows import listing, local, resuming
+from flows.endings import ending_of
 from tests.conftest import PrefectServer
 from tests.stubs import Stubs
 
@@ -133,12 +134,12 @@ async def test_a_run_without_a_report_does_not_look_like_a_success(
     )
     assert "insufficient_evidence" in page.run["tags"]
     why = page.artifact("research-report")["data"]
-    assert why.startswith("# No report")
+    assert why.startswith("# Not answered by these sources")
     assert result.artifacts in why
 
     async with get_client() as client:
         flow_run = await client.read_flow_run(UUID(result.run_id))
-    assert await resuming.state_of(flow_run) == "insufficient_evidence"
+    assert ending_of(flow_run.state) is Ending.insufficient_evidence
     assert (await resuming.finish(flow_run)) == result  # only reported again
     (row,) = [row for row in await listing.latest(ArtifactStore(str(tmp_path)), 50) if row.run_id == result.run_id]
     assert row.state == "insufficient_evidence"

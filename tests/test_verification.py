@@ -190,14 +190,16 @@ def test_the_commands_need_only_the_folder(files: dict[str, bytes], tmp_path: Pa
     assert "report.md: the file was changed" in done.stdout
     (folder / PROVENANCE).unlink()
     done = fathom("verify", "bridge")
-    assert done.returncode == 1 and "it has not finished" in done.stderr
+    assert done.returncode == 3 and "has not finished" in done.stderr
     (folder / "result.json").write_text('{"report": null}')
-    assert "it ended without a report" in fathom("verify", "bridge").stderr
+    for command in (["verify", "bridge"], ["trace", "bridge", "1"]):
+        done = fathom(*command)
+        assert done.returncode == 3 and "E5008 The run ended without a report" in done.stderr
 
 
 async def test_a_run_without_a_folder_has_not_finished(fathom_cli: FathomCLI, tmp_path: Path) -> None:
     await LeaseFile.take(ArtifactStore(str(tmp_path / "artifacts")), "0123abcd", "0123abcd", {"query": "Why?"})
     for command in (["verify", "0123abcd"], ["audit", "0123abcd"], ["export", "0123abcd", "--to", "md"]):
         done = fathom_cli(command)
-        assert done.returncode in (1, 2)
+        assert done.returncode in (1, 3)
         assert "not finished" in done.stderr or "no audit.jsonl" in done.stdout, done.stderr

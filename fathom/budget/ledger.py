@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from fathom.config.caps import Budget
 from fathom.errors import BudgetExceeded, CircuitOpen, StoreError
+from fathom.models import Account
 from fathom.storage.store import ArtifactStore
 
 NARROW_FROM = 0.9  # share of what research may spend
@@ -120,6 +121,12 @@ class Ledger:
     def seconds(self) -> float:
         """How long the run has been worked on."""
         return self._earlier_seconds + self._clock() - self._began
+
+    @property
+    def account(self) -> Account:
+        """What the run has spent so far, without open reservations."""
+        total = self._earlier.plus(self._spent)
+        return Account(usd=float(total.usd), tokens=total.tokens, calls=total.calls, seconds=round(self.seconds, 3))
 
     @property
     def level(self) -> float:

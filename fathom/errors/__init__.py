@@ -9,11 +9,10 @@
     │   └── BudgetExceeded ContextOverflow Refused ModelRejected (RequestRejected) AnswerInvalid
     ├── ToolError             a tool call: the step continues without it, and the coverage table lists it
     │   └── ToolNotFound ToolTimeout ToolRateLimited ToolUnavailable ToolRejected
-    └── RunCancelled RunTerminated ServerLost RecordMissing StoreError      the run as a whole
+    └── RunCancelled RunTerminated ServerLost RecordMissing NoReport StoreError      the run as a whole
 
-Codes E1001 to E5002 are those of the engine design's appendix C; E2005 to E2008, E3004, E3005, E4003, E4004, E4006,
-E5003, E5005, E5006, E5007 and E6001 extend it. E1002, the last round, is a normal end and E4002, an invalid plan, is
-asked again like any invalid answer: neither is an error here. `docs/errors.md` is made from the classes.
+E1002, the last round, is a normal end and E4002, an invalid plan, is asked again like any invalid answer: neither is an
+error here. `docs/errors.md` is made from the classes.
 """
 
 from __future__ import annotations
@@ -98,7 +97,6 @@ class ModelError(FathomError):
 
     unbilled: ClassVar[bool] = False
     status: int | None = None
-
     code = "E2000"
     reaction = "the role answers without the model, and the run is degraded"
 
@@ -107,18 +105,14 @@ class BudgetExceeded(ModelError):
     """The worst case of a request exceeds what is left of the budget, so it is not sent."""
 
     code = "E1001"
-    reaction = (
-        "the role answers without the model, research ends, and the report is written with what there is: degraded"
-    )
+    reaction = "the role answers without the model, research ends, and what there is makes the report: degraded"
     remedy = "raise `--max-usd`, `--max-tokens`, `--max-calls` or `--max-seconds`, and leave out `--run-key`"
 
 
 class ModelUnavailable(ModelError):
     """The model cannot be called now; another one could."""
 
-    reaction = (
-        "tried again 2, 4, 8 and 16 seconds later; then the role's fallback models, then without a model: degraded"
-    )
+    reaction = "tried again after 2, 4, 8 and 16 s; then the role's fallback models, then without a model: degraded"
     remedy = "set `fallback_models`, or research again later"
 
 
@@ -238,9 +232,7 @@ class ToolRateLimited(ToolError):
 
     code = "E3003"
     retryable = True
-    reaction = (
-        "tried again twice, if the vendor allows it; then the next vendor, then the step continues without it: degraded"
-    )
+    reaction = "tried again twice, if allowed; then the next vendor, then the step continues without it: degraded"
 
 
 class ToolUnavailable(ToolError):
@@ -290,6 +282,15 @@ class RecordMissing(FathomError):
     code = "E5003"
     reaction = "the replay ends and names the call"
     remedy = "replay with the version, prompts and settings that `run.json` names"
+
+
+class NoReport(FathomError):
+    """There is nothing to check or export: the run ended without a report, or has not finished."""
+
+    code = "E5008"
+    reaction = "the command ends with exit code 3"
+    remedy = "`fathom show RUN` says what was searched; `fathom resume RUN` finishes a run that was interrupted"
+    exit_code = 3
 
 
 class StoreError(FathomError):

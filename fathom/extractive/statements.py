@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import shorten
 from typing import NamedTuple, Self
 
 from fathom.extractive.wording import topic_terms
@@ -18,7 +17,6 @@ ANSWERED = 0.57
 """Share of a question's terms, by worth, from which an excerpt passes for its answer; see docs/extractive.md."""
 
 ON_QUESTION = 0.4  # share of a question's terms, by worth, from which a contradiction matters to it
-CLOSEST_CHARS = 200
 LATER = 0.95
 """Factor for each quotation that stands before another in its note: the note was made with the whole text in view."""
 
@@ -131,15 +129,6 @@ def on_question(query: str, notes: Sequence[Note], found: Sequence[Contradiction
     quotations = Quotations.of_statements([*told, *statements_of(notes)])
     near = {quotations.text(each) for each in quotations.rank(query) if each.share >= ON_QUESTION}
     return [each for each, text in zip(found, said, strict=True) if text in near]
-
-
-def closest_to(question: str, texts: Sequence[SourceText]) -> str:
-    """Return what comes closest to a question that nothing answers, with its source; empty if nothing has its words."""
-    quotations = Quotations.of_texts(texts)
-    if not (found := quotations.rank(question)):
-        return ""
-    said, source = " ".join(quotations.says(found[0]).split()), texts[found[0].text]
-    return f"What comes closest: “{shorten(said, CLOSEST_CHARS, placeholder=' …')}”\n({source.title}, {source.url})"
 
 
 def quotations_for(notes: Sequence[Note], passages: Sequence[SourceText]) -> Quotations:

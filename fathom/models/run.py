@@ -8,6 +8,7 @@ from fathom.models.base import Model
 from fathom.models.claims import Claim, SourceQuality
 from fathom.models.evidence import Source, ToolFailure, UnreadFile
 from fathom.models.plan import Contradiction, StepStatus
+from fathom.models.unanswered import Unanswered
 
 
 class ReportSection(Model):
@@ -164,5 +165,6 @@ class RunResult(Model):
     sources: list[Source]
     metrics: Metrics
     reason: str = ""  # why the run is not `complete`
+    unanswered: Unanswered | None = None  # instead of a report
     warnings: list[str] = []  # about the request and the user's files; those about the evidence are the report's
     audit_head: AuditHead | None = None

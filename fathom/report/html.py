@@ -35,12 +35,12 @@ from fathom.report.chapters import (
 from fathom.report.charts import phase_charts, report_charts
 from fathom.report.document import evidence_of, is_quotation
 from fathom.report.figures import Figure, figures_of, series_of
-from fathom.report.languages import language_tag
 from fathom.report.marks import NO_MARKS, doubt
 from fathom.report.prose import inline_html, section_html
 from fathom.report.unread import unread_lines
 from fathom.text.cleaning import clean_text
 from fathom.text.counting import counted
+from fathom.text.languages import language_tag
 from fathom.text.urls import text_fragment, web_address
 
 _FOLDER = Path(__file__).parent / "templates"

@@ -21,6 +21,7 @@ _USUAL = {
 }
 _PAGE_TOKENS, _NOTE_TOKENS = 2_000, 600  # of one page as the compressor sees it, and of its note
 _PROMPT_TOKENS = 2_000  # of instructions, schema and plan, around the material of a prompt
+_USUAL_WITHOUT_MODEL = 3  # tool calls: the median of ten runs, which made 1 to 8
 _USUAL_STEPS, _USUAL_SECTIONS, _USUAL_FOLLOW_UPS = 4, 4, 2
 
 
@@ -46,8 +47,11 @@ class PhaseEstimate(NamedTuple):
 
 
 def estimate(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]) -> list[PhaseEstimate]:
-    """Estimate each phase, then the whole run, which its budget limits; `rates_of` returns the price of a model."""
-    phases = list(_phases(settings, rates_of))
+    """Estimate each phase that calls something, then the whole run, which its budget limits.
+
+    `rates_of` returns the price of a model.
+    """
+    phases = [p for p in _phases(settings, rates_of) if p.tool_calls.most or p.model_calls.most]
     known = [phase.usd for phase in phases if phase.usd]
     budget = settings.budget
     whole = PhaseEstimate(
@@ -85,6 +89,8 @@ def _rows(settings: ResolvedSettings) -> list[_Row]:
     follow_ups = sum(bool(REGISTRY.tools[name].follows) for name in settings.tools)
     calls_a_turn = settings.breadth + follow_ups
     tools = Bounds(usual_steps * min(settings.breadth, 2), steps * rounds * settings.turns * calls_a_turn)
+    if settings.role_models[Role.researcher].model == EXTRACTIVE:
+        tools = tools._replace(usual=min(_USUAL_WITHOUT_MODEL, tools.most))
     turns = Bounds(usual_steps * min(settings.turns, 2), steps * rounds * settings.turns)
     shown, context = settings.compression.max_input_tokens, settings.max_context_tokens
     compressed = (min(settings.max_results * _PAGE_TOKENS, shown) + _PROMPT_TOKENS // 2, _NOTE_TOKENS)

@@ -6,27 +6,36 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import count
 from typing import Literal
 
-Kind = Literal[
-    "run", "plan", "round", "step", "tool", "note", "model", "speed", "reflection", "section", "warning", "end"
-]
+from fathom.config.caps import Budget
+from fathom.models import Account, Plan, StepStatus
+
+Kind = Literal["phase", "begin", "end", "plan", "step", "tool", "spent", "speed", "reflection", "warning"]
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that just finished; `step`, `round` and `section` are sent when they begin."""
+    """Something that happens in a run: a phase begins, which lasts until the next one, or something has finished.
+
+    A phase and what is being done in it are named from their beginning: nothing takes long without a name.
+    """
 
     kind: Kind
-    message: str  # one line for a person
-    done: int = 0  # steps of the plan that are finished
-    total: int = 0  # steps of the plan; 0 until it exists
-    calls: int = 0  # of a `model` event, as are the next two
-    tokens: int = 0
-    cost_usd: float | None = 0.0  # None: price unknown
+    message: str = ""  # one line for a person
+    key: int = 0  # of `begin` and `end`: what is being done, of several things at once
+    plan: Plan | None = None  # of `plan`: with the steps' statuses
+    step_id: str = ""  # of `step`, as is the next one
+    status: StepStatus | None = None
+    sources: tuple[str, ...] = ()  # of `tool`: the ids of those that it returned
+    spent: Account | None = None  # of `spent`: by all attempts of the run, as are the next two
+    caps: Budget | None = None
+    priced: bool = True  # whether the cost of the last call is known
 
 
 _listener: ContextVar[Callable[[Event], None] | None] = ContextVar("fathom_listener", default=None)
+_keys = count(1)
 
 
 @contextmanager
@@ -43,3 +52,19 @@ def publish(event: Event) -> None:
     """Send an event to the listener, if there is one."""
     if callback := _listener.get():
         callback(event)
+
+
+def phase(message: str) -> None:
+    """Say what the run does from now on."""
+    publish(Event("phase", message))
+
+
+@contextmanager
+def doing(message: str) -> Iterator[None]:
+    """Say what is being done while the block runs, beside other things."""
+    key = next(_keys)
+    publish(Event("begin", message, key=key))
+    try:
+        yield
+    finally:
+        publish(Event("end", message, key=key))

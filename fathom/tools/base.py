@@ -15,7 +15,7 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import ToolError
-from fathom.models import Survey, ToolCall, ToolOutput, ToolResult
+from fathom.models import Holdings, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import WebPage
@@ -81,6 +81,10 @@ class Tool(Configurable):
     async def survey(self, query: str, limit: int) -> Survey:
         """Return names and headings of local documents that come close to a query, and the files that are not read."""
         return Survey()
+
+    async def holdings(self, words: Sequence[str]) -> Holdings | None:
+        """Return what there is to find, and which words are nowhere in it; None of a tool that does not search."""
+        return Holdings(tool=self.name, where=["the web" if self.network else self.name]) if self.searches else None
 
 
 class SearchVendor(Configurable):

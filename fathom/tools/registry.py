@@ -13,7 +13,7 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, each_text
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRejected
-from fathom.models import Survey, ToolCall, ToolOutput, ToolResult
+from fathom.models import Catalogue, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.text.cleaning import without_controls
 from fathom.tools.base import READ_BY_TOOLS, ArtifactReader, Configurable, RunContext, SearchVendor, Tool
 from fathom.tools.fetch.allow import AllowList
@@ -164,6 +164,11 @@ class Toolbox:
         )
         found = self._scrubber.model(found)
         return Survey.model_validate(each_text(found.model_dump(), redact)) if self._redact else found
+
+    async def holdings(self, words: Sequence[str]) -> Catalogue:
+        """Return what the search tools can find, and which of some words is nowhere in it."""
+        found = [await tool.holdings(words) for tool in self._tools.values()]
+        return self._scrubber.model(Catalogue(holdings=[each for each in found if each]))
 
 
 def open_toolbox(

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from flows.cli.options import Json, Root, Run
-from flows.cli.printing import line, output, printable
+from flows.cli.printing import line, one_line, output, row
 
 if TYPE_CHECKING:
     from flows.runs import Audit
+
+_KINDS = {"llm_called": "role asked"}
+"""What is shown for a type whose name is not true of every event: a role may answer without a model."""
 
 
 def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
@@ -32,9 +35,10 @@ def _show_audit(found: Audit) -> None:
     depths: dict[str, int] = {}
     for event in found.events:
         depth = depths[event.id] = depths.get(event.parent or "", -1) + 1  # a parent comes before its children
-        before = f"{event.at[11:23]}  {event.actor:<10}  {event.type.value.replace('_', ' '):<20}  "
+        kind = _KINDS.get(event.type.value, event.type.value.replace("_", " "))
+        before = f"{event.at[11:19]}  {event.actor:<10}  {kind:<20}  {'  ' * depth}"
         style = "red" if event.type.value in ("error_occurred", "budget_warning") else ""
-        line((before, "dim"), (printable(f"{'  ' * depth}{event.action}"), style))
+        row((before, "dim"), (one_line(event.action), style))
     if found.broken:
         line((f"broken at line {found.broken.line}: {found.broken.problem}", "red"))
     else:

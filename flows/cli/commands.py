@@ -23,7 +23,6 @@ from flows.cli.verify import trace, verify
 app = typer.Typer(
     help="Turn a question into a cited report that can be checked.\n\n"
     'Start with: fathom research "How does Python look up an attribute on an instance?"',
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from flows.cli.options import Json
-from flows.cli.printing import line, output
+from flows.cli.printing import output, row
 
 if TYPE_CHECKING:
     from flows.diagnosis import Finding
@@ -41,6 +42,6 @@ def doctor(
 def _show_findings(findings: Sequence[Finding]) -> None:
     for finding in findings:
         style = {"ok": "green", "off": "yellow", "broken": "red"}[finding.state]
-        line((f"{finding.state:<7}", style), f"{finding.name:<13}{finding.detail}")
+        row(Text.assemble((f"{finding.state:<7}", style), f"{finding.name:<13}"), finding.detail)
         if finding.how:
-            line((f"{'':20}{finding.how}", "dim"))
+            row(" " * 20, (finding.how, "dim"))

@@ -74,9 +74,16 @@ def _unexpected(kind: type[BaseException], error: BaseException, trace: Tracebac
 
 
 def _explain(message: str, error: BaseException) -> None:
-    """Write one line on what happened, and one for each note on how to continue."""
+    """Write one line on what happened, and one for each note on how to continue; a terminal's end between words."""
+    import shutil
+    import textwrap
+
     for line in (message, *getattr(error, "__notes__", ())):
-        sys.stderr.write(f"fathom: {' '.join(_scrubbed(line).split())}\n")
+        said = f"fathom: {' '.join(_scrubbed(line).split())}"
+        if sys.stderr.isatty():
+            width = shutil.get_terminal_size().columns
+            said = textwrap.fill(said, width, break_long_words=False, break_on_hyphens=False)
+        sys.stderr.write(f"{said}\n")
 
 
 def _scrubbed(text: str) -> str:

@@ -72,15 +72,12 @@ def export(
 
 
 async def _files(folder: RunFolder, names: Sequence[str]) -> dict[str, bytes]:
-    from fathom.errors import InvalidInput
+    from flows.runs import no_report
 
     files: dict[str, bytes] = {}
     for name in names:
         try:
             files[name] = await folder.load(name)
         except FileNotFoundError:
-            raise InvalidInput(
-                f"The run has no {name}: it has not finished, or found nothing to report.",
-                next_step="fathom runs says how it ended; fathom resume RUN finishes it",
-            ) from None
+            raise await no_report(folder) from None
     return files

@@ -25,8 +25,9 @@ def main() -> None:
 
         from flows.cli.commands import app
 
-        # Not by calling `app`, which would replace our exception hook by its own.
+        # Not by calling `app` or its `main`, which would replace our exception hook and say nothing after Ctrl-C.
         command = typer.main.get_command(app)
+        command._main_shell_completion({}, "fathom")  # exits if a shell asks what can be completed
         with command.make_context("fathom", arguments) as context:
             command.invoke(context)
 

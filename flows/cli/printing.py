@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from fathom.text.counting import counted
+
 if TYPE_CHECKING:
-    from fathom.models import Metrics, RunResult
+    from fathom.models import Metrics, RunResult, Unanswered
 
 T = TypeVar("T")
+
+MARKS = {"todo": "○", "in_progress": "◐", "done": "●", "blocked": "✗"}
+"""How the status of a step is drawn."""
 
 
 def output(data: T, screen: Callable[[T], object], *, as_json: bool) -> None:
@@ -36,13 +44,37 @@ def one_line(text: str) -> str:
 
 
 def line(*parts: str | tuple[str, str]) -> None:
-    """Print one line, which the terminal wraps; a part is a text or a text with its style."""
-    Console(highlight=False).print(Text.assemble(*parts), soft_wrap=True)
+    """Print one line; a part is a text or a text with its style."""
+    row("", *parts)
 
 
-def counted(number: int, noun: str) -> str:
-    """Return `1 call`, `2 calls`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def row(head: str | tuple[str, str] | Text, *parts: str | tuple[str, str]) -> None:
+    """Print a line that begins with a head; on a terminal, what follows it is wrapped between words, below itself.
+
+    A word that is longer than a line, such as an address, stays in one piece.
+    """
+    console = Console(highlight=False)
+    first, body = Text.assemble(head), Text.assemble(*parts)
+    width = max(20, console.width - first.cell_len)
+    if (
+        console.is_terminal and width < body.cell_len <= console.width - 2 and " " not in body.plain
+    ):  # an address has a line of its own
+        console.print(first, soft_wrap=True)
+        first = Text("  ")
+    for text in _wrapped(body, width) if console.is_terminal else [body]:
+        text.rstrip()
+        console.print(first + text, soft_wrap=True)
+        first = Text(" " * first.cell_len)
+
+
+def _wrapped(text: Text, width: int) -> list[Text]:
+    """Return a text as lines of whole words; unlike Rich's own wrapping, it never breaks or cuts a long one."""
+    breaks, start = list[int](), 0
+    for word in re.finditer(r"\S+", text.plain):
+        if word.start() > start and cell_len(text.plain[start : word.end()]) > width:
+            start = word.start()
+            breaks.append(start)
+    return list(text.divide(breaks))
 
 
 def dollars(cost_usd: float | None) -> str:
@@ -50,28 +82,75 @@ def dollars(cost_usd: float | None) -> str:
     return "price unknown" if cost_usd is None else f"${cost_usd:.4f}"
 
 
-def summary(result: RunResult, address: str = "", reference: str = "") -> str:
-    """Return the outcome of a run, with its page in the Prefect UI and what `fathom show` accepts for it."""
-    status = result.status.value.replace("_", " ")
-    rows = {
-        "answer": result.answer or "",
-        "report": result.report or "none",
-        "artifacts": result.artifacts,
-        "sources": f"{len(result.sources)} {'cited' if result.report else 'found'}",
-        "used": _used(result.metrics),
-        "run": address or result.run_id,
-        "read it": f"fathom show {reference}" if result.report and reference else "",
-    }
-    head = f"{result.plan_title}: {status}" + (f" ({result.reason})" if result.reason else "")
-    lines = [(name, value) for name, value in rows.items() if value] + [("warning", line) for line in result.warnings]
-    return printable("\n".join([head, *(f"  {name:<10} {value}" for name, value in lines)]))
+def show_summary(result: RunResult, address: str = "", reference: str = "") -> None:
+    """Print the outcome of a run, with its page in the Prefect UI and what `fathom show` accepts for it."""
+    ending = result.status.value.replace("_", " ")
+    rows = [
+        ("answer", result.answer or ""),
+        ("report", _from_here(page_of(result))),
+        ("", "report.md beside it has the same as text" if result.report else ""),
+        ("ended", f"{ending}: {result.reason}" if result.reason else ending),
+        ("sources", f"{len(result.sources)} {'cited' if result.report else 'found'}"),
+        ("used", _used(result.metrics)),
+        ("files", "" if result.report else _from_here(result.artifacts)),
+        ("run", address or result.run_id),
+        ("read it", f"fathom show {reference}" if result.report and reference else ""),
+        *(("warning", warning) for warning in result.warnings),
+    ]
+    for name, value in rows:
+        if value:
+            row((f"  {name:<9}", "dim"), one_line(value))
+    if result.unanswered:
+        _show_unanswered(result.unanswered)
+
+
+def open_page(result: RunResult) -> None:
+    """Open the page of a report in the browser, or say on stderr why that cannot be done."""
+    import webbrowser
+
+    page = page_of(result)
+    if not page:
+        said = "there is no report to open"
+    elif "://" in page:
+        said = f"{page} is not on this machine; fathom export {result.run_id[:8]} --to html brings it here"
+    elif not Path(page).is_file():
+        said = f"{page} is gone"
+    elif webbrowser.open(Path(page).as_uri()):
+        return
+    else:
+        said = f"no browser could be started; open {page} in one"
+    typer.echo(f"fathom: {said}", err=True)
+
+
+def _from_here(path: str) -> str:
+    """Return a path as it is typed from the current folder, where that is shorter and a person reads it."""
+    here = f"{Path.cwd()}/"
+    return path.removeprefix(here) if Console().is_terminal else path
+
+
+def page_of(result: RunResult) -> str:
+    """Return the path of a run's report as a page; empty if it has none."""
+    return f"{result.report.removesuffix('report.md')}report.html" if result.report else ""
+
+
+def _show_unanswered(unanswered: Unanswered) -> None:
+    from fathom.report.unanswered import parts_of, source_line
+
+    for part in parts_of(unanswered):
+        line((f"\n{part.heading}", "bold"))
+        for passage in part.passages:
+            row("  ", f"“{one_line(passage.text)}”")
+            row("    ", (one_line(source_line(passage)), "dim"))
+        for item in part.items:
+            row("  - ", one_line(item))
 
 
 def _used(metrics: Metrics) -> str:
-    parts = [counted(metrics.tool_calls, "tool call"), counted(metrics.llm_calls, "model call")]
+    parts = [counted(metrics.tool_calls, "tool call")]
     if metrics.llm_calls:
-        parts += [f"{metrics.prompt_tokens + metrics.completion_tokens:,} tokens", dollars(metrics.cost_usd)]
+        tokens = metrics.prompt_tokens + metrics.completion_tokens
+        parts += [counted(metrics.llm_calls, "model call"), f"{tokens:,} tokens", dollars(metrics.cost_usd)]
     if metrics.raw_tokens:
-        kept_out = max(0.0, metrics.context_reduction)
-        parts.append(f"{metrics.raw_tokens:,} tokens read ({kept_out:.0%} kept out of context)")
+        kept_out = f" ({max(0.0, metrics.context_reduction):.0%} kept out of context)" if metrics.llm_calls else ""
+        parts.append(f"{metrics.raw_tokens:,} tokens read{kept_out}")
     return ", ".join([*parts, f"{metrics.seconds:.1f} s"])

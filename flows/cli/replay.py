@@ -21,6 +21,9 @@ def replay(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
 
     Example: fathom replay 1a2b3c4d
     """
+    from flows.server import quieten
+
+    quieten()  # before Prefect is imported, which would print a notice
     from flows.replay import replay as repeat
     from flows.runs import read_run
 

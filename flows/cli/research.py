@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from flows.cli.options import Json, Quiet, Root, Run
-from flows.cli.printing import output, summary
+from flows.cli.options import Json, Open, Quiet, Root, Run
+from flows.cli.printing import line, open_page, output, show_summary
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
@@ -71,6 +71,7 @@ def research(
     run_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Runs with the same key share finished calls.")
     ] = None,
+    open_it: Open = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -119,13 +120,15 @@ def research(
 
         return local.execute(flow_run)
 
-    _follow(start, finish, checked.notices, quiet=quiet, as_json=as_json)
+    _follow(start, finish, checked.notices, open_it=open_it, quiet=quiet, as_json=as_json)
 
 
 def resume(
     run: Run,
+    *,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for a deployment's worker.")] = False,
     artifacts: Root = None,
+    open_it: Open = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -147,7 +150,7 @@ def resume(
 
         return resuming.finish(flow_run, watch.say, wait=not no_wait)
 
-    _follow(start, finish, [], quiet=quiet, as_json=as_json)
+    _follow(start, finish, [], open_it=open_it, quiet=quiet, as_json=as_json)
 
 
 def _follow(
@@ -155,6 +158,7 @@ def _follow(
     finish: Callable[[FlowRun, Watch], Awaitable[RunResult | None]],
     notices: Sequence[str],
     *,
+    open_it: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -184,7 +188,7 @@ def _follow(
     logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
     try:
         # Whatever a library prints must not get between the results on stdout.
-        with Watch(quiet=quiet) as watch, redirect_stdout(sys.stderr):
+        with Watch(quiet=quiet or as_json) as watch, redirect_stdout(sys.stderr):
             for notice in notices:
                 watch.say(notice)
             ensure_api(watch.say)
@@ -200,8 +204,10 @@ def _follow(
     if quiet and not as_json:
         typer.echo(result.answer or result.report or result.reason, err=not result.report)
     else:
-        screen = summary(result, address, reference(result, artifact_root()))
-        output(result, lambda _result: typer.echo(screen), as_json=as_json)
+        shown = reference(result, artifact_root())
+        output(result, lambda result: show_summary(result, address, shown), as_json=as_json)
+    if open_it:
+        open_page(result)
     raise typer.Exit(result.status.exit_code)
 
 
@@ -210,19 +216,22 @@ def _show_estimate(phases: Sequence[PhaseEstimate]) -> None:
 
     from fathom.run.estimate import Bounds
 
+    asks = any(phase.model_calls.most for phase in phases)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("phase")
-    for heading in ("tool calls", "model calls", "1,000 tokens", "dollars"):
+    for heading in ("tool calls", *(("model calls", "1,000 tokens", "dollars") if asks else ())):
         table.add_column(heading, justify="right")
     for phase in phases:
-        counts = [_bounds(bounds, ",.0f") for bounds in (phase.tool_calls, phase.model_calls)]
-        thousands = Bounds(phase.tokens.usual / 1000, phase.tokens.most / 1000)
-        usd = "unknown" if phase.usd is None else _bounds(phase.usd, ",.3f")
-        table.add_row(phase.phase, *counts, _bounds(thousands, ",.1f"), usd)
-    console = Console(highlight=False)
-    console.print(table)
-    console.print("\nUsual - maximum. The budget limits the whole run.", style="dim")
+        cells = [_bounds(phase.tool_calls, ",.0f")]
+        if asks:
+            thousands = Bounds(phase.tokens.usual / 1000, phase.tokens.most / 1000)
+            usd = "unknown" if phase.usd is None else _bounds(phase.usd, ",.3f")
+            cells += [_bounds(phase.model_calls, ",.0f"), _bounds(thousands, ",.1f"), usd]
+        table.add_row(phase.phase, *cells)
+    Console(highlight=False).print(table)
+    budget = "The budget limits the whole run." if asks else "No model is asked: the run costs nothing."
+    line((f"\nUsual - maximum. {budget}", "dim"))
 
 
 def _bounds(bounds: Bounds, form: str) -> str:
-    return f"{bounds.usual:{form}} - {bounds.most:{form}}" if bounds.most else "0"
+    return f"{bounds.usual:{form}} - {bounds.most:{form}}" if bounds.most else ""

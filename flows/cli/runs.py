@@ -9,15 +9,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from flows.cli.options import Json, Root, Run
-from flows.cli.printing import line, one_line, output, printable, summary
+from flows.cli.options import Json, Open, Root, Run
+from flows.cli.printing import MARKS, line, one_line, open_page, output, printable, row, show_summary
 
 if TYPE_CHECKING:
     from fathom.models import Plan
     from flows.listing import RunRow
     from flows.runs import StoredRun
-
-_MARKS = {"todo": "○", "in_progress": "◐", "done": "●", "blocked": "✗"}
 
 
 def runs(
@@ -41,20 +39,23 @@ def runs(
     output(rows, _show_rows, as_json=as_json)
 
 
-def _show_rows(rows: Sequence[RunRow]) -> None:
+def _show_rows(found: Sequence[RunRow]) -> None:
     """Show one line a run; on a terminal, the query is cut to fit."""
     console = Console(highlight=False)
-    width = max((len(row.state) for row in rows), default=0)
-    console.print(
-        Text(f"{'run':8}  {'started (UTC)':16}  {'state':{width}}  query", style="bold") if rows else "No runs."
-    )
-    for row in rows:
-        started = row.started[:16].replace("T", " ")
-        cells = Text(f"{one_line(row.run_id[:8]):8}  {started:16}  {row.state:{width}}  {one_line(row.query)}")
+    if not found:
+        console.print("No runs.")
+        return
+    width = max(len(run.state) for run in found)
+    console.print(Text(f"{'run':8}  {'started (UTC)':16}  {'state':{width}}  query", style="bold"))
+    for run in found:
+        started = run.started[:16].replace("T", " ")
+        cells = Text(
+            f"{one_line(run.run_id[:8]):8}  {started:16}  {run.state.replace('_', ' '):{width}}  {one_line(run.query)}"
+        )
         console.print(cells, no_wrap=True, overflow="ellipsis", soft_wrap=not console.is_terminal)
 
 
-def show(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
+def show(run: Run, open_it: Open = False, artifacts: Root = None, as_json: Json = False) -> None:
     """Print a run's plan and report.
 
     Needs no server. If the output is not a terminal, only the report's Markdown is printed.
@@ -63,7 +64,10 @@ def show(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
     """
     from flows.runs import load, read_run
 
-    output(read_run(run, artifacts, load), _show_run, as_json=as_json)
+    found = read_run(run, artifacts, load)
+    output(found, _show_run, as_json=as_json)
+    if open_it and found.result:
+        open_page(found.result)
 
 
 def _show_run(run: StoredRun) -> None:
@@ -71,22 +75,24 @@ def _show_run(run: StoredRun) -> None:
     if not console.is_terminal and run.report:
         console.file.write(run.report)
         return
+    line((one_line(run.query), "bold"))
     if run.result:
-        line(summary(run.result))
+        show_summary(run.result)
     else:
-        line(printable(f"{run.query}: not finished\n  artifacts  {run.artifacts}"))
-        line(f"  finish it  fathom resume {run.run_id[:8]}")
+        row(("  ended    ", "dim"), "not finished")
+        row(("  files    ", "dim"), printable(run.artifacts))
+        row(("  finish   ", "dim"), f"fathom resume {run.run_id[:8]}")
     if run.plan:
-        console.print(Text(_checklist(run.plan)))
+        _show_plan(run.plan)
     if run.report:
         from rich.markdown import Markdown
 
         console.print(Markdown(printable(run.report)))
 
 
-def _checklist(plan: Plan) -> str:
-    steps = (
-        f"  {_MARKS[step.status.value]} {step.step_id}. {step.title} ({step.status.value.replace('_', ' ')})"
-        for step in plan.steps
-    )
-    return printable("\n".join(["", *steps, ""]))
+def _show_plan(plan: Plan) -> None:
+    line("")
+    for step in plan.steps:
+        status = f" ({step.status.value.replace('_', ' ')})"
+        row(f"  {MARKS[step.status]} {step.step_id}. ", one_line(step.title), (status, "dim"))
+    line("")

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from flows.cli.options import Json, Root, Run
-from flows.cli.printing import line, one_line, output, printable
+from flows.cli.printing import line, one_line, output, printable, row
 
 if TYPE_CHECKING:
     from fathom.evidence.trace import Link, Trace
@@ -104,7 +104,7 @@ def _show_trace(found: Trace) -> None:
         line(("\nnearest passage" if nearest else f"\n{_PARTS[link.part]}", "bold"))
         # The bar keeps the space between the quote and what stands next to it.
         before, after = one_line(f"{link.before}|")[:-1], one_line(f"|{link.after}")[1:]
-        line("  ", (before, "dim"), (one_line(link.quote.text), "bold"), (after, "dim"))
+        row("  ", (before, "dim"), (one_line(link.quote.text), "bold"), (after, "dim"))
         for name, value in _chain(link):
             _show_row(name, one_line(value))
     if not found.links:
@@ -127,4 +127,4 @@ def _chain(link: Link) -> Iterator[tuple[str, str]]:
 
 
 def _show_row(name: str, *parts: str | tuple[str, str]) -> None:
-    line((f"  {name:<10} ", "dim"), *parts)
+    row((f"  {name:<10} ", "dim"), *parts)

@@ -7,19 +7,24 @@ that text.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fathom.retrieval.expansion import related_terms
-from fathom.text.terms import query_terms
+from fathom.text.terms import query_terms, terms
 from fathom.tools.documents.layout import LaidOut, lay_out
 from fathom.tools.documents.sections import ReadDocument
 
 HITS = 300  # passages of one query
 MAX_QUERY_TERMS = 64
+VOCABULARY_CHARS = 5_000_000  # read in half a second
+BEGINNINGS, BEGINNING_CHARS = 20, 2_000
+_LONG_WORD = re.compile(r"[^\W\d_]{5,}")  # shorter ones are not taken for misspelt
 _SCHEMA = """
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY, url TEXT UNIQUE, digest TEXT, position INTEGER, title TEXT, text TEXT, words INTEGER,
@@ -199,6 +204,31 @@ class Index:
     def slices(self) -> list[tuple[int, int, str]]:
         """Return every passage with its document and its text."""
         return self._rows(_SLICES, ())
+
+    @property
+    def size(self) -> int:
+        """The number of documents."""
+        return int(self._rows("SELECT count(*) FROM documents", ())[0][0])
+
+    def has(self, word: str) -> bool:
+        """Return whether a document has a word in any of its forms."""
+        said = " OR ".join(f'"{term}"' for term in terms(word))
+        return bool(said and self._rows("SELECT 1 FROM search WHERE search MATCH ? LIMIT 1", (said,)))
+
+    def vocabulary(self) -> Counter[str]:
+        """Return the words of the first five million characters, in lower case, with their counts."""
+        counts, room = Counter[str](), VOCABULARY_CHARS
+        for (text,) in self._rows("SELECT substr(text, 1, ?) FROM documents ORDER BY position", (room,)):
+            counts.update(_LONG_WORD.findall(text[:room].lower()))
+            room -= len(text)
+            if room <= 0:
+                break
+        return counts
+
+    def beginnings(self) -> str:
+        """Return the beginnings of some documents, which tell their language."""
+        columns = "SELECT substr(text, 1, ?) FROM documents ORDER BY position LIMIT ?"
+        return "\n".join(text for (text,) in self._rows(columns, (BEGINNING_CHARS, BEGINNINGS)))
 
     @property
     def skipped(self) -> dict[str, str]:

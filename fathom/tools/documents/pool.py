@@ -63,7 +63,7 @@ def _reported(reads: Iterator[Read], total: int) -> Iterator[Read]:
         yield read
         if (now := time.monotonic()) - reported >= REPORT_EVERY:
             reported = now
-            publish(Event("run", f"Reading documents: {done:,} of {total:,}"))
+            publish(Event("phase", f"reading documents: {done:,} of {total:,}"))
 
 
 def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:

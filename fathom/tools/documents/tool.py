@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Self
 
 from fathom.config.settings import ResearchSettings
-from fathom.models import Document, SourceText, Survey, ToolOutput, UnreadFile
+from fathom.models import AbsentWord, Document, Holdings, SourceText, Survey, ToolOutput, UnreadFile
 from fathom.retrieval.narrowing import OMISSION
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.relevance import Place, best_places
+from fathom.retrieval.spelling import meant_by
 from fathom.retrieval.titles import path_words
+from fathom.text.languages import language_tag
 from fathom.text.urls import source_ids
 from fathom.tools.base import RunContext, Tool
 from fathom.tools.documents.corpus import open_corpus
@@ -25,6 +27,7 @@ WHOLE_WORDS = 2_500  # a document of up to 2,500 words is returned whole, of a l
 WHOLE = 1.5  # weight of a document's score in the index beside that of its best excerpt
 CANDIDATES = 4  # documents of the index that are ranked by their best excerpt, for each that is returned
 HEADINGS = 3
+EMBEDDED = "the Python language reference"
 
 
 class DocumentsTool(Tool):
@@ -39,7 +42,7 @@ class DocumentsTool(Tool):
         self._max_results = max_results
         self._embed_model = embed_model
         names = ", ".join(Path(path).expanduser().resolve().name for path in paths)
-        what = f"the user's documents in {names}" if paths else "the Python language reference"
+        what = f"the user's documents in {names}" if paths else EMBEDDED
         self.description = (
             f"Searches {what} and reads the closest ones. Input: one search query of a few specific words."
         )
@@ -62,6 +65,10 @@ class DocumentsTool(Tool):
     async def survey(self, query: str, limit: int) -> Survey:
         """Return the names and best headings of the documents closest to a query, and the files left out."""
         return await asyncio.to_thread(self._survey, query, limit)
+
+    async def holdings(self, words: Sequence[str]) -> Holdings:
+        """Return where the documents are and how many, their language, and the words that none of them has."""
+        return await asyncio.to_thread(self._holdings, words)
 
     def _search(self, query: str) -> ToolOutput:
         index = open_corpus(self._paths, self._cache)
@@ -96,6 +103,18 @@ class DocumentsTool(Tool):
             documents.append(Document(title=title, headings=[h for h in best if h and h != title][:HEADINGS]))
         unread = [UnreadFile(path=url, reason=reason) for url, reason in index.skipped.items()]
         return Survey(documents=documents, unread=unread)
+
+    def _holdings(self, words: Sequence[str]) -> Holdings:
+        index = open_corpus(self._paths, self._cache)
+        absent = [word for word in words if not index.has(word)]
+        known = index.vocabulary() if absent else {}
+        return Holdings(
+            tool=self.name,
+            where=[str(Path(path).expanduser().resolve()) for path in self._paths] or [EMBEDDED],
+            documents=index.size,
+            language=language_tag(index.beginnings()),
+            absent=[AbsentWord(word=word, nearby=meant_by(word, known)) for word in absent],
+        )
 
 
 def _source_text(

@@ -1,0 +1,219 @@
+"""What a reader gets instead of a report: where was searched, what comes closest, which words are missing, what to do.
+
+Made of what a run has read and of what its tools say they hold, so a replay makes the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import shorten
+from typing import NamedTuple
+
+from fathom.config.settings import ResolvedSettings
+from fathom.extractive.statements import Quotations
+from fathom.extractive.wording import keywords
+from fathom.models import (
+    AbsentWord,
+    Call,
+    Catalogue,
+    Holdings,
+    NearPassage,
+    Searched,
+    SourceText,
+    Unanswered,
+)
+from fathom.report.escaping import escaped, escaped_quotation
+from fathom.retrieval.spelling import meant_by
+from fathom.text.cleaning import clean_line, clean_title
+from fathom.text.counting import counted
+from fathom.text.languages import LANGUAGES, language_of_question, language_tag
+from fathom.text.terms import terms
+from fathom.tools.registry import REGISTRY
+
+UNANSWERED = "unanswered.md"
+"""The file in a run's folder that explains why there is no report."""
+PASSAGES = 3
+PASSAGE_CHARS = 300
+SAMPLE_CHARS = 2_000  # of each text, which tell the language of the sources
+
+
+def words_to_look_for(question: str) -> list[str]:
+    """Return the words of a question that a source about it would have."""
+    return keywords(question)
+
+
+def explain(
+    question: str,
+    calls: Sequence[Call],
+    texts: Sequence[SourceText],
+    catalogue: Catalogue,
+    settings: ResolvedSettings,
+    *,
+    cut: bool = False,
+) -> Unanswered:
+    """Explain why a question has no answer.
+
+    Args:
+        question: as it was asked.
+        calls: all tool calls of the run.
+        texts: what they read.
+        catalogue: what the tools can find; asked about `words_to_look_for`.
+        settings: those of the run.
+        cut: the budget ended the research.
+    """
+    known = [holdings.language for holdings in catalogue.holdings if holdings.language]
+    asked_in = language_of_question(question)
+    written_in = (known or [language_tag("\n".join(text.text[:SAMPLE_CHARS] for text in texts))])[0]
+    differ = bool(asked_in and written_in and asked_in != written_in)
+    absent = _absent(question, texts, catalogue.holdings)
+    if differ:  # a word of another language is not misspelt
+        absent = [AbsentWord(word=each.word) for each in absent]
+    searched = [_searched(holdings, calls) for holdings in catalogue.holdings]
+    return Unanswered(
+        searched=searched,
+        closest=_closest(_corrected(question, absent), texts),
+        absent=absent,
+        asked_in=asked_in if differ else "",
+        written_in=written_in if differ else "",
+        next_steps=list(_next_steps(absent, written_in if differ else "", searched, settings, cut=cut)),
+    )
+
+
+def _searched(holdings: Holdings, calls: Sequence[Call]) -> Searched:
+    own = [call.result for call in calls if call.result.call.tool == holdings.tool]
+    return Searched(
+        tool=holdings.tool,
+        where=holdings.where,
+        documents=holdings.documents,
+        calls=len(own),
+        failed=sum(bool(result.failures) and not result.artifact_file for result in own),
+        sources=len({source.source_id for result in own for source in result.sources}),
+    )
+
+
+def _absent(question: str, texts: Sequence[SourceText], holdings: Sequence[Holdings]) -> list[AbsentWord]:
+    """Return the words that neither what was read nor any tool's documents have."""
+    read = {term for text in texts for term in terms(f"{text.title} {text.text}")}
+    lacking = [{absent.word: absent for absent in each.absent} for each in holdings if each.documents is not None]
+    found: list[AbsentWord] = []
+    for word in words_to_look_for(question):
+        if read.isdisjoint(terms(word)) and all(word in absent for absent in lacking):
+            nearby = [near for absent in lacking for near in absent[word].nearby] or meant_by(word, _words(texts))
+            found.append(AbsentWord(word=word, nearby=list(dict.fromkeys(nearby))))
+    return found
+
+
+def _words(texts: Iterable[SourceText]) -> Counter[str]:
+    return Counter(word for text in texts for word in text.text.lower().split() if word.isalpha())
+
+
+def _corrected(question: str, absent: Sequence[AbsentWord]) -> str:
+    for word in absent:
+        if word.nearby:
+            question = question.replace(word.word, word.nearby[0])
+    return question
+
+
+def _closest(question: str, texts: Sequence[SourceText]) -> list[NearPassage]:
+    quotations = Quotations.of_texts(texts)
+    passages: list[NearPassage] = []
+    for found in quotations.rank(question):
+        said, source = _plain(quotations.says(found)), texts[found.text]
+        if found.excerpt.kind != "code" and not any(said in known.text or known.text in said for known in passages):
+            text = shorten(said, PASSAGE_CHARS, placeholder=" …")
+            passages.append(NearPassage(text=text, title=clean_title(source.title), url=source.url))
+        if len(passages) == PASSAGES:
+            break
+    return passages
+
+
+def _plain(passage: str) -> str:
+    """Return a passage on one line, without the marks of headings and tables."""
+    cells = (cell.strip(" #\n") for cell in clean_line(passage).split("|"))
+    return " · ".join(filter(None, cells))
+
+
+def _next_steps(
+    absent: Sequence[AbsentWord],
+    written_in: str,
+    searched: Sequence[Searched],
+    settings: ResolvedSettings,
+    *,
+    cut: bool,
+) -> Iterator[str]:
+    for tool in searched:
+        if tool.failed:
+            yield f"Ask again later: {counted(tool.failed, 'call')} of {tool.tool} failed. `fathom doctor` checks it."
+    if cut:
+        yield "Allow more: the budget ended the research (`--max-usd`, `--max-tokens`, `--max-calls`, `--max-seconds`)."
+    if settings.sources.min_quality:
+        yield f"Allow weaker sources: `sources.min_quality` is {settings.sources.min_quality}."
+    if misspelt := [word for word in absent if word.nearby]:
+        meant = ", ".join(f"“{' or '.join(word.nearby)}” instead of “{word.word}”" for word in misspelt)
+        yield f"Check the spelling: {meant}?"
+    if written_in:
+        yield f"Ask in {LANGUAGES[written_in]}, the language of the sources."
+    if not settings.docs:
+        yield "Search your own files: add `--docs FOLDER`."
+    web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.network]
+    if not any(tool.name in settings.tools for tool in web):
+        keys = " or ".join(map(REGISTRY.variables, web))
+        yield f"Search the web: set {keys}; `fathom doctor` says how to get one."
+    if settings.extractive:
+        yield "Use a language model, which also finds what is said in other words: add `--model openai/gpt-5-mini`."
+    else:
+        yield "Ask with other words, or for a part of it."
+
+
+# -- for readers --------------------------------------------------------------------------------------------------
+
+
+class Part(NamedTuple):
+    """A part of the explanation: plain text, in which only `code` is marked, or passages."""
+
+    heading: str
+    items: list[str]
+    passages: list[NearPassage] = []
+
+
+def parts_of(unanswered: Unanswered) -> Iterator[Part]:
+    """Yield the parts of an explanation in the order in which they are read."""
+    yield Part("What was searched", [_told(tool) for tool in unanswered.searched])
+    if unanswered.closest:
+        yield Part("What comes closest", [], unanswered.closest)
+    else:
+        yield Part("What comes closest", ["Nothing that was read comes close to the question."])
+    if unanswered.absent:
+        yield Part("Words of the question that no source has", [_named(word) for word in unanswered.absent])
+    if unanswered.asked_in:
+        asked, written = LANGUAGES[unanswered.asked_in], LANGUAGES[unanswered.written_in]
+        yield Part("Language", [f"The question seems to be in {asked}, and the sources are in {written}."])
+    yield Part("What you can do", unanswered.next_steps)
+
+
+def _told(tool: Searched) -> str:
+    held = "" if tool.documents is None else f" ({counted(tool.documents, 'document')})"
+    calls = f"{counted(tool.calls, 'call')} of `{tool.tool}`" + (f", {tool.failed} failed" if tool.failed else "")
+    read = counted(tool.sources, "page" if tool.documents is None else "document")
+    return f"{', '.join(tool.where)}{held}: {calls}; {read} read"
+
+
+def _named(absent: AbsentWord) -> str:
+    return absent.word + (f" (did you mean {' or '.join(absent.nearby)}?)" if absent.nearby else "")
+
+
+def source_line(passage: NearPassage) -> str:
+    """Return where a passage is from, as plain text."""
+    return f"{passage.title}, {passage.url}"
+
+
+def render_unanswered(question: str, unanswered: Unanswered) -> str:
+    """Return an explanation as Markdown."""
+    blocks = ["# Not answered by these sources", f"> **Question:** {escaped(clean_line(question))}"]
+    for part in parts_of(unanswered):
+        blocks.append(f"## {part.heading}")
+        blocks += [f"> {escaped(near.text)}\n>\n> {escaped(source_line(near))}" for near in part.passages]
+        if part.items:
+            blocks.append("\n".join(f"- {escaped_quotation(item)}" for item in part.items))
+    return "\n\n".join(blocks) + "\n"
