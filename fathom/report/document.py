@@ -11,9 +11,9 @@ from fathom.models import Claim, Quote, Report, Source
 from fathom.report.answer import making_parts
 from fathom.report.blocks import Block, blocks_of, plain
 from fathom.report.chapters import chapters, cited_sources, place_in, question_of, title_of
-from fathom.text.languages import language_tag
 from fathom.text.cleaning import clean_line
 from fathom.text.counting import counted
+from fathom.text.languages import language_tag
 from fathom.text.urls import web_address
 
 CLAIM_CHARS, QUOTE_CHARS = 140, 260
