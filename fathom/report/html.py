@@ -7,6 +7,7 @@ sanitised, and a content security policy allows the page's own style and script 
 from __future__ import annotations
 
 import hashlib
+import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,6 +45,7 @@ from fathom.text.languages import language_tag
 from fathom.text.urls import text_fragment, web_address
 
 _FOLDER = Path(__file__).parent / "templates"
+_WRAP = re.compile(r"(?<!\n)[ \t]*\n(?![\n|*#>+-]|[ \t]|\d{1,3}[.)]|```)")
 _CORROBORATIONS = {
     "verified": "supported by two independent sources",
     "single_source": "supported by a single source",
@@ -127,6 +129,7 @@ def _template() -> Template:
         others=_others,
         is_quotation=is_quotation,
         title_of=title_of,
+        unwrapped=_unwrapped,
         text_fragment=text_fragment,
         file_link=_file_link,
     )
@@ -193,6 +196,11 @@ def _others(claim: Claim) -> list[Quote]:
 def _file_link(name: str) -> str:
     """Return the address of a file beside the page."""
     return f"./{quote_address(name.rpartition('/')[2])}"
+
+
+def _unwrapped(text: str) -> str:
+    """Return a text without the line breaks inside of its paragraphs."""
+    return _WRAP.sub(" ", text)
 
 
 def _hash(text: str) -> str:
