@@ -130,6 +130,7 @@ async def _draft(
         written = await write_answer(run.notes, authority, texts, _engine=engine)
         run.spend(ANSWER.name, written.usage)
         title, sections, left_out = run.plan.plan_title, [written.section], written.unsupported
+        answered = written.answered
     else:
         phase("choosing sections")
         questions, steps = open_questions(run), coverage(run)

@@ -43,8 +43,9 @@ async def score_retrieved(
         for note in notes
         for quoted, source_ids in note.quotations()
     ]
-    contradictions = [*found, *(new for new in find_contradictions(said) if new not in found)]
-    contradictions = on_question(_engine.start.query, notes, contradictions)
+    # The critic was asked for those that matter; these were found by their words alone.
+    new = on_question(_engine.start.query, notes, find_contradictions(said))
+    contradictions = [*found, *(one for one in new if one not in found)]
     qualities = await asyncio.to_thread(
         score_sources,
         [text.source_text() for text in _texts],

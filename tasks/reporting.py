@@ -14,8 +14,9 @@ from fathom.errors import AnswerInvalid
 from fathom.evidence.claims import claims_of, marked, without
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
+from fathom.extractive.statements import ANSWERED, quotations_for
 from fathom.llm.base import Failure
-from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Usage, Verdict
+from fathom.models import Answered, Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Usage, Verdict
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
@@ -185,7 +186,11 @@ async def write_answer(
         failure = Failure(code=AnswerInvalid.code, message=f"The sources do not support the answer: {why}.")
         answer, more = await answer_without_model(ANSWER, request, failure, _engine)
         usage += more
-    return _written("Answer", answer.text, failing, usage, _engine)
+    written = _written("Answer", answer.text, failing, usage, _engine)
+    if not written.section.quoted:
+        return written
+    share = quotations_for(request.notes, request.passages).share(request.query)
+    return written.model_copy(update={"answered": Answered.yes if share >= ANSWERED else Answered.no})
 
 
 def _is_quoted(usage: Usage, engine: Engine) -> bool:

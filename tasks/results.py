@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fathom.budget.ledger import Allowance
 from fathom.models import (
+    Answered,
     Claim,
     Contradiction,
     Model,
@@ -63,11 +64,15 @@ class Outlined(Model):
 
 
 class Written(Model):
-    """A finished section. `unsupported`: sentences without a source, which were left out or marked."""
+    """A finished section. `unsupported`: sentences without a source, which were left out or marked.
+
+    `answered`: of an answer, whether it is one.
+    """
 
     section: ReportSection
     usage: Usage
     unsupported: list[str] = []
+    answered: Answered = Answered.yes
 
 
 class Scored(Model):

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fathom.evidence.claims import claims_of, comparable
-from fathom.models import Answered, Claim, Contradiction, Corroboration, Making, Report, ReportSection, Source, Verdict
+from fathom.evidence.claims import MARK, claims_of, comparable
+from fathom.models import (
+    Answered,
+    Claim,
+    Contradiction,
+    Corroboration,
+    Judgement,
+    Making,
+    Quote,
+    Report,
+    ReportSection,
+    Source,
+    Verdict,
+)
 from fathom.report.answer import answer_of, making_parts
 from fathom.report.assembly import assemble
+from fathom.report.document import is_quotation
 from fathom.report.figures import figures_of, series_of
+from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
 
+REJECTED = Judgement(verdict=Verdict.unsupported, model="a/b", reason="It says something else.")
 IDS = ("S00000a", "S00000b")
 SENTENCES = st.lists(
     st.sampled_from(["The gate is old.", "It was built in 1998!", "Dr. Holm paid 4.2 million."]), max_size=6
@@ -35,8 +51,57 @@ def report_of(*sections: str, query: str = "What is known of the gate?", **given
     )
 
 
+CODE = "\n\n```sh\npip install x\n```\n\n"
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            *("The gate is old.", "It opened in 1998. [S00000a]", "Dr. Holm paid 4.2 million. [S00000b]", "Then:"),
+            *(
+                MARK,
+                "**It is",
+                "large** [S00000a].",
+                "\n\n",
+                "\n- An item of it [S00000a].",
+                "\n\n```sh\npip install x\n```\n\n",
+            ),
+            *("Install it with: [S00000a]", "\n\n| a | b |\n|---|---|\n| 1 | two [S00000b] |\n\n", CODE),
+        ]
+    ),
+    max_size=9,
+).map(" ".join)
+
+
+@given(PIECES.filter(str.strip))
+@example("A 1998. [S00000a] B. [S00000a] It costs 5 million. [S00000a] " + MARK + " The town paid half. [S00000a]")
+@example("The supported formats are:\n\n- PDF files of any size [S00000a].\n- Word files too [S00000a].")
+@example("One. Two is old [S00000a]. Install it with: [S00000a]\n\n```sh\npip install x\n```\n\nThen run it [S00000b].")
+def test_the_answer_takes_nothing_apart_and_nothing_is_lost(markdown: str) -> None:
+    report = report_of(markdown)
+    found = answer_of(report)
+    assert found
+    rest = found.key_points.markdown if found.key_points else ""
+    assert "".join(f"{found.section.markdown}{rest}".split()) == "".join(markdown.split())
+    assert not rest.startswith(MARK)
+    cited = [claim.source_ids for claim in claims_of([found.section])]
+    assert cited == [claim.source_ids for claim in claims_of(report.sections)][: len(cited)]
+    if rest:
+        assert not found.section.markdown.endswith(":")
+    linked = re.findall(r'href="#claim-(\d+)"', str(render_html(report)).partition('id="sources"')[0])
+    held = [claim.number for claim in report.claims if set(claim.source_ids)]
+    assert [int(number) for number in dict.fromkeys(linked)] == [n for n in held if str(n) in linked]
+    assert {int(n) for n in linked} >= {
+        claim.number for claim in report.claims if f"{claim.sentence} [S" in markdown and claim.sentence in markdown
+    }
+
+
+def test_emphasis_is_not_cut() -> None:
+    found = answer_of(report_of("**One is [S00000a]. Two is [S00000a]. Three is [S00000a]. Four is** [S00000a]."))
+    assert found
+    assert found.key_points is None
+
+
 @given(SENTENCES, SENTENCES)
-def test_the_answer_has_three_sentences_at_most_and_nothing_is_lost(first: list[str], rest: list[str]) -> None:
+def test_the_answer_has_three_sentences_at_most(first: list[str], rest: list[str]) -> None:
     paragraph, points = (
         " ".join(f"{text} [S00000a]" for text in first),
         "\n".join(f"- {text} [S00000a]" for text in rest),
@@ -57,7 +122,8 @@ def test_the_answer_has_three_sentences_at_most_and_nothing_is_lost(first: list[
     [
         ({}, Answered.yes, "high", "two independent sources say it"),
         ({}, Answered.partly, "medium", "a part of the question is not answered"),
-        ({}, Answered.no, "low", "the passages cited support it"),
+        ({}, Answered.no, "low", "the sources do not answer the question"),
+        ({"judgement": REJECTED}, Answered.yes, "low", "the model that judged the claims doubts it"),
         ({"corroboration": Corroboration.single_source}, Answered.yes, "medium", "no second independent source"),
         ({"corroboration": Corroboration.contradicted}, Answered.yes, "low", "another source contradicts it"),
         ({"verdict": Verdict.weak}, Answered.yes, "low", "the passages cited do not support it"),
@@ -84,7 +150,7 @@ def test_quotations_are_not_rated_and_say_which_words_they_lack() -> None:
     found = answer_of(report)
     assert found
     assert found.sure == "not rated"
-    assert found.why == ["quoted from 1 source", "“harbour” is not in them"]
+    assert found.why == ["quoted from 1 source", "the quotations do not mention “harbour”"]
 
 
 def test_what_made_a_report_is_said_without_the_time_in_markdown() -> None:
@@ -124,8 +190,37 @@ def test_sources_stand_in_the_order_of_their_numbers() -> None:
     assert [source.source_id for source in report.sources] == ["S00000b", "S00000a", "S00000c"]
 
 
+def test_sources_of_no_known_side_stand_beside_both() -> None:
+    found = Contradiction(claim_a="It is 4 m.", claim_b="It is 5 m.", source_ids=[*IDS])
+    report = report_of("The gate is old [S00000a].", contradictions=[found])
+    assert "| It is 4 m. | It is 5 m. | (2024) [1][2] |" in render_markdown(report)
+    assert "Sources of both" in render_html(report)
+    answer = answer_of(report)
+    assert answer
+    assert (answer.sure, "sources disagree on the question" in answer.why) == ("medium", True)
+
+
+def test_a_claim_is_shown_as_a_quotation_only_where_it_is_one() -> None:
+    def claim(sentence: str, text: str, verdict: Verdict = Verdict.supported) -> Claim:
+        quote = Quote(source_id=IDS[0], artifact_file="a.json", start=0, end=1, sha256="0", text=text)
+        return Claim(
+            number=1, section=0, sentence=sentence, source_ids=[IDS[0]], verdict=verdict, score=1, quotes=[quote]
+        )
+
+    assert is_quotation(claim("The **gate** is `15 m` high.", "- The gate is 15 m\nhigh."))
+    assert not is_quotation(claim("The gate is 15 m high.", "The gate is 1.5 m high."))
+    assert not is_quotation(claim("a != b", "a == b"))
+    assert not is_quotation(claim("The gate is high.", "The gate is high.", Verdict.unsupported))
+
+
 def test_a_question_for_events_gets_a_timeline() -> None:
-    told = ["In 2001 it fell.", "It opened on 3 May 1998.", "It was sold in March 2001.", "It is old."]
+    told = [
+        "In 2001 it fell.",
+        "Unlike the law of 1999, the gate of 2005 is high.",
+        "It opened on 3 May 1998.",
+        "It was sold in March 2001.",
+        "It is old.",
+    ]
     sentences = " ".join(f"{text} [S00000a]" for text in told)
     (timeline,) = figures_of(report_of(sentences, query="What is the history of the gate?"))
     assert [row[0].text for row in timeline.rows] == ["3 May 1998", "2001", "March 2001"]
@@ -151,8 +246,11 @@ def test_a_comparison_puts_what_is_said_of_each_side_beside_the_other() -> None:
 
 def test_numbers_by_year_are_drawn() -> None:
     rows = ["| 2021 | A | 1,055.2 [S00000a] |", "| 2022 | B | 38.9 |", "| 2023 | C | 57 |"]
+    zeros = "| Year | Cases |\n|---|--:|\n| 2021 | 0 [S00000a] |\n| 2022 | 0 [S00000a] |\n| 2023 | 0 [S00000a] |"
+    assert series_of(report_of(zeros)) == []
     table = "\n".join(["| Year | Place | Output (GWh) |", "|---|---|--:|", *rows])
     (chart,) = series_of(report_of(f"Text [S00000a].\n\n{table}"))
     assert (chart.title, chart.decimals) == ("Output (GWh)", 1)
     assert chart.rows == (("2021", 1055.2), ("2022", 38.9), ("2023", 57.0))
     assert series_of(report_of(table.replace("2021", "first"))) == []
+    assert series_of(report_of(table, standing={"verdict": Verdict.unsupported})) == []

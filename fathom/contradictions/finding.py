@@ -14,7 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from fathom.contradictions.assertions import Assertion, assertion_of
-from fathom.contradictions.polarity import opposed
+from fathom.contradictions.polarity import opposed, sign_of
 from fathom.facts.intervals import Figure, agree
 from fathom.models import Contradiction
 from fathom.text.sentences import split_sentences
@@ -54,28 +54,30 @@ def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradict
                 unnamed.setdefault(point[0], set()).update(point[1])
             found.setdefault(point, []).append((a, b))
     series = {what for what, values in unnamed.items() if len(values) >= SERIES}
-    kept = (pairs for (what, _), pairs in found.items() if what not in series or _anchored(*pairs[0]))
+    kept = ((point, pairs) for point, pairs in found.items() if point[0] not in series or _anchored(*pairs[0]))
     contradictions: list[Contradiction] = []
-    for pairs in islice(kept, most):  # each has the same two figures in other words: the first stands for all
+    for point, pairs in islice(kept, most):  # each has the same two figures in other words: the first stands for all
         a, b = pairs[0]
         sources = dict.fromkeys(source for pair in pairs for one in pair for source in one.source_ids)
-        other = [source for source in sources if source in _other_side(pairs)]
+        side = _other_side(point, pairs)
+        other = [source for source in sources if source in side]
         contradictions.append(
             Contradiction(claim_a=a.text, claim_b=b.text, source_ids=list(sources), other_source_ids=other)
         )
     return contradictions
 
 
-def _other_side(pairs: Sequence[tuple[Assertion, Assertion]]) -> set[str]:
+def _other_side(point: Point, pairs: Sequence[tuple[Assertion, Assertion]]) -> set[str]:
     """Return the sources that say what the second sentence of the first pair says; in other pairs it may come first."""
-    side = set(pairs[0][1].source_ids)
-    against = set(pairs[0][0].source_ids)
-    for pair in pairs[1:]:
-        first, second = (set(one.source_ids) for one in pair)
-        swapped = bool(first & side or second & against)
-        side |= first if swapped else second
-        against |= second if swapped else first
-    return side - against
+    said = _value(point, pairs[0][1])
+    return {source for pair in pairs for one in pair if _value(point, one) == said for source in one.source_ids}
+
+
+def _value(point: Point, one: Assertion) -> object:
+    """Return which of the values that two sentences disagree on one of them has."""
+    _, values = point
+    own = {(figure.low, figure.high) for figure in one.figures} | {event.date for event in one.events.values()}
+    return frozenset(own & values) or sign_of(one.said)
 
 
 def differ(a: Assertion, b: Assertion) -> bool:

@@ -33,7 +33,7 @@ def opposed(a: Assertion, b: Assertion) -> tuple[str, frozenset[object]] | None:
     """Return the words that one sentence asserts and the other denies; None where they do not."""
     pairs = zip(a.figures, b.figures, strict=False)
     same_figures = len(a.figures) == len(b.figures) and all(f.kinds & g.kinds and agree(f, g) for f, g in pairs)
-    if _sign(a.said) * _sign(b.said) != -1 or a.times != b.times or not same_figures:
+    if sign_of(a.said) * sign_of(b.said) != -1 or a.times != b.times or not same_figures:
         return None
     first, second = _plain(a.said), _plain(b.said)
     mine, yours = set(first), set(second)
@@ -49,7 +49,7 @@ def opposed(a: Assertion, b: Assertion) -> tuple[str, frozenset[object]] | None:
     return (" ".join(sorted(shared)), frozenset(["denied"]))
 
 
-def _sign(text: str) -> int:
+def sign_of(text: str) -> int:
     """Return 1 for a sentence that asserts, -1 for one that denies, 0 where that is not clear."""
     if _PARTIAL.search(text):
         return 0

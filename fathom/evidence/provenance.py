@@ -19,6 +19,9 @@ from fathom.models.claims import Claim, SourceQuality
 from fathom.storage.store import json_bytes
 
 PROVENANCE = "provenance.json"
+RULES = 2
+"""The rules by which claims are found and checked. It counts up when the same report over the same texts may get
+other claims or verdicts."""
 _OWN_DIGEST = b'"sha256": "%s"'
 _KEPT = {"source_id", "url", "title", "kind", "published"}
 _SHARED = {"artifact_file", "sha256", "retrieved"}  # by a tool result and its record
@@ -72,6 +75,7 @@ class Provenance(Model):
     """The record of a run. `sha256` is of this record without that field, as `to_bytes` lays it out."""
 
     version: int = 1
+    rules: int = 1  # by which the claims were checked: `RULES` of the version that made the record
     run: RunManifest  # query, start, settings without secrets, models, hashes of the prompts, versions
     plan: Plan
     rounds: list[RoundRecord]
@@ -100,6 +104,7 @@ def build(
     made = [(step_id, call) for step_id, of_step in calls.items() for call in of_step]
     texts = stored_texts(files, (call.result for _, call in made))
     record = Provenance(
+        rules=RULES,
         run=manifest,
         plan=plan,
         rounds=list(rounds),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from fathom.text.units import Unit, units_of
 CONTEXT_CHARS = 240  # of the text on each side of a quote
 HEADING_CHARS = 120
 HEADINGS = 4  # the lowest ones
+_EDGE = re.compile(r"\A\s+|\s+\Z")
+_CUT_START, _CUT_END = re.compile(r"\A\S{1,30}\s"), re.compile(r"\s\S{1,30}\Z")  # a word that may be cut
 
 
 class _Read(NamedTuple):
@@ -56,7 +59,7 @@ class Surroundings:
                 break
             begin = read.starts[number]
         part = text[max(begin, start - CONTEXT_CHARS) : start]
-        return part.partition(" ")[2] if start - begin > CONTEXT_CHARS else part
+        return _EDGE.sub(" ", _CUT_START.sub("", part) if start - begin > CONTEXT_CHARS else part)
 
     @staticmethod
     def _after(text: str, read: _Read, last: int, end: int) -> str:
@@ -67,7 +70,7 @@ class Surroundings:
                 break
             stop = sentence.end
         part = text[end : min(stop, end + CONTEXT_CHARS)]
-        return part.rpartition(" ")[0] if stop - end > CONTEXT_CHARS else part
+        return _EDGE.sub(" ", _CUT_END.sub("", part) if stop - end > CONTEXT_CHARS else part)
 
 
 def _headings(read: _Read, sentence: int) -> list[str]:

@@ -10,7 +10,7 @@ from fathom.errors import StoreError
 from fathom.evidence.claims import Statement, claims_of, comparable
 from fathom.evidence.corroboration import corroborate
 from fathom.evidence.passages import Search
-from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, results_of, sources_of
+from fathom.evidence.provenance import PROVENANCE, RULES, Provenance, digest_of, read, results_of, sources_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.evidence.surroundings import Surroundings
 from fathom.evidence.verdict import Check, check
@@ -43,6 +43,7 @@ class Verification(Model):
     quotes: int  # that were read back
     claims: list[Claim]  # as recorded
     problems: list[Problem]
+    rechecked: bool = True  # whether the verdicts were made again; those of older rules cannot be compared
 
     @property
     def ok(self) -> bool:
@@ -106,6 +107,7 @@ def verify_run(files: Mapping[str, bytes]) -> Verification:
         quotes=sum(len(_all_quotes(claim)) for claim in record.claims),
         claims=record.claims,
         problems=problems,
+        rechecked=record.rules == RULES,
     )
 
 
@@ -151,30 +153,26 @@ def _report(record: Provenance, files: Mapping[str, bytes], texts: Sequence[Stor
     except ValidationError as error:
         yield Problem(file="report.json", message=f"it is not a report: {error.errors()[0]['msg']}")
         return
-    claims = check_claims(report, texts, {key: quality.credibility for key, quality in record.qualities.items()})
-    if len(claims) != len(record.claims):
-        yield Problem(file="report.json", message=f"it makes {len(claims)} claims, {len(record.claims)} are recorded")
-    if not any(quote.before or quote.after or quote.headings for c in record.claims for quote in _all_quotes(c)):
-        claims = list(map(_without_surroundings, claims))  # the record is older than they are
     rendered = comparable(files.get("report.md", b"").decode(errors="replace"))
-    for claim, recorded in zip(claims, record.claims, strict=False):
-        for field in _COMPARED:
-            if getattr(claim, field) != getattr(recorded, field):
-                message = f"{field.replace('_', ' ')} is not what the check finds: {_brief(getattr(claim, field))}"
-                yield Problem(file=PROVENANCE, claim=recorded.number, message=message)
+    for recorded in record.claims:
         if comparable(recorded.sentence) not in rendered:
             yield Problem(file="report.md", claim=recorded.number, message="its sentence is not in the report")
     known = {source.source_id for source in record.sources}
     for source_id in (i for section in report.sections for i in cited_ids(section.markdown) if i not in known):
         yield Problem(file="report.json", message=f"it cites {source_id}, which was never retrieved")
+    if record.rules == RULES:
+        yield from _verdicts(record, report, texts)
 
 
-def _without_surroundings(claim: Claim) -> Claim:
-    bare = {"before": "", "after": "", "headings": []}
-    fields = ("quotes", "corroborating", "contradicting")
-    return claim.model_copy(
-        update={name: [quote.model_copy(update=bare) for quote in getattr(claim, name)] for name in fields}
-    )
+def _verdicts(record: Provenance, report: Report, texts: Sequence[StoredText]) -> Iterator[Problem]:
+    claims = check_claims(report, texts, {key: quality.credibility for key, quality in record.qualities.items()})
+    if len(claims) != len(record.claims):
+        yield Problem(file="report.json", message=f"it makes {len(claims)} claims, {len(record.claims)} are recorded")
+    for claim, recorded in zip(claims, record.claims, strict=False):
+        for field in _COMPARED:
+            if getattr(claim, field) != getattr(recorded, field):
+                message = f"{field.replace('_', ' ')} is not what the check finds: {_brief(getattr(claim, field))}"
+                yield Problem(file=PROVENANCE, claim=recorded.number, message=message)
 
 
 def _brief(value: object) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
+
 from fathom.extractive.questions import questions_of
 from fathom.extractive.sections import CITED, MORE, write_section
 from fathom.extractive.statements import ANSWERED, quotations_for
@@ -14,6 +16,7 @@ from fathom.text.terms import terms
 
 ANSWER, CLOSEST = "Answer", "What comes closest"
 MAX_SECTIONS = 7
+TITLE_CHARS = 200
 LEAST_NEW = 2  # sentences, rows or items that a section must have of its own
 
 
@@ -35,10 +38,16 @@ def outline(request: OutlineRequest) -> OutlineAnswer:
         elif kept:
             _nearest(steps[0], kept).extend(steps)
     return OutlineAnswer(
-        title=" ".join(request.query.split()) or "Report",
+        title=_title(request.query),
         answered=answered,
         sections=[answer, *(_section(steps, request) for steps in kept)],
     )
+
+
+def _title(query: str) -> str:
+    """Return the question, cut where it is long."""
+    title = shorten(query, TITLE_CHARS, placeholder=" …")
+    return title if len(title) > len(" …") else f"{query.strip()[: TITLE_CHARS - 2]} …"
 
 
 def _answered(request: OutlineRequest) -> Answered:

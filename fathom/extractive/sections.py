@@ -20,6 +20,7 @@ SECTION_TOKENS = 450
 LEAST_SCORE, LEAST_IN_SECTION = 0.2, 0.3  # of the best excerpt's; what says less stays out
 MORE = "More from the sources"
 """Heading of the section with what else bears on the only question."""
+NOT_FOUND = "Not found in the sources:"
 NOTHING_NEW = "This section has nothing to add to what the others quote."
 
 CITED = re.compile(r"\s*(?:\[S[0-9a-f]{6,64}\])+\s*")
@@ -44,7 +45,7 @@ def _answer(quotations: Quotations, questions: Sequence[str]) -> str:
         shown += succession.shown(quotations.choose(_telling(succession.found), question, room))
         if len(questions) > 1 and max((each.share for each in succession.found), default=0.0) < ANSWERED:
             missing.append(question)
-    lines = [f"Not found in the sources: {question.rstrip('?')}?" for question in missing]
+    lines = [f"{NOT_FOUND} {question.rstrip('?')}?" for question in missing]
     return "\n\n".join(filter(None, [_quoted(quotations, _once(shown)), *lines]))
 
 

@@ -125,7 +125,7 @@ class Metrics(Model):
     account: Account | None = None
 
 
-LAYOUT = 3
+LAYOUT = 4
 """The layout of stored results. It counts up when stored calls can no longer be found or read, because their keys are
 made of something else or a class that they name has moved. A run of another layout can be verified, but not replayed
 or resumed."""

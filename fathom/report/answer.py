@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import takewhile
 from typing import NamedTuple
 
-from fathom.evidence.claims import claim_text
+from fathom.evidence.claims import MARK, claims_of, lead_ins
+from fathom.extractive.reporter import CLOSEST
+from fathom.extractive.sections import NOT_FOUND
 from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import keywords
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict
+from fathom.text.citations import cited_ids
 from fathom.text.counting import counted
 from fathom.text.fences import split_markdown
+from fathom.text.sentences import Sentence
 from fathom.text.terms import terms
 
 SENTENCES = 3  # of a model's answer; what it writes below them are key points
@@ -29,6 +34,7 @@ class Answer(NamedTuple):
     heading: str
     section: ReportSection  # the answer, at most three sentences of a model or the quotations that come closest
     key_points: ReportSection | None  # what the section says below its answer
+    end: int  # of the answer in the section's Markdown
     sure: str  # "high", "medium", "low"; "not rated" where no model judged the answer
     why: list[str]  # clauses in plain text, the most important first
 
@@ -38,12 +44,16 @@ def answer_of(report: Report) -> Answer | None:
     if not report.sections:
         return None
     first = report.sections[0]
-    answer, rest = (first.markdown, "") if first.quoted else _split(first.markdown)
-    claims = _claims_in(answer, [claim for claim in report.claims if claim.section == 0])
-    sure, why = _quoted(report, claims) if first.quoted else _judged(report, claims)
+    end = len(first.markdown) if first.quoted else _end(first.markdown)
+    section = first.model_copy(update={"markdown": first.markdown[:end].strip()})
+    claims = [claim for claim in report.claims if claim.section == 0][: len(claims_of([section]))]
+    sure, why = _quoted(report, section.markdown, claims) if first.quoted else _judged(report, claims)
+    rest = first.markdown[end:].strip()
     key_points = ReportSection(heading="Key points", markdown=rest) if rest else None
-    section = first.model_copy(update={"markdown": answer})
-    return Answer(report.answered, _HEADINGS[report.answered], section, key_points, sure, why)
+    answered = report.answered
+    if report.made is None and first.heading == CLOSEST:  # as reports before 0.2 said it
+        answered = Answered.no
+    return Answer(answered, _HEADINGS[answered], section, key_points, end, sure, why)
 
 
 def making_parts(made: Making | None, *, timed: bool) -> list[str]:
@@ -61,30 +71,44 @@ def making_parts(made: Making | None, *, timed: bool) -> list[str]:
     return parts
 
 
-def _split(markdown: str) -> tuple[str, str]:
-    """Split a section behind its first paragraph, or the paragraph's third sentence; else all of it is the answer."""
+def _end(markdown: str) -> int:
+    """Return where the answer of a section ends.
+
+    It ends with the section's first paragraph, or behind its third sentence or an earlier one, where that has a
+    citation of its own and no emphasis is open. What it leads to, a list, a table or code, belongs to it.
+    """
     sentences = split_markdown(markdown)
     own = [s for s in sentences if s.paragraph == sentences[0].paragraph] if sentences else []
     if not own or own[0].kind != "prose":
-        return markdown, ""
-    end = own[:SENTENCES][-1].end
-    rest = markdown[end:].strip()
-    return markdown[:end].strip(), rest
+        return len(markdown)
+    last = len(own) - 1
+    if len(own) > SENTENCES:
+        fitting = [number for number in range(SENTENCES) if _may_end(own, number, markdown)]
+        last = fitting[-1] if fitting else last
+    if own[last].text.rstrip().endswith((":", "：")) or last in lead_ins(sentences).values():
+        led_to = [s for s in sentences if s.start >= own[last].end]
+        kinds = ("table", "rule") if led_to and led_to[0].kind == "table" else {s.kind for s in led_to[:1]} - {"prose"}
+        belonging = list(takewhile(lambda s: s.kind in kinds, led_to))
+        return belonging[-1].end if belonging else own[last].end
+    return own[last].end
 
 
-def _claims_in(markdown: str, claims: Sequence[Claim]) -> list[Claim]:
-    said = {claim_text(sentence) for sentence in split_markdown(markdown)}
-    return [claim for claim in claims if claim.sentence in said]
+def _may_end(sentences: Sequence[Sentence], number: int, markdown: str) -> bool:
+    """Whether a text may end behind a sentence: it has a citation, no mark follows, and no emphasis or code is open."""
+    before = markdown[: sentences[number].end]
+    whole = before.count("**") % 2 == before.count("`") % 2 == 0
+    return bool(cited_ids(sentences[number].text)) and not sentences[number + 1].text.startswith(MARK) and whole
 
 
-def _quoted(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
-    held = set(terms(" ".join(claim.sentence for claim in claims)))
+def _quoted(report: Report, answer: str, claims: Sequence[Claim]) -> tuple[str, list[str]]:
+    shown = "\n".join(line for line in answer.split("\n") if not line.startswith(NOT_FOUND))
+    held = set(terms(shown.replace("_", " "))) | set(terms(shown))
     named = (word for word in dict.fromkeys(keywords(report.query)) if not is_verb(word))
     missing = [word for word in named if not set(terms(word)) & held]
     sources = {source_id for claim in claims for source_id in claim.source_ids}
     why = [f"quoted from {counted(len(sources), 'source')}"]
     if missing and claims:
-        why.append(f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} not in them")
+        why.append(f"the quotations do not mention {_listed(missing)}")
     return "not rated", [*why, *_against(claims)]
 
 
@@ -93,7 +117,16 @@ def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
         return "low", ["it states nothing that could be checked against the sources"]
     supported = [claim for claim in claims if claim.verdict is Verdict.supported]
     independent = [claim for claim in claims if claim.corroboration is Corroboration.verified]
+    why = {
+        Answered.no: ["the sources do not answer the question"],
+        Answered.partly: ["a part of the question is not answered"],
+        Answered.yes: [],
+    }[report.answered]
+    against = [*why, *_against(claims)]
+    if report.contradictions:
+        against.append("sources disagree on the question")
     why = [
+        *against,
         f"the passages cited support {_of_it(len(supported), len(claims))}"
         if supported
         else "the passages cited do not support it",
@@ -101,19 +134,23 @@ def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
         if independent
         else "no second independent source says the same",
     ]
-    against = list(_against(claims))
-    if report.answered is Answered.partly:
-        against.append("a part of the question is not answered")
     low = report.answered is Answered.no or 2 * len(supported) <= len(claims)
-    low |= any(claim.verdict is Verdict.unsupported for claim in claims)
+    low |= any(claim.verdict is Verdict.unsupported or _is_rejected(claim) for claim in claims)
     low |= any(claim.corroboration is Corroboration.contradicted for claim in claims)
     high = not against and len(supported) == len(independent) == len(claims)
-    return "low" if low else "high" if high else "medium", [*why, *against]
+    return "low" if low else "high" if high else "medium", why
+
+
+def _is_rejected(claim: Claim) -> bool:
+    return claim.judgement is not None and claim.judgement.verdict is Verdict.unsupported
 
 
 def _against(claims: Sequence[Claim]) -> Iterator[str]:
     if disputed := sum(claim.corroboration is Corroboration.contradicted for claim in claims):
         yield f"another source contradicts {_of_it(disputed, len(claims))}"
+    judged = [claim.judgement for claim in claims if claim.judgement]
+    if doubted := sum(judgement.verdict is not Verdict.supported for judgement in judged):
+        yield f"the model that judged the claims doubts {_of_it(doubted, len(claims))}"
 
 
 def _of_it(number: int, total: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from fathom.report.prose import new_parser
 from fathom.text.citations import cited_ids
 from fathom.text.cleaning import clean_text
-from fathom.text.urls import web_address
+from fathom.text.urls import linkable
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -143,7 +143,7 @@ def _runs(node: SyntaxTreeNode, look: Run, numbers: Mapping[str, int]) -> Iterat
         case "s":
             look = replace(look, strike=True)
         case "link":
-            look = replace(look, address=web_address(str(node.attrs.get("href", ""))))
+            look = replace(look, address=linkable(str(node.attrs.get("href", ""))))
         case "softbreak":
             yield replace(look, text=" ")
         case "hardbreak":

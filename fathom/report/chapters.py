@@ -44,7 +44,7 @@ def chapters(report: Report) -> list[ReportSection]:
         "Before you rely on it": _list(report.warnings),
     }
     added_last = {
-        **{figure.title: _figure(figure) for figure in figures_of(report)},
+        **{figure.title: _figure(figure, report) for figure in figures_of(report)},
         "Not found": _list(report.open_questions),
         "Limitations": _list(report.limitations),
         "Next steps": _list(report.next_steps),
@@ -76,15 +76,20 @@ def place_in(source: Source) -> list[str]:
 def sides_of(
     found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]
 ) -> list[tuple[str, str, list[str]]]:
-    """Return of each side of a contradiction what it says, the dates of its sources, and their ids."""
-    other = [i for i in found.other_source_ids if i in sources]
-    own = [i for i in found.source_ids if i in sources and i not in other]
+    """Return of each side of a contradiction what it says, the dates of its sources, and their ids.
+
+    Where it is not known which source is on which side, a third entry without text has them all.
+    """
+    known = [i for i in found.source_ids if i in sources]
+    other = [i for i in found.other_source_ids if i in known]
+    own = [i for i in known if i not in other] if found.other_source_ids else []
 
     def dates(ids: Sequence[str]) -> str:
-        known = (qualities[i].published if i in qualities else sources[i].published for i in ids)
-        return ", ".join(dict.fromkeys(filter(None, known)))
+        days = (qualities[i].published if i in qualities else sources[i].published for i in ids)
+        return ", ".join(dict.fromkeys(filter(None, days)))
 
-    return [(said, dates(ids), ids) for said, ids in ((found.claim_a, own), (found.claim_b, other))]
+    sides = [(found.claim_a, own), (found.claim_b, other), *([] if found.other_source_ids else [("", known)])]
+    return [(said, dates(ids), ids) for said, ids in sides]
 
 
 def _answer(report: Report, found: Answer) -> str:
@@ -123,25 +128,31 @@ def _disagreement(report: Report) -> str:
         return ""
     sources = {source.source_id: source for source in report.sources}
     qualities = {quality.source_id: quality for quality in report.qualities}
-    lines = ["| One side | The other |", "|---|---|"]
-    for found in report.contradictions:
-        cells = [
-            _cell(said) + (f" ({_cell(dates)})" if dates else "") + "".join(f" [{i}]" for i in ids)
+    rows = [
+        [
+            " ".join(filter(None, [_cell(said), f"({_cell(dates)})" if dates else "", "".join(f"[{i}]" for i in ids)]))
             for said, dates, ids in sides_of(found, sources, qualities)
         ]
-        lines.append(f"| {' | '.join(cells)} |")
+        for found in report.contradictions
+    ]
+    columns = ["One side", "The other", "Sources of both"][: max(map(len, rows))]
+    lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+    lines += [f"| {' | '.join([*row, ''][: len(columns)])} |" for row in rows]
     return "\n".join(lines)
 
 
-def _figure(figure: Figure) -> str:
+def _figure(figure: Figure, report: Report) -> str:
     lines = [f"| {' | '.join(map(_cell, figure.columns))} |", f"|{'---|' * len(figure.columns)}"]
-    lines += [f"| {' | '.join(map(_cited, row))} |" for row in figure.rows]
+    lines += [f"| {' | '.join(_cited(cell, report) for cell in row)} |" for row in figure.rows]
     return "\n".join(lines)
 
 
-def _cited(cell: Cell) -> str:
-    ids = cell.claim.source_ids if cell.claim else []
-    return _cell(cell.text) + "".join(f" [{source_id}]" for source_id in ids)
+def _cited(cell: Cell, report: Report) -> str:
+    if not cell.claim:
+        return _cell(cell.text)
+    # A sentence of a model is Markdown, a quotation is plain text.
+    text = prose(cell.text) if report.sections[cell.claim.section].quoted else with_names(clean_line(cell.text))
+    return _in_cell(text) + "".join(f" [{source_id}]" for source_id in cell.claim.source_ids)
 
 
 def _unread(files: Sequence[UnreadFile]) -> list[str]:
@@ -172,4 +183,8 @@ def prose(text: str) -> str:
 
 def _cell(text: str) -> str:
     """Return a text for a cell of a table, which a bar would end."""
-    return prose(text).replace("\\|", "|").replace("|", "&#124;")
+    return _in_cell(prose(text))
+
+
+def _in_cell(markdown: str) -> str:
+    return markdown.replace("\\|", "|").replace("|", "&#124;")

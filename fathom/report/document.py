@@ -7,17 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
-from fathom.models import Claim, Quote, Report, Source
+from fathom.models import Claim, Quote, Report, Source, Verdict
 from fathom.report.answer import making_parts
 from fathom.report.blocks import Block, blocks_of, plain
 from fathom.report.chapters import chapters, cited_sources, place_in, question_of, title_of
 from fathom.text.cleaning import clean_line
 from fathom.text.counting import counted
 from fathom.text.languages import language_tag
-from fathom.text.urls import web_address
+from fathom.text.urls import linkable
 
 CLAIM_CHARS, QUOTE_CHARS = 140, 260
-_EMPHASIS = re.compile(r"\*\*|`")
+_EMPHASIS = re.compile(r"\*\*(?=\S)([^*]+?)(?<=\S)\*\*")
+_MARKS = re.compile(r"[`\\|]")
+_ITEM = re.compile(r"\A\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,9 @@ def evidence_of(report: Report, numbers: Mapping[str, int]) -> list[Evidence]:
 
 
 def is_quotation(claim: Claim) -> bool:
-    """Whether a claim is what its first quote says, so that one of them is enough to read."""
-    return bool(claim.quotes) and _letters(claim.sentence) == _letters(claim.quotes[0].text)
+    """Whether a supported claim is what its first quote says, so that one of them is enough to read."""
+    quote = claim.quotes[0].text if claim.quotes and claim.verdict is Verdict.supported else ""
+    return bool(quote) and _unmarked(claim.sentence) == _unmarked(quote)
 
 
 def place_of(quote: Quote) -> str:
@@ -94,8 +97,9 @@ def place_of(quote: Quote) -> str:
     return f"{quote.artifact_file}, bytes {quote.start:,} to {quote.end:,}"
 
 
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text)).casefold()
+def _unmarked(text: str) -> str:
+    """Return a text on one line without the marks of emphasis, code and cells, and without what numbers an item."""
+    return " ".join(_MARKS.sub(" ", _ITEM.sub("", _EMPHASIS.sub(r"\1", text))).split())
 
 
 def _evidence(claim: Claim, numbers: Mapping[str, int]) -> Evidence:
@@ -104,7 +108,7 @@ def _evidence(claim: Claim, numbers: Mapping[str, int]) -> Evidence:
     above = " › ".join(heading for quote in best for heading in quote.headings)
     return Evidence(
         number=claim.number,
-        claim=plain(shorten(_EMPHASIS.sub("", claim.sentence), CLAIM_CHARS, placeholder=" …")),
+        claim=plain(shorten(_EMPHASIS.sub(r"\1", claim.sentence).replace("`", ""), CLAIM_CHARS, placeholder=" …")),
         verdict=", ".join([claim.verdict.value, *claim.complaints]),
         citations=[numbers[source_id] for source_id in claim.source_ids if source_id in numbers],
         passage=plain(shorten(passage, QUOTE_CHARS, placeholder=" …")),
@@ -113,7 +117,7 @@ def _evidence(claim: Claim, numbers: Mapping[str, int]) -> Evidence:
 
 
 def _reference(number: int, source: Source) -> Reference:
-    address = web_address(source.url)
+    address = linkable(source.url)
     where = [] if address else [source.url]
     return Reference(
         number=number,

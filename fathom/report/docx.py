@@ -24,6 +24,7 @@ from fathom.report.docx_elements import (
     number_paragraph,
     repeat_heading,
     set_fonts,
+    set_language,
     set_mono,
     set_page,
     shade,
@@ -49,6 +50,8 @@ def render_docx(report: Report) -> bytes:
     properties.created = properties.modified = datetime.now(UTC)  # the template has its own
     set_page(document)
     set_fonts(document)
+    if paged.language:
+        set_language(document, paged.language)
     _front(document, paged)
     writer = _Writer(document)
     for number, chapter in enumerate(paged.chapters, 1):

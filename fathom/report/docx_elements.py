@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 _LINK_BLUE = "1F4E9E"
 _INK, _SOFT, _RULE = "1E2227", "586069", "DFDCD4"
 TEXT_WIDTH = 16.2  # cm
+_RIGHT_TO_LEFT = ("ar", "he")
+# The schema sets the order of a paragraph's properties.
+_AFTER_SHADING = (
+    *("w:tabs", "w:suppressAutoHyphens", "w:kinsoku", "w:wordWrap", "w:overflowPunct", "w:topLinePunct"),
+    *("w:autoSpaceDE", "w:autoSpaceDN", "w:bidi", "w:adjustRightInd", "w:snapToGrid", "w:spacing", "w:ind"),
+    *("w:contextualSpacing", "w:mirrorIndents", "w:suppressOverlap", "w:jc", "w:textDirection", "w:textAlignment"),
+    *("w:textboxTightWrap", "w:outlineLvl", "w:divId", "w:cnfStyle", "w:rPr", "w:sectPr", "w:pPrChange"),
+)
 
 
 def add_bookmarked(paragraph: Paragraph, text: str, name: str, number: int) -> None:
@@ -109,6 +117,16 @@ def set_fonts(document: Document) -> None:
         font.color.rgb = RGBColor.from_string(_INK if name in ("Title", "Heading 1", "Heading 2") else _SOFT)
 
 
+def set_language(document: Document, tag: str) -> None:
+    """Set the language of the text, and its direction."""
+
+    normal: Any = document.styles["Normal"].element
+    normal.get_or_add_rPr().append(_element("w:lang", {"w:val": tag, "w:eastAsia": tag, "w:bidi": tag}))
+    if tag in _RIGHT_TO_LEFT:
+        properties = normal.get_or_add_pPr()
+        properties.insert_element_before(_element("w:bidi", {}), *_AFTER_SHADING[_AFTER_SHADING.index("w:bidi") + 1 :])
+
+
 def set_page(document: Document) -> None:
     """Set the page to A4 with the margins that `TEXT_WIDTH` leaves room for."""
     from docx.shared import Cm
@@ -127,7 +145,7 @@ def lay_out(table: Table, weights: Sequence[float]) -> None:
     borders = _element("w:tblBorders", {})
     for side in ("bottom", "insideH"):
         borders.append(_element(f"w:{side}", {"w:val": "single", "w:sz": "4", "w:color": _RULE}))
-    table._tbl.tblPr.append(borders)
+    table._tbl.tblPr.insert_element_before(borders, "w:shd", "w:tblLayout", "w:tblCellMar", "w:tblLook")
     widths = [Cm(TEXT_WIDTH * weight / sum(weights)) for weight in weights]
     for column, width in zip(table.columns, widths, strict=True):
         column.width = width
@@ -143,8 +161,13 @@ def lay_out(table: Table, weights: Sequence[float]) -> None:
 
 def shade(paragraph: Paragraph, colour: str) -> None:
     """Give a paragraph a background, in hex."""
+    from docx.oxml.ns import qn
+
+    properties = paragraph._p.get_or_add_pPr()
+    for present in properties.findall(qn("w:shd")):
+        properties.remove(present)
     shading = _element("w:shd", {"w:val": "clear", "w:color": "auto", "w:fill": colour})
-    paragraph._p.get_or_add_pPr().append(shading)
+    properties.insert_element_before(shading, *_AFTER_SHADING)
 
 
 def _element(tag: str, attributes: dict[str, str]) -> Any:

@@ -1,7 +1,8 @@
 """What a report's claims show side by side, in time, or as a row of numbers; each cell names its claim.
 
 Nothing is added to what the claims say: a comparison sorts them by the side they are about, a timeline by the date they
-give, and a series is a column of numbers by year. What is unsupported or disputed is left out.
+give, and a series draws a column of numbers by year that a table of the report has. What is unsupported or disputed is
+left out.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fathom.facts.extraction import facts_of
 from fathom.models import Claim, Corroboration, Report, Verdict
 from fathom.report.charts import Chart
 from fathom.text.citations import without_citations
+from fathom.text.counting import counted
 from fathom.text.fences import split_markdown
 from fathom.text.terms import query_terms, terms
 
@@ -27,7 +29,8 @@ LEAST_EVENTS = 3
 LEAST_YEARS = 3
 LEAST_A_SIDE = 2
 LEAST_TERMS = 4  # of a sentence that says something about its first one
-MOST_ROWS = 12
+MOST_ROWS = 6
+MOST_EVENTS = 20
 _EVENTS = re.compile(
     r"\b(?:when (?:was|were|did|is|are|will)|history|timeline|chronolog\w+|evolution|evolve\w*|milestones?|"
     r"development of|over the years|wann|geschichte|historia|histoire)\b",
@@ -60,8 +63,17 @@ def figures_of(report: Report) -> list[Figure]:
 
 
 def series_of(report: Report) -> list[Chart]:
-    """Return a chart for each table of the report that gives numbers by year, of its first column of numbers."""
-    return [chart for section in report.sections for table in _tables(section.markdown) for chart in _series(table)]
+    """Return a chart for each table of the report that gives numbers by year, of its first column of numbers.
+
+    Each row must be a claim that holds.
+    """
+    held = {claim.sentence for claim in report.claims if _holds(claim)}
+    tables = (table for section in report.sections for table in _tables(section.markdown))
+    return [chart for table in tables if held.issuperset(map(_claimed, table[1:])) for chart in _series(table)]
+
+
+def _claimed(row: Sequence[str]) -> str:
+    return " | ".join(filter(None, row))
 
 
 def _holds(claim: Claim) -> bool:
@@ -85,7 +97,7 @@ def _comparison(report: Report, claims: Sequence[Claim]) -> Iterator[Figure]:
         elif about[0] in yours and not mine & set(about):
             right.append(claim)
     if min(len(left), len(right)) >= LEAST_A_SIDE:
-        ordered = _paired(left[:MOST_ROWS], right[:MOST_ROWS])[: MOST_ROWS // 2]
+        ordered = _paired(left, right)[:MOST_ROWS]
         rows = [tuple(Cell(claim.sentence, claim) if claim else Cell("") for claim in pair) for pair in ordered]
         yield Figure("Side by side", (capitalized(sides[0]), capitalized(sides[1])), rows)
 
@@ -109,12 +121,14 @@ def _paired(left: Sequence[Claim], right: Sequence[Claim]) -> list[tuple[Claim |
 def _timeline(query: str, claims: Sequence[Claim]) -> Iterator[Figure]:
     events: dict[Date, list[Claim]] = {}
     for claim in claims:
-        dates = [found.date for found in facts_of(claim.sentence).dates if found.date.year]
-        if dates and " | " not in claim.sentence:
-            events.setdefault(min(dates), []).append(claim)
+        dates = {found.date for found in facts_of(claim.sentence).dates if found.date.year}
+        if len(dates) == 1 and " | " not in claim.sentence:  # of several, it is not known which is the event's
+            events.setdefault(dates.pop(), []).append(claim)
     if len(events) >= LEAST_EVENTS and _EVENTS.search(query):
-        rows = [(Cell(_day(day)), Cell(claim.sentence, claim)) for day in sorted(events) for claim in events[day][:2]]
-        yield Figure("Timeline", ("When", "What"), [*rows[:MOST_ROWS]])
+        rows = [(Cell(_day(day)), Cell(claim.sentence, claim)) for day in sorted(events) for claim in events[day]]
+        if more := len(rows[MOST_EVENTS:]):
+            rows[MOST_EVENTS:] = [(Cell("Later"), Cell(f"{counted(more, 'more event')} in the sections"))]
+        yield Figure("Timeline", ("When", "What"), [*rows])
 
 
 def _day(day: Date) -> str:
@@ -148,7 +162,7 @@ def _series(table: Sequence[Sequence[str]]) -> Iterator[Chart]:
         cells = [row[column] if column < len(row) else "" for row in rows]
         if all(_FIGURE.match(cell) for cell in cells):
             values = [float(cell.replace(",", "")) for cell in cells]
-            if min(values) >= 0:
+            if min(values) >= 0 and max(values) > 0:
                 decimals = max(len(cell.partition(".")[2]) for cell in cells)
                 named = tuple(zip((row[0] for row in rows), values, strict=True))
                 yield Chart(head[column], (head[0], head[column]), named, decimals=decimals)

@@ -42,7 +42,7 @@ from fathom.report.unread import unread_lines
 from fathom.text.cleaning import clean_text
 from fathom.text.counting import counted
 from fathom.text.languages import language_tag
-from fathom.text.urls import text_fragment, web_address
+from fathom.text.urls import at_text, web_address
 
 _FOLDER = Path(__file__).parent / "templates"
 _WRAP = re.compile(r"(?<!\n)[ \t]*\n(?![\n|*#>+-]|[ \t]|\d{1,3}[.)]|```)")
@@ -70,7 +70,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         question=question_of(report),
         notice=EXTRACTIVE_NOTICE,
         answer=answer,
-        answer_html=section_html(answer.section, _claims(report, 0), numbers) if answer else "",
+        answer_html=section_html(report.sections[0], _claims(report, 0), numbers, (0, answer.end)) if answer else "",
         closest=CLOSEST if answer and is_closest(answer) else "",
         why=sentence(answer.why) if answer else "",
         disagreement=[sides_of(found, sources, qualities) for found in report.contradictions],
@@ -108,10 +108,11 @@ def _claims(report: Report, section: int) -> list[Claim]:
 
 
 def _sections(report: Report, answer: Answer | None, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    parts = list(enumerate(report.sections))[1:]
     if answer and answer.key_points:
-        parts.insert(0, (0, answer.key_points))
-    for position, section in parts:
+        part = (answer.end, len(report.sections[0].markdown))
+        html = section_html(report.sections[0], _claims(report, 0), numbers, part)
+        yield {"id": "section-1", "heading": answer.key_points.heading, "html": html}
+    for position, section in list(enumerate(report.sections))[1:]:
         html = section_html(section, _claims(report, position), numbers)
         yield {"id": f"section-{position + 1}", "heading": section.heading, "html": html}
 
@@ -130,7 +131,7 @@ def _template() -> Template:
         is_quotation=is_quotation,
         title_of=title_of,
         unwrapped=_unwrapped,
-        text_fragment=text_fragment,
+        at_text=at_text,
         file_link=_file_link,
     )
     return environment.get_template("report.html.j2")

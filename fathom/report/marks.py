@@ -26,10 +26,13 @@ _MARK = re.compile(rf"{_OPEN}(\d+)\.(\d+|!){_CLOSE}")
 _CITATION = re.compile(r"\s*\[(S[0-9a-f]{6,64})\]")
 
 
-def place_marks(markdown: str, claims: Sequence[Claim], numbers: Mapping[str, int]) -> str:
+def place_marks(
+    markdown: str, claims: Sequence[Claim], numbers: Mapping[str, int], part: tuple[int, int] | None = None
+) -> str:
     """Return a section's Markdown with a mark for each citation, and one behind each sentence in doubt.
 
-    The citation of code, and the mark of its doubt, are behind the line that leads to it.
+    The citation of code, and the mark of its doubt, are behind the line that leads to it. `part` are the offsets of the
+    part to return; no sentence may cross them.
 
     It must be free of `NO_MARKS`' characters. Citations of ids without a number are left out.
     """
@@ -41,11 +44,13 @@ def place_marks(markdown: str, claims: Sequence[Claim], numbers: Mapping[str, in
     led_to: defaultdict[int, list[Claim]] = defaultdict(list)
     for code, lead in lead_ins(sentences).items():
         led_to[lead] += filter(None, [found[code]])
-    parts, last = list[str](), 0
+    last, end = part or (0, len(markdown))
+    parts: list[str] = []
     for number, sentence in enumerate(sentences):
-        parts += [markdown[last : sentence.start], _marked(sentence, found[number], led_to[number], numbers)]
-        last = sentence.end
-    return "".join([*parts, markdown[last:]])
+        if last <= sentence.start and sentence.end <= end:
+            parts += [markdown[last : sentence.start], _marked(sentence, found[number], led_to[number], numbers)]
+            last = sentence.end
+    return "".join([*parts, markdown[last:end]])
 
 
 def link_marks(html: str, claims: Mapping[int, Claim]) -> Markup:

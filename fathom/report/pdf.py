@@ -20,7 +20,7 @@ def render_pdf(report: Report) -> bytes:
     """Return a report as the bytes of a tagged PDF file, with links and bookmarks; nothing is fetched.
 
     Raises:
-        InvalidInput: typst is not installed.
+        InvalidInput: typst is not installed, or cannot lay the report out.
     """
     try:
         import typst
@@ -29,4 +29,7 @@ def render_pdf(report: Report) -> bytes:
             "PDF needs typst, which is not installed.", next_step="install it where fathom runs: pip install typst"
         ) from None
     data = json.dumps(asdict(document_of(report)), ensure_ascii=False)
-    return bytes(typst.compile(_LAYOUT.read_bytes(), sys_inputs={"report": data}))
+    try:
+        return bytes(typst.compile(_LAYOUT.read_bytes(), sys_inputs={"report": data}))
+    except typst.TypstError as error:
+        raise InvalidInput(f"The report cannot be laid out as PDF: {error}.", next_step="export it as docx") from error

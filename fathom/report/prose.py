@@ -43,9 +43,14 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
     return state.src[state.pos] != "_" and emphasis.tokenize(state, silent)
 
 
-def section_html(section: ReportSection, claims: Sequence[Claim], numbers: Mapping[str, int]) -> Markup:
-    """Return a section as HTML with its citations linked to the claims."""
-    markdown = place_marks(section.markdown, claims, numbers)
+def section_html(
+    section: ReportSection,
+    claims: Sequence[Claim],
+    numbers: Mapping[str, int],
+    part: tuple[int, int] | None = None,
+) -> Markup:
+    """Return a section, or the part of it between two offsets, as HTML with its citations linked to the claims."""
+    markdown = place_marks(section.markdown, claims, numbers, part)
     markdown = quoted_markdown(markdown) if section.quoted else markdown
     html = _sanitised(_parser().render(markdown), _BLOCKS | _TABLES | _INLINE)
     html = html.replace("<table>", _SCROLLING).replace("</table>", "</table></div>").replace("<pre>", _CODE)

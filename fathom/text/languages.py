@@ -13,6 +13,7 @@ _SCRIPTS = {  # of one language each, or nearly; kana come first, because Japane
     "zh": r"[\u4e00-\u9fff]",
     "el": r"[\u0370-\u03ff]",
     "he": r"[\u0590-\u05ff]",
+    "ar": r"[\u0600-\u06ff]",
     "th": r"[\u0e00-\u0e7f]",
 }
 _FUNCTION_WORDS = {
@@ -38,6 +39,7 @@ LANGUAGES = {
     "ko": "Korean",
     "zh": "Chinese",
     "el": "Greek",
+    "ar": "Arabic",
     "he": "Hebrew",
     "th": "Thai",
     "en": "English",

@@ -14,6 +14,7 @@ from fathom.text.cleaning import clean_line
 
 ID_DIGITS = 6
 FRAGMENT_WORDS = 6
+LONGEST = 2_000  # characters of an address that browsers, Word and Typst take
 _IN_ADDRESSES = "!#$%&'()*+,-./:;=?@[]_~"  # the characters that RFC 3986 allows in an address
 _URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _TRACKING = ("utm_", "fbclid", "gclid", "mc_cid", "mc_eid", "ref_src")
@@ -65,14 +66,21 @@ def web_address(url: str) -> str:
     return address if parts.scheme in ("http", "https") and parts.hostname and port != 0 else ""
 
 
-def text_fragment(text: str) -> str:
-    """Return the end of an address at which a browser shows and marks a text (WICG, URL fragment text directives).
+def linkable(url: str) -> str:
+    """Return a web address as `web_address` does, but nothing for one that is longer than programs take."""
+    address = web_address(url)
+    return address if len(address) <= LONGEST else ""
+
+
+def at_text(address: str, text: str) -> str:
+    """Return an address at which a browser shows and marks a text (WICG, URL fragment text directives).
 
     Of a longer text it names the first and the last words.
     """
     words = text.split()
     parts = [words] if len(words) <= 2 * FRAGMENT_WORDS else [words[:FRAGMENT_WORDS], words[-FRAGMENT_WORDS:]]
-    return "#:~:text=" + ",".join(quote(" ".join(part), safe="").replace("-", "%2D") for part in parts)
+    named = ",".join(quote(" ".join(part), safe="").replace("-", "%2D") for part in parts)
+    return f"{address}{'' if '#' in address else '#'}:~:text={named}"
 
 
 def urls_in(text: str) -> list[str]:

@@ -54,7 +54,8 @@ def _show_verification(found: Verification) -> None:
         where = f"{problem.file}, claim {problem.claim}" if problem.claim else problem.file
         line((printable(f"✗ {where}: {problem.message}"), "red"))
     if found.ok:
-        line((f"{found.files} files and {found.quotes} quotes are unchanged; every check has the same result", "green"))
+        checked = "every check has the same result" if found.rechecked else "the verdicts are those of older rules"
+        line((f"{found.files} files and {found.quotes} quotes are unchanged; {checked}", "green"))
 
 
 def _verdict(claim: Claim) -> Iterator[tuple[str, str]]:

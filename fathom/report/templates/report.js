@@ -60,9 +60,11 @@ async function copy(link) {
   await navigator.clipboard.writeText(link.href);
   link.classList.add("copied");
   link.textContent = link.classList.contains("anchor") ? "copied" : "Copied";
+  document.getElementById("said").textContent = "Link copied";
   setTimeout(() => {
     link.classList.remove("copied");
     link.textContent = label;
+    document.getElementById("said").textContent = "";
   }, 1500);
 }
 
