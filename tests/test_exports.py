@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pypdf import PdfReader
 from typer.testing import CliRunner
 
-from fathom.errors import InvalidInput
+from fathom.errors import InvalidInput, NoReport
 from fathom.models import Report, ReportSection, Source
 from fathom.models.claims import SourceQuality
 from fathom.report.bibliography import bibtex, references, ris
@@ -290,7 +290,7 @@ def test_an_export_may_go_to_a_bucket(run: Path, moto_s3: Bucket) -> None:
     [
         (["--to", "odt"], "no format 'odt'. (choose from md, html, json, docx, pdf, bib, ris)"),
         (["--to", " ,"], "No format is named"),
-        (["--to", "md,html"], "The run has no report.html"),
+        (["--to", "md,html"], "The run has not finished: there is no report yet."),
         (["--to", "md", "--out", "{run}"], "would look like tampering"),
         (["--to", "md", "--out", "{run}/../other"], "would look like tampering"),
         (["--to", "md", "--out", "{run}/../../../file/x"], "cannot be written"),
@@ -301,7 +301,8 @@ def test_what_cannot_be_exported_is_said_and_nothing_written(run: Path, argument
     (run.parent.parent.parent / "file").write_text("in the way")
     before = sorted(run.parent.parent.parent.rglob("*"))
     done = CliRunner().invoke(app, ["export", str(run), *(part.format(run=run) for part in arguments)])
-    assert isinstance(done.exception, InvalidInput) and done.exception.exit_code == 2
+    assert isinstance(done.exception, InvalidInput | NoReport)
+    assert done.exception.exit_code == (3 if "not finished" in said else 2)
     assert said in str(done.exception)
     assert sorted(run.parent.parent.parent.rglob("*")) == before
 

@@ -120,7 +120,7 @@ async def test_sources_are_listed_with_the_dates_that_they_state(folder: Path, t
     undated = await report(folder, tmp_path / "b", "How many passengers does the ferry Nordlys carry?")
     assert re.search(r"plans-update\.md`.*, 2024-04-15$", dated, re.MULTILINE)
     assert re.search(r"plans-2024-03\.md`.*, 2024-03$", dated, re.MULTILINE)
-    assert re.search(r"nordlys\.md`, The Nordlys ferry$", undated, re.MULTILINE)  # not the time of the file
+    assert re.search(r"nordlys\.md`$", undated, re.MULTILINE)  # not the time of the file
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def _follow(
     logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
     try:
         # Whatever a library prints must not get between the results on stdout.
-        with Watch(quiet=quiet or as_json) as watch, redirect_stdout(sys.stderr):
+        with Watch(quiet=quiet, progress=not as_json) as watch, redirect_stdout(sys.stderr):
             for notice in notices:
                 watch.say(notice)
             ensure_api(watch.say)

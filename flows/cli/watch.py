@@ -39,11 +39,15 @@ MOST_DOING = 4
 
 
 class Watch:
-    """Follows a run on stderr: a live view on a terminal, one line an event elsewhere, nothing when quiet."""
+    """Follows a run on stderr: a live view on a terminal, one line an event elsewhere, nothing when quiet.
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    Without `progress`, only warnings are shown.
+    """
+
+    def __init__(self, *, quiet: bool = False, progress: bool = True) -> None:
         self.console = Console(stderr=True, highlight=False)
         self._quiet = quiet
+        self._progress = progress and not quiet
         self._live = Live(self, console=self.console, transient=True, redirect_stdout=False, refresh_per_second=8)
         self._spinner = Spinner("dots")
         self._began = self._heard = monotonic()
@@ -58,7 +62,7 @@ class Watch:
         self._priced = True
 
     def __enter__(self) -> Self:
-        if self.console.is_terminal and not self._quiet:
+        if self.console.is_terminal and self._progress:
             self._live.start()
         return self
 
@@ -67,8 +71,11 @@ class Watch:
 
     def say(self, line: str, style: str = "") -> None:
         """Show a line that stays."""
-        if not self._quiet:
-            self.console.print(Text(printable(line), style=style), soft_wrap=not self.console.is_terminal)
+        if self._progress:
+            self._print(line, style)
+
+    def _print(self, line: str, style: str = "") -> None:
+        self.console.print(Text(printable(line), style=style), soft_wrap=not self.console.is_terminal)
 
     def __call__(self, event: Event) -> None:
         """Take note of an event of the run, and show it."""
@@ -78,7 +85,9 @@ class Watch:
             return
         limit = 500 if event.kind == "warning" else 150
         line = _LABELS[event.kind] + shorten(event.message, limit, placeholder=" …")
-        if not self._live.is_started:
+        if event.kind == "warning" and not self._progress and not self._quiet:
+            self._print(line)
+        elif not self._live.is_started:
             self.say(f"{monotonic() - self._began:6.1f} s  {line}")
         elif event.kind in _KEPT:
             self.say(line, _KEPT[event.kind])
