@@ -56,7 +56,8 @@ def _run_name() -> str:
     return query if len(query) <= 80 else f"{query[:79]}…"
 
 
-@flow(name=FLOW, flow_run_name=_run_name)
+# The server would retry a refusal, whose state is `Failed`; within a run, calls are retried one by one.
+@flow(name=FLOW, flow_run_name=_run_name, retries=0)
 async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_key: RunKey = "") -> State[RunResult]:
     """Research a question and write a cited report.
 
@@ -81,20 +82,27 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
             ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger")
             audit = AuditLog(store, f"{RESULTS}/{start.run_key}/audit-pending.jsonl", log_event)
             engine = Engine(start, store, environment, ledger, audit)
-            async with aclosing(engine), Display() as display, session(engine, supervision.taken_over):
-                display.label(start.settings)
-                publish(Event("spent", spent=ledger.account, caps=ledger.budget))
-                run, report, result = await investigate(engine, display)
-                display.end(result.status, whereabouts(result))
-                phase("finishing the run")
-                status, metrics = result.status.value, result.metrics.model_dump(mode="json")
-                await audit.record(AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics)
-            result = result.model_copy(update={"audit_head": audit.head})
-            await engine.run_folder.save_json("result.json", result)
-            if report:  # last, because it contains the hash of every other file
-                await save_provenance(engine, run, report)
+            async with Display() as display:
+                async with aclosing(engine), session(engine, supervision.taken_over):
+                    display.label(start.settings)
+                    publish(Event("spent", spent=ledger.account, caps=ledger.budget))
+                    run, report, result = await investigate(engine, display)
+                    phase("finishing the run")
+                    status, metrics = result.status.value, result.metrics.model_dump(mode="json")
+                    await audit.record(
+                        AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics
+                    )
+                result = result.model_copy(update={"audit_head": audit.head})
+                await engine.run_folder.save_json("result.json", result)
+                if report:  # last, because it contains the hash of every other file
+                    await save_provenance(engine, run, report)
+                display.end(result.status, whereabouts(result))  # whoever hears of it finds every file
     run_logger().info("%s", whereabouts(result))
     return ended(result)
+
+
+# A property without a default may be null, as it is in the parameters of older runs.
+deep_research.parameters.properties["run_key"].pop("default")
 
 
 async def investigate(engine: Engine, display: Display) -> tuple[RunState, Report | None, RunResult]:
@@ -168,6 +176,9 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
         async def research(step: PlanStep, known: list[Note] = known, limit: asyncio.Semaphore = limit) -> StepOutcome:
             async with limit:
                 outcome: StepOutcome = await research_step(run.plan.plan_title, step, known, _engine=engine)
+                run.mark(step.step_id, StepStatus.done if outcome.notes else StepStatus.blocked)
+                if engine.settings.execution is Execution.parallel:
+                    _show_plan(display, run)
                 return outcome
 
         for outcome in await asyncio.gather(*map(research, wave)):

@@ -25,7 +25,7 @@ def ended(result: RunResult) -> State[RunResult]:
 
 async def result_in(state: State[Any]) -> RunResult:
     """Return the result in the state of a run of this process, or raise what it failed with."""
-    result = await state.aresult(raise_on_failure=ending_of(state) is None)
+    result = await state.aresult(raise_on_failure=ending_in(state.message) is None)
     assert isinstance(result, RunResult)
     return result
 

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel
@@ -47,9 +47,14 @@ class FlowRunRow(BaseModel):
 
 async def recent(limit: int) -> list[FlowRunRow]:
     """Return the latest runs of the pipeline, the newest first; `flows.server.find_api` comes first."""
-    query = {"flows": {"name": {"any_": [FLOW]}}, "sort": "EXPECTED_START_TIME_DESC", "limit": limit}
+    query = {
+        "flows": {"name": {"any_": [FLOW]}},
+        "flow_runs": {"expected_start_time": {"before_": datetime.now(UTC).isoformat()}},  # not those of a schedule
+        "sort": "EXPECTED_START_TIME_DESC",
+        "limit": limit,
+    }
     rows = await asyncio.to_thread(ask_api, "flow_runs/filter", query)
-    if rows is None:  # a server that wants certificates or headers, which Prefect's own client knows of
+    if not isinstance(rows, list):  # a server that wants certificates or headers, which Prefect's own client knows of
         from flows import local
 
         rows = [run.model_dump(mode="json") for run in await local.recent(limit)]

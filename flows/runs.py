@@ -147,11 +147,17 @@ async def load(store: ArtifactStore, manifest: dict[str, Any]) -> StoredRun:
             **{name: manifest.get(name, "") for name in ("run_id", "query", "started")},
             artifacts=folder.url,
             plan=plan and Plan.model_validate(plan),
-            result=result and RunResult.model_validate(result),
+            result=_moved(RunResult.model_validate(result), folder) if result else None,
             report=await read_report(store, folder.url),
         )
     except ValidationError as error:
         raise StoreError(f"{folder.url} is not a run of this version: {error.errors()[0]['msg']}.") from None
+
+
+def _moved(result: RunResult, folder: RunFolder) -> RunResult:
+    """Return a result with the places where its files are now."""
+    report = folder.path_of("report.md") if result.report else None
+    return result.model_copy(update={"artifacts": folder.url, "report": report})
 
 
 async def read_report(store: ArtifactStore, artifacts: str) -> str | None:

@@ -21,7 +21,14 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
+from urllib.request import (
+    BaseHandler,
+    HTTPRedirectHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    build_opener,
+)
 
 from fathom.errors import ServerUnreachable
 
@@ -86,7 +93,7 @@ def ask_api(path: str, body: object) -> Any:
         headers["Authorization"] = f"Basic {b64encode(credentials.encode()).decode()}"
     request = Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - the configured address
     try:
-        with _opener(url).open(request, timeout=BUSY_SECONDS) as response:
+        with _opener(url, _NoRedirect()).open(request, timeout=BUSY_SECONDS) as response:
             return json.load(response)
     except (OSError, HTTPException, ValueError):
         return None
@@ -277,7 +284,14 @@ def _is_api(api_url: str, seconds: float) -> bool:
         return False
 
 
-def _opener(url: str) -> OpenerDirector:
+class _NoRedirect(HTTPRedirectHandler):
+    """Follows no redirect: the key would go with it."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Return None: the answer becomes an HTTPError."""
+
+
+def _opener(url: str, *handlers: BaseHandler) -> OpenerDirector:
     """Return what opens a URL; a proxy in the environment is not for local addresses."""
     local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
-    return build_opener(ProxyHandler({})) if local else build_opener()
+    return build_opener(*handlers, ProxyHandler({})) if local else build_opener(*handlers)

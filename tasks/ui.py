@@ -9,9 +9,9 @@ from typing import Any, Self
 from uuid import UUID
 
 import httpx
-from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.actions import ArtifactUpdate
+from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterKey
 from prefect.events import emit_event
 from prefect.exceptions import PrefectHTTPStatusError
 
@@ -36,7 +36,7 @@ class Display:
     def __init__(self, *, shown: bool = True) -> None:
         self._shown = shown
         self._last: asyncio.Task[None] | None = None
-        self._plan: UUID | None = None
+        self._drawn: dict[str, UUID] = {}  # artifacts by key
 
     async def __aenter__(self) -> Self:
         return self
@@ -62,26 +62,20 @@ class Display:
         ]
         finished = sum(step.status in _FINISHED for step in plan.steps)
         title = f"### {escaped(plan.plan_title)}\n\n{finished} of {counted(len(table), 'step')} finished"
-        self._later(lambda: self._draw_plan(title, table))
+        self._later(lambda: self._put("research-plan", "table", json.dumps(table), title))
 
     def report(self, report: Report, page: str) -> None:
         """Show the report, with links to the pages it cites and the place of its own page, and its sources."""
         markdown = render_markdown(report, linked=True)
         place = f"With the evidence for each sentence, to open in a browser: {_copyable(page)}"
-        self._later(lambda: acreate_markdown_artifact(key="research-report", markdown=markdown, description=place))
-        table = _sources(report)
-        self._later(
-            lambda: acreate_table_artifact(key="research-sources", table=table, description="### Sources of the report")
-        )
+        self._later(lambda: self._put("research-report", "markdown", markdown, place))
+        table = json.dumps(_sources(report))
+        self._later(lambda: self._put("research-sources", "table", table, "### Sources of the report"))
 
     def refusal(self, markdown: str, folder: str) -> None:
         """Show why there is no report, and where to find what was read."""
         text = f"{markdown}\nAll that was read: {_copyable(folder)}"
-        self._later(
-            lambda: acreate_markdown_artifact(
-                key="research-report", markdown=text, description="Why there is no report"
-            )
-        )
+        self._later(lambda: self._put("research-report", "markdown", text, "Why there is no report"))
 
     def end(self, ending: Ending, place: str) -> None:
         """Tag the flow run with how it ended, and say where the report is to those who follow the run's events.
@@ -104,12 +98,22 @@ class Display:
         except (PrefectHTTPStatusError, httpx.HTTPError) as error:  # a run is worth more than its page
             run_logger().warning("the server refused an artifact of this run's page: %s", error)
 
-    async def _draw_plan(self, title: str, table: list[dict[str, str]]) -> None:
-        if self._plan is None:
-            self._plan = await acreate_table_artifact(key="research-plan", description=title, table=table)
-        else:
-            async with get_client() as client:
-                await client.update_artifact(self._plan, ArtifactUpdate(data=json.dumps(table), description=title))
+    async def _put(self, key: str, kind: str, data: str, description: str) -> None:
+        """Create an artifact of the run, or change the one that it has, also from an earlier attempt."""
+        run_id = UUID(current_run_id())
+        async with get_client() as client:
+            if key not in self._drawn:
+                of_run, of_key = ArtifactFilterFlowRunId(any_=[run_id]), ArtifactFilterKey(any_=[key])
+                own = ArtifactFilter(flow_run_id=of_run, key=of_key)
+                present = await client.read_artifacts(artifact_filter=own)
+                if not present:
+                    created = await client.create_artifact(
+                        ArtifactCreate(key=key, type=kind, data=data, description=description, flow_run_id=run_id)
+                    )
+                    self._drawn[key] = created.id
+                    return
+                self._drawn[key] = present[0].id
+            await client.update_artifact(self._drawn[key], ArtifactUpdate(data=data, description=description))
 
     def _tag(self, tags: set[str]) -> None:
         run_id = UUID(current_run_id())

@@ -71,7 +71,7 @@ class Report(Model):
     limitations: list[str] = []  # what the research could not do, and what was not checked
     next_steps: list[str] = []  # queries that could fill the gaps
     answered: Answered = Answered.yes
-    made: Making | None = None  # not in reports stored before 0.3
+    made: Making | None = None  # not in reports stored before 0.2
 
 
 class Ending(StrEnum):

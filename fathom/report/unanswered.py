@@ -5,6 +5,7 @@ Made of what a run has read and of what its tools say they hold, so a replay mak
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import shorten
@@ -34,6 +35,7 @@ from fathom.tools.registry import REGISTRY
 UNANSWERED = "unanswered.md"
 """The file in a run's folder that explains why there is no report."""
 PASSAGES = 3
+MOST_WORDS = 8
 PASSAGE_CHARS = 300
 SAMPLE_CHARS = 2_000  # of each text, which tell the language of the sources
 
@@ -96,6 +98,8 @@ def _absent(question: str, texts: Sequence[SourceText], holdings: Sequence[Holdi
     """Return the words that neither what was read nor any tool's documents have."""
     read = {term for text in texts for term in terms(f"{text.title} {text.text}")}
     lacking = [{absent.word: absent for absent in each.absent} for each in holdings if each.documents is not None]
+    if not texts and not lacking:
+        return []  # nothing was read
     found: list[AbsentWord] = []
     for word in words_to_look_for(question):
         if read.isdisjoint(terms(word)) and all(word in absent for absent in lacking):
@@ -111,7 +115,7 @@ def _words(texts: Iterable[SourceText]) -> Counter[str]:
 def _corrected(question: str, absent: Sequence[AbsentWord]) -> str:
     for word in absent:
         if word.nearby:
-            question = question.replace(word.word, word.nearby[0])
+            question = re.sub(rf"\b{re.escape(word.word)}\b", lambda _: word.nearby[0], question)  # noqa: B023 - used at once
     return question
 
 
@@ -149,7 +153,7 @@ def _next_steps(
         yield "Allow more: the budget ended the research (`--max-usd`, `--max-tokens`, `--max-calls`, `--max-seconds`)."
     if settings.sources.min_quality:
         yield f"Allow weaker sources: `sources.min_quality` is {settings.sources.min_quality}."
-    if misspelt := [word for word in absent if word.nearby]:
+    if misspelt := [word for word in absent if word.nearby][:MOST_WORDS]:
         meant = ", ".join(f"“{' or '.join(word.nearby)}” instead of “{word.word}”" for word in misspelt)
         yield f"Check the spelling: {meant}?"
     if written_in:
@@ -185,7 +189,9 @@ def parts_of(unanswered: Unanswered) -> Iterator[Part]:
     else:
         yield Part("What comes closest", ["Nothing that was read comes close to the question."])
     if unanswered.absent:
-        yield Part("Words of the question that no source has", [_named(word) for word in unanswered.absent])
+        words = sorted(unanswered.absent, key=lambda word: not word.nearby)
+        more = [f"and {counted(len(words) - MOST_WORDS, 'more word')}"] if len(words) > MOST_WORDS else []
+        yield Part("Words of the question that were not found", [*map(_named, words[:MOST_WORDS]), *more])
     if unanswered.asked_in:
         asked, written = LANGUAGES[unanswered.asked_in], LANGUAGES[unanswered.written_in]
         yield Part("Language", [f"The question seems to be in {asked}, and the sources are in {written}."])

@@ -60,8 +60,13 @@ def language_tag(text: str) -> str:
 
 def language_of_question(question: str) -> str:
     """Return the language tag of a question, told by its question words too, or nothing when it is not clear."""
-    known = {tag: f"{words} {_ASKING_WORDS[tag]}" for tag, words in _FUNCTION_WORDS.items()}
-    return _told_by_script(question) or _told_by_words(question, known)
+    if script := _told_by_script(question):
+        return script
+    words = set(re.findall(r"[^\W\d_]+", question.lower()))
+    found = {tag: len(words & set(f"{own} {_ASKING_WORDS[tag]}".split())) for tag, own in _FUNCTION_WORDS.items()}
+    first, second = sorted(found, key=lambda tag: -found[tag])[:2]
+    # One word may be a name: "Die Hard", "Los Angeles".
+    return first if found[first] >= 2 and found[first] > found[second] else ""
 
 
 def _told_by_script(text: str) -> str:

@@ -6,21 +6,26 @@ from typing import Annotated
 
 import typer
 
+MOST_COMPLETIONS = 50
 
-def _known_runs(incomplete: str) -> list[tuple[str, str]]:
-    """Return the ids of stored runs that begin like the word that the shell completes, each with its question."""
+
+def _known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return the ids of the newest stored runs that begin like the word to complete, each with its question."""
     import asyncio
 
     from fathom.errors import FathomError
-    from fathom.storage.store import ArtifactStore, runs
+    from fathom.storage.store import ArtifactStore
     from flows.preflight import artifact_root
+    from flows.runs import known
 
     try:
-        found = asyncio.run(runs(ArtifactStore(artifact_root())))
+        found = asyncio.run(known(ArtifactStore(artifact_root(context.params.get("artifacts")))))
     except FathomError:  # a shell has no use for it
         return []
-    ids = [(str(run.get("run_id", ""))[:8], str(run.get("query", ""))) for run in found]
-    return [(run_id, query) for run_id, query in ids if run_id.startswith(incomplete)]
+    digits = max(8, len(incomplete))
+    newest = sorted(found, key=lambda run: str(run.get("started", "")), reverse=True)
+    ids = [(str(run.get("run_id", ""))[:digits], str(run.get("query", ""))) for run in newest]
+    return [(run_id, query) for run_id, query in ids if run_id.startswith(incomplete)][:MOST_COMPLETIONS]
 
 
 Run = Annotated[

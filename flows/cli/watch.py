@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.spinner import Spinner
 from rich.text import Text
 
 from fathom.text.counting import counted
@@ -34,8 +33,17 @@ _LABELS = {
 _KEPT = {"speed": "dim", "warning": "yellow"}
 """Styles of the kinds whose lines stay above the live view."""
 _STYLES = {"todo": "dim", "in_progress": "bold", "done": "green", "blocked": "yellow"}
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+FRAMES_A_SECOND = 8
 MOST_STEPS = 12  # that the live view shows
 MOST_DOING = 4
+
+
+class _Stderr(Console):
+    """A console that does not end the process when its reader is gone."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 class Watch:
@@ -45,11 +53,10 @@ class Watch:
     """
 
     def __init__(self, *, quiet: bool = False, progress: bool = True) -> None:
-        self.console = Console(stderr=True, highlight=False)
+        self.console: Console = _Stderr(stderr=True, highlight=False)
         self._quiet = quiet
         self._progress = progress and not quiet
         self._live = Live(self, console=self.console, transient=True, redirect_stdout=False, refresh_per_second=8)
-        self._spinner = Spinner("dots")
         self._began = self._heard = monotonic()
         self._phase = "starting"
         self._plan: Plan | None = None
@@ -75,7 +82,10 @@ class Watch:
             self._print(line, style)
 
     def _print(self, line: str, style: str = "") -> None:
-        self.console.print(Text(printable(line), style=style), soft_wrap=not self.console.is_terminal)
+        try:
+            self.console.print(Text(printable(line), style=style), soft_wrap=not self.console.is_terminal)
+        except OSError:  # nobody reads it any more, or the disk is full: the run is worth more
+            self._quiet, self._progress = True, False
 
     def __call__(self, event: Event) -> None:
         """Take note of an event of the run, and show it."""
@@ -126,9 +136,9 @@ class Watch:
             doing = [*doing[: MOST_DOING - 1], f"and {len(doing) - MOST_DOING + 1} more"]
         used = list(self._lines(self._used()))
         room = self.console.height - len(doing) - len(used) - 2
-        self._spinner.update(text=_line(self._phase))
+        frame = _FRAMES[int(monotonic() * FRAMES_A_SECOND) % len(_FRAMES)]
         steps = self._steps(max(0, min(room, MOST_STEPS)))
-        return Group(*steps, self._spinner, *(_line(f"    {what}") for what in doing), *used)
+        return Group(*steps, _line(f"{frame} {self._phase}"), *(_line(f"    {what}") for what in doing), *used)
 
     def _steps(self, room: int) -> Iterator[Text]:
         """Draw the plan as a checklist; of a long one, the part around the first step that is not done."""
