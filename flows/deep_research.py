@@ -124,7 +124,6 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
 
 async def _research(engine: Engine, display: Display) -> RunState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
-    phase("planning")
     planned = await make_plan(engine.start.query, _engine=engine)
     run = RunState(planned.plan, planned.usage, planned.unread)
     await engine.enter(await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine))
@@ -222,5 +221,6 @@ def _result(engine: Engine, run: RunState, report: Report | None, seconds: float
         sources=report.sources if report else list(run.sources.values()),
         metrics=measure(run, engine.ledger.account, seconds),
         reason=reason,
+        answered=report.answered if report else None,
         warnings=[*engine.start.warnings, *unread_lines(run.unread)],
     )

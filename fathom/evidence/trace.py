@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from fathom.errors import InvalidInput
 from fathom.evidence.provenance import CallRecord, Provenance, SourceRecord, results_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
-from fathom.models import Claim, Model, Note, Quote, Report
+from fathom.models import Claim, Model, Note, Quote, Report, Verdict
 
 CONTEXT = 300  # characters of a quote's line on each side of it
 Part = Literal["cited", "corroborating", "contradicting"]
@@ -69,10 +69,16 @@ def trace(record: Provenance, files: Mapping[str, bytes], number: int) -> Trace:
 
     links = [
         *(link("cited", quote) for quote in claim.quotes),
-        *(link("corroborating", quote) for quote in claim.corroborating if quote not in claim.quotes),
+        *(link("corroborating", quote) for quote in others(claim)),
         *(link("contradicting", quote) for quote in claim.contradicting),
     ]
     return Trace(claim=claim, heading=_heading(files, claim), links=links)
+
+
+def others(claim: Claim) -> list[Quote]:
+    """Return the quotes of further sources that support a claim."""
+    known = {quote.source_id for quote in claim.quotes if claim.verdict is Verdict.supported}
+    return [quote for quote in claim.corroborating if quote.source_id not in known]
 
 
 def _around(quote: Quote, data: bytes, texts: Sequence[StoredText]) -> tuple[int, str, str]:

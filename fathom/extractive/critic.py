@@ -84,7 +84,7 @@ def _missing_words(request: ReflectRequest) -> list[str]:
     return [
         word
         for word in keywords(request.query)
-        if topic & set(topic_terms(word)) and not set(terms(word)) & held and not is_verb(word)
+        if topic & set(topic_terms(word)) and not set(terms(word)) & held and not is_verb(word) and word != "vs"
     ]
 
 
@@ -125,7 +125,7 @@ def _follow_ups(request: ReflectRequest, missing: list[str], empty: list[PlanSte
         steps.append(
             PlannedStep(
                 step_id=len(steps) + 1,
-                title=f"{step.title}: a wider search",
+                title=f"{step.title} (again)",
                 description=f"Search more widely, since the first queries found nothing. {step.description}",
                 queries=[_broader(request, step)],
                 priority=step.priority,

@@ -165,6 +165,7 @@ class RunResult(Model):
     sources: list[Source]
     metrics: Metrics
     reason: str = ""  # why the run is not `complete`
+    answered: Answered | None = None  # whether the sources answer the question; None without a report
     unanswered: Unanswered | None = None  # instead of a report
     warnings: list[str] = []  # about the request and the user's files; those about the evidence are the report's
     audit_head: AuditHead | None = None

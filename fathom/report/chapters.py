@@ -35,11 +35,14 @@ def question_of(report: Report) -> str:
     return "" if asked == clean_line(report.title) else asked
 
 
-def chapters(report: Report) -> list[ReportSection]:
-    """Return the answer, the sections and what is said about them, as Markdown that cites by source id."""
+def chapters(report: Report, *, making: bool = True) -> list[ReportSection]:
+    """Return the answer, the sections and what is said about them, as Markdown that cites by source id.
+
+    Without `making`, the answer does not say what made it.
+    """
     found = answer_of(report)
     added_first = {
-        found.heading if found else "Answer": _answer(report, found) if found else "",
+        found.heading if found else "Answer": _answer(report, found, making=making) if found else "",
         "Where sources disagree": _disagreement(report),
         "Before you rely on it": _list(report.warnings),
     }
@@ -92,10 +95,10 @@ def sides_of(
     return [(said, dates(ids), ids) for said, ids in sides]
 
 
-def _answer(report: Report, found: Answer) -> str:
+def _answer(report: Report, found: Answer, *, making: bool) -> str:
     closest = [CLOSEST] if is_closest(found) else []
     sure = f"**How sure:** {found.sure}. {escaped(sentence(found.why))}"
-    made = making_parts(report.made, timed=False)
+    made = making_parts(report.made, timed=False) if making else []
     notice = [EXTRACTIVE_NOTICE] if report.extractive else []
     return "\n\n".join([*closest, _safe(found.section), sure, *([escaped(" · ".join(made))] if made else []), *notice])
 

@@ -75,7 +75,9 @@ def document_of(report: Report) -> Document:
         question=plain(question_of(report)),
         cover=plain(" · ".join([*making_parts(report.made, timed=True), *counts])),
         language=language_tag("\n".join(section.markdown for section in report.sections)),
-        chapters=[Chapter(plain(part.heading), blocks_of(part.markdown, numbers)) for part in chapters(report)],
+        chapters=[
+            Chapter(plain(part.heading), blocks_of(part.markdown, numbers)) for part in chapters(report, making=False)
+        ],
         references=[_reference(number, source) for number, source in enumerate(sources, 1)],
         evidence=evidence_of(report, numbers),
     )

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _DEEPEST = 3  # levels of lists for which Word has styles
 _ALIGNED = {"left": 0, "center": 1, "right": 2}  # of docx.enum.text.WD_ALIGN_PARAGRAPH
 _BOX = "EEF3F7"
-_NARROWEST, _WIDEST = 11, 60  # characters of a table's column that count for its width
+_NARROWEST, _WIDEST = 13, 45  # characters of a table's column that count for its width
 
 
 def render_docx(report: Report) -> bytes:

@@ -21,7 +21,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from fathom.evidence.claims import claims_of
-from fathom.models import Claim, Phase, Quote, Report, Verdict
+from fathom.evidence.trace import others
+from fathom.models import Claim, Phase, Report
 from fathom.report.answer import Answer, answer_of, making_parts
 from fathom.report.chapters import (
     CLOSEST,
@@ -127,7 +128,7 @@ def _template() -> Template:
         inline=inline_html,
         web_address=web_address,
         place=_place,
-        others=_others,
+        others=others,
         is_quotation=is_quotation,
         title_of=title_of,
         unwrapped=_unwrapped,
@@ -186,12 +187,6 @@ def _method(report: Report, phases: Sequence[Phase]) -> Iterator[str]:
 
 def _place(url: str) -> str:
     return urlsplit(web_address(url)).hostname or url
-
-
-def _others(claim: Claim) -> list[Quote]:
-    """Return the quotes of further sources that support a claim."""
-    known = {quote.source_id for quote in claim.quotes if claim.verdict is Verdict.supported}
-    return [quote for quote in claim.corroborating if quote.source_id not in known]
 
 
 def _file_link(name: str) -> str:

@@ -6,6 +6,7 @@ Typst comes as one wheel without libraries of the system; at 34 MB it is an extr
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def render_pdf(report: Report) -> bytes:
         import typst
     except ImportError:
         raise InvalidInput(
-            "PDF needs typst, which is not installed.", next_step="install it where fathom runs: pip install typst"
+            "PDF needs typst, which is not installed.",
+            next_step=f"install it where fathom runs: {sys.executable} -m pip install typst",
         ) from None
     data = json.dumps(asdict(document_of(report)), ensure_ascii=False)
     try:

@@ -133,9 +133,9 @@ def _closest(question: str, texts: Sequence[SourceText]) -> list[NearPassage]:
 
 
 def _plain(passage: str) -> str:
-    """Return a passage on one line, without the marks of headings and tables."""
-    cells = (cell.strip(" #\n") for cell in clean_line(passage).split("|"))
-    return " · ".join(filter(None, cells))
+    """Return a passage on one line, without the marks of headings, items and tables."""
+    cells = (cell.strip(" #\n") for cell in clean_line(passage).removeprefix("- ").split("|"))
+    return " · ".join(cell for cell in cells if cell.strip("-: "))
 
 
 def _next_steps(

@@ -40,7 +40,8 @@ def _exit(error: Exception) -> None:
         sys.exit(error.exit_code)
     if isinstance(error, typer.TyperException):
         context = getattr(error, "ctx", None)
-        _explain(error.format_message() + (f" ({context.command_path} --help)" if context else ""), error)
+        quotes = "put the question in quotes; " if "unexpected extra argument" in error.format_message() else ""
+        _explain(error.format_message() + (f" ({quotes}{context.command_path} --help)" if context else ""), error)
         sys.exit(2)
     if isinstance(error, FathomError):
         _explain(str(error), error)

@@ -77,6 +77,12 @@ def _wrapped(text: Text, width: int) -> list[Text]:
     return list(text.divide(breaks))
 
 
+_ANSWERED = {
+    "partly": "these sources answer a part of the question",
+    "no": "these sources do not answer the question; the report has what comes closest",
+}
+
+
 def dollars(cost_usd: float | None) -> str:
     """Return a cost; None when a price is not known."""
     return "price unknown" if cost_usd is None else f"${cost_usd:.4f}"
@@ -90,6 +96,7 @@ def show_summary(result: RunResult, address: str = "", reference: str = "") -> N
         ("report", _from_here(page_of(result))),
         ("", "report.md beside it has the same as text" if result.report else ""),
         ("ended", f"{ending}: {result.reason}" if result.reason else ending),
+        ("", _ANSWERED.get(result.answered or "", "")),
         ("sources", f"{len(result.sources)} {'cited' if result.report else 'found'}"),
         ("used", _used(result.metrics)),
         ("files", "" if result.report else _from_here(result.artifacts)),

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -106,7 +106,8 @@ def research(
         }
     )
     if estimate:
-        output(estimated(query, settings), _show_estimate, as_json=as_json)
+        phases = estimated(query, settings)
+        output([named(phase) for phase in phases] if as_json else phases, _show_estimate, as_json=as_json)
         return
     checked = check_request(query, settings)
 
@@ -209,6 +210,11 @@ def _follow(
     if open_it:
         open_page(result)
     raise typer.Exit(result.status.exit_code)
+
+
+def named(row: Any) -> Any:
+    """Return a named tuple, and those in it, as a mapping."""
+    return {name: named(value) for name, value in row._asdict().items()} if hasattr(row, "_asdict") else row
 
 
 def _show_estimate(phases: Sequence[PhaseEstimate]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -52,7 +52,8 @@ def _show_rows(found: Sequence[RunRow]) -> None:
         cells = Text(
             f"{one_line(run.run_id[:8]):8}  {started:16}  {run.state.replace('_', ' '):{width}}  {one_line(run.query)}"
         )
-        console.print(cells, no_wrap=True, overflow="ellipsis", soft_wrap=not console.is_terminal)
+        overflow: Literal["ellipsis", "ignore"] = "ellipsis" if console.is_terminal else "ignore"
+        console.print(cells, no_wrap=True, overflow=overflow, soft_wrap=not console.is_terminal)
 
 
 def show(run: Run, open_it: Open = False, artifacts: Root = None, as_json: Json = False) -> None:
