@@ -82,13 +82,13 @@ async def test_every_phase_of_a_run_is_named_with_its_counts(providers: Stubs, t
     phases = [event.message for event in events if event.kind == "phase"]
     assert phases[:2] == ["planning", "researching, round 1 of at most 1"]
     sources = len({source for event in events for source in event.sources})
-    assert phases[3:5] == [f"scoring {sources} sources", "choosing sections"]
+    assert phases[2:4] == [f"scoring {sources} sources", "choosing sections"]
     sections = [phase for phase in phases if phase.startswith("writing ")]
     assert [phase.split(":")[0] for phase in sections] == [
         f"writing {n} of {len(sections)}" for n in range(1, len(sections) + 1)
     ]
-    assert phases[5 + len(sections)].startswith("checking ")
-    assert phases[6 + len(sections)].startswith("asking about claims 1 to ")
+    assert phases[4 + len(sections)].startswith("checking ")
+    assert phases[5 + len(sections)].startswith("asking about claims 1 to ")
     assert phases[-1] == "saving the report"
     began, ended = ([event.key for event in events if event.kind == kind] for kind in ("begin", "end"))
     assert sorted(began) == sorted(ended)
