@@ -20,6 +20,7 @@ import pytest
 
 from fathom.config.settings import Profile, ResearchSettings
 from fathom.models import RunResult
+from flows.cli.printing import open_page
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env, quiet_port
 from tests.processes import Kills
 from tests.stubs import Stubs
@@ -350,12 +351,12 @@ def test_a_shell_completes_the_ids_of_runs(fathom_cli: FathomCLI, shell: str, wo
     assert shell == "bash" or "How much water do the tanks hold?" in done.stdout
 
 
-def test_open_shows_the_page_in_the_browser_or_says_why_not(fathom_cli: FathomCLI, tmp_path: Path) -> None:
+def test_open_shows_the_page_in_the_browser_or_says_why_not(
+    fathom_cli: FathomCLI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the run is now, not where it was made."""
     store = shutil.copytree(ROOT / "tests/stored_run", tmp_path / "stored")
     page = next(store.rglob("report.html"))
-    result = next(store.rglob("result.json"))
-    data = json.loads(result.read_text())
-    result.write_text(json.dumps({**data, "report": str(page.with_name("report.md"))}))
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
     browser.chmod(0o755)
@@ -365,10 +366,11 @@ def test_open_shows_the_page_in_the_browser_or_says_why_not(fathom_cli: FathomCL
     assert "no browser could be started" in fathom_cli(show, {"BROWSER": "", "PATH": ""}).stderr
     page.unlink()
     assert "is gone" in fathom_cli(show).stderr
-    result.write_text(json.dumps({**data, "report": "s3://bucket/run/report.md"}))
-    assert "is not on this machine" in fathom_cli(show).stderr
-    result.write_text(json.dumps({**data, "report": None}))
-    assert "there is no report to open" in fathom_cli(show).stderr
+    result = RunResult.model_validate_json(next(store.rglob("result.json")).read_bytes())
+    open_page(result.model_copy(update={"report": "s3://bucket/run/report.md"}))
+    assert "is not on this machine" in capsys.readouterr().err
+    open_page(result.model_copy(update={"report": None}))
+    assert "there is no report to open" in capsys.readouterr().err
 
 
 def test_an_estimate_without_a_model_lists_tool_calls_only(fathom_cli: FathomCLI) -> None:
