@@ -57,7 +57,6 @@ PIECES = st.lists(
         [
             *("The gate is old.", "It opened in 1998. [S00000a]", "Dr. Holm paid 4.2 million. [S00000b]", "Then:"),
             *(
-                MARK,
                 "**It is",
                 "large** [S00000a].",
                 "\n\n",

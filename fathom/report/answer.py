@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
+from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from fathom.extractive.sections import NOT_FOUND
 from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import keywords
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict
+from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids
 from fathom.text.counting import counted
 from fathom.text.fences import split_markdown
@@ -85,12 +87,21 @@ def _end(markdown: str) -> int:
     if len(own) > SENTENCES:
         fitting = [number for number in range(SENTENCES) if _may_end(own, number, markdown)]
         last = fitting[-1] if fitting else last
-    if own[last].text.rstrip().endswith((":", "：")) or last in lead_ins(sentences).values():
-        led_to = [s for s in sentences if s.start >= own[last].end]
-        kinds = ("table", "rule") if led_to and led_to[0].kind == "table" else {s.kind for s in led_to[:1]} - {"prose"}
-        belonging = list(takewhile(lambda s: s.kind in kinds, led_to))
-        return belonging[-1].end if belonging else own[last].end
-    return own[last].end
+    end = own[last].end
+    leads = last in lead_ins(sentences).values()
+    while leads or markdown[:end].rstrip().endswith((":", "：")):
+        led_to = [sentence for sentence in sentences if sentence.start >= end]
+        if not led_to:
+            break
+        first, leads = led_to[0], False
+        kinds: tuple[Kind, ...] = ("table", "rule") if first.kind == "table" else (first.kind,)
+        end = list(takewhile(partial(_belongs, first, kinds), led_to))[-1].end
+    return end
+
+
+def _belongs(first: Sentence, kinds: Sequence[Kind], sentence: Sentence) -> bool:
+    """Whether a sentence is of the paragraph, list, table or code that begins with another."""
+    return sentence.kind in kinds and (first.kind != "prose" or sentence.paragraph == first.paragraph)
 
 
 def _may_end(sentences: Sequence[Sentence], number: int, markdown: str) -> bool:
