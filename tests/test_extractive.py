@@ -17,6 +17,7 @@ from fathom.evidence.support import spaced_words
 from fathom.extractive.backend import ExtractiveBackend
 from fathom.llm.base import ModelCall
 from fathom.models import Document, Note, Plan, PlanStep, SourceText, StepStatus, ToolCall
+from fathom.retrieval.excerpts import ReadText
 from fathom.roles import (
     COMPRESSOR,
     CRITIC,
@@ -387,3 +388,11 @@ def test_answers_do_not_depend_on_the_hash_seed() -> None:
         for seed in ("1", "2")
     }
     assert len(outputs) == 1
+
+
+def test_a_quotation_takes_along_what_limits_it() -> None:
+    said = "The value is taken from the dictionary. For instance, a comes first.\n\nHowever, a descriptor wins."
+    text = ReadText(f"# Lookup\n\n{said}")
+    quoted = [text.markdown(excerpt, heading=False) for excerpt in text.excerpts]
+    assert any(each.startswith("The value") and each.endswith("However, a descriptor wins.") for each in quoted)
+    assert not any(each.endswith("a comes first.") for each in quoted)

@@ -6,6 +6,7 @@ announces; a heading with what follows it. They overlap: the question decides wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from fathom.text.tokens import count_tokens
 from fathom.text.units import Unit, introduces, units_of
 
 MOST_TOKENS = 200  # of an excerpt of several units
+_LIMITING = re.compile(r"(?:However|But|Yet|Unless|Except|Nevertheless|Nonetheless|Only if)\b")
 UNDER_HEADING = 100  # tokens of the excerpt that begins with a heading
 
 
@@ -55,11 +57,12 @@ class ReadText:
                 continue
             first = self._first(number)
             if not self._is_header(number) and not self._only_announces(unit):
-                yield self._excerpt(first, number + 1)
+                yield self._excerpt(first, self._with_limit(number + 1))
             ends = {self._end_of_group(number), self._end_of_announced(number), ends_of_lists.get(number, 0)}
             ends = {self._with_announced(end) for end in ends if end > number}
             fitting = {self._fitting(number, end, MOST_TOKENS) for end in ends if end > number + 1}
-            yield from (self._excerpt(number, stop) for stop in sorted(fitting) if stop > number + 1)
+            longer = sorted({self._with_limit(stop) for stop in fitting if stop > number + 1})
+            yield from (self._excerpt(number, stop) for stop in longer)
 
     def _with_announced(self, stop: int) -> int:
         """Return where that which the unit before `stop` announces ends; `stop` if it announces nothing."""
@@ -77,6 +80,14 @@ class ReadText:
         if unit.kind != "prose" or not number or self.units[number - 1].group != unit.group:
             return number
         return number - 1 if leans(self._sentence(unit.own[0]).clean) else number
+
+    def _with_limit(self, stop: int) -> int:
+        """Return where a sentence behind `stop` ends, if it limits what is said before it under the same heading."""
+        if stop < len(self.units) and self.units[stop].headings == self.units[stop - 1].headings:
+            unit = self.units[stop]
+            if unit.kind == "prose" and _LIMITING.match(self._sentence(unit.own[0]).clean):
+                return stop + 1
+        return stop
 
     def _only_announces(self, unit: Unit) -> bool:
         return unit.kind in ("prose", "item") and self._sentence(unit.own[-1]).text.rstrip().endswith((":", "?", "："))
