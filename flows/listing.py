@@ -46,7 +46,7 @@ async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
             at = started.astimezone(UTC).isoformat(timespec="seconds") if started else ""
             known_row = rows.get(run_id)
             # The store says how a run has ended; Prefect only that it has.
-            ended = known_row and flow_run.state_type == "COMPLETED"
+            ended = flow_run.state_type == "COMPLETED"
             state = known_row.state if known_row and ended else await state_of(flow_run)
             folder, query = known_row.folder if known_row else "", str(flow_run.parameters.get("query", ""))
             rows[run_id] = RunRow(run_id, at, state, query, folder)

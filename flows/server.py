@@ -85,7 +85,7 @@ def find_api(say: Callable[[str], object] | None = None) -> ServerInfo | None:
 
 def ask_api(path: str, body: object) -> Any:
     """Return what the API in use answers to a POST request; None if it refuses that."""
-    url = f"{os.environ['PREFECT_API_URL']}/{path}"
+    url = f"{_setting('PREFECT_API_URL')}/{path}"
     headers = {"Content-Type": "application/json"}
     if key := _setting("PREFECT_API_KEY"):
         headers["Authorization"] = f"Bearer {key}"

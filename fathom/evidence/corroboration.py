@@ -12,7 +12,7 @@ from fathom.evidence.rows import nearest_rows
 from fathom.evidence.verdict import supporting, verbatim
 from fathom.models.claims import Corroboration
 from fathom.retrieval.duplicates import is_near_duplicate
-from fathom.sources.corroboration import site
+from fathom.sources.corroboration import HELD, site
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.blocks import Kind
 from fathom.text.sentences import split_sentences
@@ -21,7 +21,6 @@ from fathom.text.terms import query_terms
 NEAR = 0.5  # share of a claim's weight that a sentence about the same thing has
 MAX_PASSAGES = 12  # passages looked at closely for one claim
 AROUND = 600  # characters on each side of a passage that are compared to find a copied text
-HELD = 0.75  # of a claim's words that another source has in one sentence
 SAME = 0.4  # of that sentence's words that the claim has: in a longer one the words are met by chance
 LEAST_TERMS = 3
 COPIED = 0.6  # share of sentences that two copies have in common

@@ -6,7 +6,7 @@ A text is parsed once; a claim looks up the sentences that have its words.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nlargest
@@ -138,10 +138,8 @@ class _ReadText:
 
     def around(self, start: int, end: int) -> Passage:
         """Return a stretch of the text as a passage, whose best sentence are all that it stands in."""
-        numbers = range(len(self._parsed))
-        first = max(0, bisect_right(numbers, start, key=lambda n: self._parsed.sentence(n).start) - 1)
-        last = max(first, bisect_left(numbers, end, key=lambda n: self._parsed.sentence(n).start) - 1)
-        whole, until = self._parsed.sentence(first), self._parsed.sentence(last).end
+        held = self._parsed.holding(start, end)
+        whole, until = self._parsed.sentence(held[0]), self._parsed.sentence(held[-1]).end
         return Passage(self.text, start, end, whole._replace(text=self.text.text[whole.start : until], end=until))
 
     def best(

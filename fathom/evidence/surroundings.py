@@ -25,7 +25,6 @@ class _Read(NamedTuple):
     parsed: ParsedText
     units: Sequence[Unit]
     firsts: Sequence[int]
-    starts: Sequence[int]  # offsets of the sentences
 
 
 class Surroundings:
@@ -37,35 +36,37 @@ class Surroundings:
     def quote(self, passage: Passage) -> Quote:
         """Return a passage as a quote, with what stands around it below the same heading."""
         text, read = passage.text.text, self._reading(passage.text.text)
-        first = max(0, bisect_right(read.starts, passage.start) - 1)
-        last = max(first, bisect_right(read.starts, max(passage.start, passage.end - 1)) - 1)
-        before, after = self._before(text, read, first, passage.start), self._after(text, read, last, passage.end)
-        quote = passage.text.quote(passage.start, passage.end)
-        return quote.model_copy(update={"before": before, "after": after, "headings": _headings(read, first)})
+        held = read.parsed.holding(passage.start, passage.end)
+        around = {
+            "before": self._before(text, read.parsed, held[0], passage.start),
+            "after": self._after(text, read.parsed, held[-1], passage.end),
+            "headings": _headings(read, held[0]),
+        }
+        return passage.text.quote(passage.start, passage.end).model_copy(update=around)
 
     def _reading(self, text: str) -> _Read:
         if text not in self._read:
             parsed = parse(text)
             units = units_of(parsed, text)
-            starts = [parsed.sentence(number).start for number in range(len(parsed))]
-            self._read[text] = _Read(parsed, units, [unit.own.start for unit in units], starts)
+            self._read[text] = _Read(parsed, units, [unit.own.start for unit in units])
         return self._read[text]
 
     @staticmethod
-    def _before(text: str, read: _Read, first: int, start: int) -> str:
-        begin = read.starts[first] if read.starts else start
+    def _before(text: str, parsed: ParsedText, first: int, start: int) -> str:
+        begin = parsed.sentence(first).start
         for number in range(first - 1, -1, -1):
-            if read.parsed.kinds[number] == "heading" or start - read.starts[number] > CONTEXT_CHARS:
+            sentence = parsed.sentence(number)
+            if sentence.kind == "heading" or start - sentence.start > CONTEXT_CHARS:
                 break
-            begin = read.starts[number]
+            begin = sentence.start
         part = text[max(begin, start - CONTEXT_CHARS) : start]
         return _EDGE.sub(" ", _CUT_START.sub("", part) if start - begin > CONTEXT_CHARS else part)
 
     @staticmethod
-    def _after(text: str, read: _Read, last: int, end: int) -> str:
-        stop = max(end, read.parsed.sentence(last).end) if read.starts else end
-        for number in range(last + 1, len(read.parsed)):
-            sentence = read.parsed.sentence(number)
+    def _after(text: str, parsed: ParsedText, last: int, end: int) -> str:
+        stop = max(end, parsed.sentence(last).end)
+        for number in range(last + 1, len(parsed)):
+            sentence = parsed.sentence(number)
             if sentence.kind == "heading" or sentence.end - end > CONTEXT_CHARS:
                 break
             stop = sentence.end

@@ -11,6 +11,7 @@ from fathom.models import Gap, Note, PlanStep, Priority, StepStatus
 from fathom.roles import ReflectAnswer, ReflectRequest
 from fathom.roles.critic import StepVerdict
 from fathom.roles.planner import PlannedStep
+from fathom.text.counting import joined
 from fathom.text.terms import terms
 
 ON_QUESTION = 0.3  # share of a question's terms, by worth, from which a contradiction matters to it
@@ -115,7 +116,7 @@ def _follow_ups(request: ReflectRequest, missing: list[str], empty: list[PlanSte
         steps.append(
             PlannedStep(
                 step_id=1,
-                title=f"More on {_joined(missing, 'and')}",
+                title=f"More on {joined(missing[:MOST_MISSING], 'and')}",
                 description=f"Find what is said about {_listed(missing)}, which no note mentions so far.",
                 queries=[_query(missing, request.query)],
                 priority=Priority.high,
@@ -148,9 +149,4 @@ def _broader(request: ReflectRequest, step: PlanStep) -> str:
 
 
 def _listed(words: list[str]) -> str:
-    return _joined([f"“{word}”" for word in words], "or")
-
-
-def _joined(words: list[str], conjunction: str) -> str:
-    *first, last = words[:MOST_MISSING]
-    return f"{', '.join(first)} {conjunction} {last}" if first else last
+    return joined([f"“{word}”" for word in words[:MOST_MISSING]], "or")

@@ -124,6 +124,8 @@ def asked_by(question: str) -> Asked:
 
 def on_question(query: str, notes: Sequence[Note], found: Sequence[Contradiction]) -> list[Contradiction]:
     """Return the contradictions that hold enough of the question to matter to its answer."""
+    if not found:
+        return []
     said = [f"{each.claim_a} {each.claim_b}" for each in found]
     told = [Statement(text, (), "", number, 0) for number, text in enumerate(said)]
     quotations = Quotations.of_statements([*told, *statements_of(notes)])

@@ -51,7 +51,7 @@ def _attribute(text: str) -> str:
 @cache
 def _environment() -> Environment:
     # Prompts are plain text: nothing renders them as HTML, and escaping would change what the model reads.
-    environment = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined, autoescape=False)  # noqa: S701
+    environment = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined, autoescape=False)  # noqa: S701 - no HTML
     environment.filters.update(data=_data, attribute=_attribute)
     return environment
 

@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from fathom.evidence.claims import MARK, claims_of, lead_ins
+from fathom.extractive.critic import MOST_MISSING
 from fathom.extractive.reporter import CLOSEST
 from fathom.extractive.sections import NOT_FOUND
 from fathom.extractive.verbs import is_verb
@@ -16,7 +17,7 @@ from fathom.extractive.wording import keywords
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids
-from fathom.text.counting import counted
+from fathom.text.counting import counted, joined
 from fathom.text.fences import split_markdown
 from fathom.text.sentences import Sentence
 from fathom.text.terms import terms
@@ -119,7 +120,8 @@ def _quoted(report: Report, answer: str, claims: Sequence[Claim]) -> tuple[str, 
     sources = {source_id for claim in claims for source_id in claim.source_ids}
     why = [f"quoted from {counted(len(sources), 'source')}"]
     if missing and claims:
-        why.append(f"the quotations do not mention {_listed(missing)}")
+        named_words = joined([f"“{word}”" for word in missing[:MOST_MISSING]], "and")
+        why.append(f"the quotations do not mention {named_words}")
     return "not rated", [*why, *_against(claims)]
 
 
@@ -166,8 +168,3 @@ def _against(claims: Sequence[Claim]) -> Iterator[str]:
 
 def _of_it(number: int, total: int) -> str:
     return "it" if number == total else f"{number} of its {total} sentences"
-
-
-def _listed(words: Sequence[str]) -> str:
-    quoted = [f"“{word}”" for word in words[:5]]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"

@@ -21,12 +21,18 @@ from fathom.report.quotations import quoted_markdown
 from fathom.report.unread import unread_lines
 from fathom.text.citations import number_citations, without_citations
 from fathom.text.cleaning import clean_line
+from fathom.text.languages import language_tag
 
 EXTRACTIVE_NOTICE = (
     "Every sentence of this report is a quotation from the source it cites, selected by its words. No language model "
     "wrote the report or judged whether it answers the question."
 )
 CLOSEST = "What comes closest:"
+
+
+def language_of(report: Report) -> str:
+    """Return the language tag of a report's sections, or nothing when it is not clear."""
+    return language_tag("\n".join(section.markdown for section in report.sections))
 
 
 def question_of(report: Report) -> str:

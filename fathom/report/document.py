@@ -10,10 +10,9 @@ from textwrap import shorten
 from fathom.models import Claim, Quote, Report, Source, Verdict
 from fathom.report.answer import making_parts
 from fathom.report.blocks import Block, blocks_of, plain
-from fathom.report.chapters import chapters, cited_sources, place_in, question_of, title_of
+from fathom.report.chapters import chapters, cited_sources, language_of, place_in, question_of, title_of
 from fathom.text.cleaning import clean_line
 from fathom.text.counting import counted
-from fathom.text.languages import language_tag
 from fathom.text.urls import linkable
 
 CLAIM_CHARS, QUOTE_CHARS = 140, 260
@@ -74,7 +73,7 @@ def document_of(report: Report) -> Document:
         title=plain(clean_line(report.title)) or "Report",
         question=plain(question_of(report)),
         cover=plain(" · ".join([*making_parts(report.made, timed=True), *counts])),
-        language=language_tag("\n".join(section.markdown for section in report.sections)),
+        language=language_of(report),
         chapters=[
             Chapter(plain(part.heading), blocks_of(part.markdown, numbers)) for part in chapters(report, making=False)
         ],

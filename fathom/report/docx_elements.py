@@ -119,7 +119,6 @@ def set_fonts(document: Document) -> None:
 
 def set_language(document: Document, tag: str) -> None:
     """Set the language of the text, and its direction."""
-
     normal: Any = document.styles["Normal"].element
     normal.get_or_add_rPr().append(_element("w:lang", {"w:val": tag, "w:eastAsia": tag, "w:bidi": tag}))
     if tag in _RIGHT_TO_LEFT:

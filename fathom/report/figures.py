@@ -82,7 +82,7 @@ def _holds(claim: Claim) -> bool:
 
 def _comparison(report: Report, claims: Sequence[Claim]) -> Iterator[Figure]:
     sides = sides_of(report.query)
-    if not sides or any(_has_table_of(section.markdown, sides) for section in report.sections):
+    if not sides or any(_has_table_of(section.markdown, sides[0]) for section in report.sections):
         return
     one, other = (set(terms(side)) for side in sides)
     mine, yours = one - other, other - one
@@ -119,12 +119,14 @@ def _paired(left: Sequence[Claim], right: Sequence[Claim]) -> list[tuple[Claim |
 
 
 def _timeline(query: str, claims: Sequence[Claim]) -> Iterator[Figure]:
+    if not _EVENTS.search(query):
+        return
     events: dict[Date, list[Claim]] = {}
     for claim in claims:
         dates = {found.date for found in facts_of(claim.sentence).dates if found.date.year}
         if len(dates) == 1 and " | " not in claim.sentence:  # of several, it is not known which is the event's
             events.setdefault(dates.pop(), []).append(claim)
-    if len(events) >= LEAST_EVENTS and _EVENTS.search(query):
+    if len(events) >= LEAST_EVENTS:
         rows = [(Cell(_day(day)), Cell(claim.sentence, claim)) for day in sorted(events) for claim in events[day]]
         if more := len(rows[MOST_EVENTS:]):
             rows[MOST_EVENTS:] = [(Cell("Later"), Cell(f"{counted(more, 'more event')} in the sections"))]
@@ -169,5 +171,6 @@ def _series(table: Sequence[Sequence[str]]) -> Iterator[Chart]:
                 return
 
 
-def _has_table_of(markdown: str, sides: tuple[str, str]) -> bool:
-    return any(set(terms(" ".join(table[0]))) & set(terms(side)) for table in _tables(markdown) for side in sides[:1])
+def _has_table_of(markdown: str, side: str) -> bool:
+    about = set(terms(side))
+    return any(about & set(terms(" ".join(table[0]))) for table in _tables(markdown))

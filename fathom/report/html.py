@@ -29,6 +29,7 @@ from fathom.report.chapters import (
     EXTRACTIVE_NOTICE,
     cited_sources,
     is_closest,
+    language_of,
     question_of,
     sentence,
     sides_of,
@@ -42,7 +43,6 @@ from fathom.report.prose import inline_html, section_html
 from fathom.report.unread import unread_lines
 from fathom.text.cleaning import clean_text
 from fathom.text.counting import counted
-from fathom.text.languages import language_tag
 from fathom.text.urls import at_text, web_address
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -62,7 +62,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     numbers = {source.source_id: number for number, source in enumerate(cited, 1)}
     sources = {source.source_id: source for source in report.sources}
     qualities = {quality.source_id: quality for quality in report.qualities}
-    language = language_tag("\n".join(section.markdown for section in report.sections))
+    language = language_of(report)
     figures, series, unread = figures_of(report), series_of(report), unread_lines(report.unread)
     sections = list(_sections(report, answer, numbers))
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))

@@ -113,10 +113,9 @@ def _words(texts: Iterable[SourceText]) -> Counter[str]:
 
 
 def _corrected(question: str, absent: Sequence[AbsentWord]) -> str:
-    for word in absent:
-        if word.nearby:
-            question = re.sub(rf"\b{re.escape(word.word)}\b", lambda _: word.nearby[0], question)  # noqa: B023 - used at once
-    return question
+    meant = {word.word: word.nearby[0] for word in absent if word.nearby}
+    misspelt = "|".join(map(re.escape, meant))
+    return re.sub(rf"\b(?:{misspelt})\b", lambda found: meant[found[0]], question) if meant else question
 
 
 def _closest(question: str, texts: Sequence[SourceText]) -> list[NearPassage]:

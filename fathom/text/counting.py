@@ -1,6 +1,14 @@
-"""Counts as a reader sees them."""
+"""Counts and lists as a reader sees them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def joined(words: Sequence[str], conjunction: str) -> str:
+    """Return one or more words as a list: `a, b and c`."""
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 def counted(number: int, noun: str) -> str:

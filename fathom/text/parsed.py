@@ -8,6 +8,7 @@ may read millions.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -43,6 +44,13 @@ class ParsedText:
         """Return a sentence."""
         start, end = self._places[2 * number], self._places[2 * number + 1]
         return Sentence(self._text[start:end], start, end, self.kinds[number], self.paragraphs[number])
+
+    def holding(self, start: int, end: int) -> range:
+        """Return the numbers of the sentences that a stretch of the text, as character offsets, stands in."""
+        numbers = range(len(self))
+        first = max(0, bisect_right(numbers, start, key=lambda number: self._places[2 * number]) - 1)
+        last = max(first, bisect_left(numbers, end, key=lambda number: self._places[2 * number]) - 1)
+        return range(first, last + 1)
 
     def terms(self, number: int) -> list[str]:
         """Return the terms of a sentence, in reading order."""

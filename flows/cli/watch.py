@@ -56,7 +56,9 @@ class Watch:
         self.console: Console = _Stderr(stderr=True, highlight=False)
         self._quiet = quiet
         self._progress = progress and not quiet
-        self._live = Live(self, console=self.console, transient=True, redirect_stdout=False, refresh_per_second=8)
+        self._live = Live(
+            self, console=self.console, transient=True, redirect_stdout=False, refresh_per_second=FRAMES_A_SECOND
+        )
         self._began = self._heard = monotonic()
         self._phase = "starting"
         self._plan: Plan | None = None
