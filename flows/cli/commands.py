@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.audit import audit
+from flows.cli.batch import batch
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
 from flows.cli.export import export
@@ -19,6 +20,7 @@ from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
 from flows.cli.verify import trace, verify
+from flows.cli.worker import worker
 
 app = typer.Typer(
     help="Turn a question into a cited report that can be checked.\n\n"
@@ -28,7 +30,7 @@ app = typer.Typer(
 )
 
 
-for command in (research, resume, runs, show, verify, trace, audit, replay, export, doctor):
+for command in (research, batch, resume, runs, show, verify, trace, audit, replay, export, doctor, worker):
     app.command()(command)
 
 
