@@ -5,8 +5,9 @@ Imports Prefect: call `flows.server.ensure_api` first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any
 
 from prefect.client.orchestration import get_client
@@ -20,7 +21,9 @@ from fathom.storage.store import ArtifactStore
 from flows.batch import research_batch
 from flows.deploying import POOL
 from flows.local import address, new_run, run_here
-from flows.worker import Worker, serving
+from flows.worker import HEARTBEAT_SECONDS, Worker, serving
+
+ASK_SECONDS = HEARTBEAT_SECONDS  # a worker that was killed counts as running for three of them
 
 
 async def run(
@@ -37,10 +40,7 @@ async def run(
     pool = await _pool(request["deployment"])
     flow_run = await new_run(research_batch, {**request, "file": store.address(path)})
     say(f"Batch {request['run_key']}  {address(flow_run)}")
-    working = await _has_workers(pool)
-    if not working:
-        say(f"No worker serves the pool {pool!r}: the questions are researched in this process.")
-    with nullcontext() if working else serving(Worker(pool, request["at_once"])):
+    async with _staffed(pool, request["at_once"], say):
         state = await run_here(research_batch, flow_run)
     result = await state.aresult(raise_on_failure=False)
     if isinstance(result, BaseException):
@@ -56,6 +56,25 @@ async def _pool(deployment: str) -> str:
             return (await client.read_deployment_by_name(deployment)).work_pool_name or POOL
         except ObjectNotFound:
             return POOL
+
+
+@asynccontextmanager
+async def _staffed(pool: str, limit: int, say: Callable[[str], object]) -> AsyncIterator[None]:
+    """Have a worker in this process inside the block as soon as the pool has none."""
+    with ExitStack() as own:
+
+        async def watch() -> None:
+            while await _has_workers(pool):  # noqa: ASYNC110 - the server tells nobody
+                await asyncio.sleep(ASK_SECONDS)
+            say(f"No worker serves the pool {pool!r}: the questions are researched in this process.")
+            own.enter_context(serving(Worker(pool, limit)))
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await asyncio.wait([watching])
 
 
 async def _has_workers(pool: str) -> bool:

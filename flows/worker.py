@@ -39,7 +39,7 @@ from flows.recovering import recover
 from tasks.watching import stop_all
 
 POLL_SECONDS = 2.0
-HEARTBEAT_SECONDS = 30.0
+HEARTBEAT_SECONDS = 15.0
 RECOVER_SECONDS = 20.0
 DRAIN_SECONDS = 60.0
 AHEAD = 4  # runs asked for, as a multiple of those that fit: other workers ask for the same ones
@@ -106,6 +106,7 @@ class Worker:
                 for task in beside:
                     task.cancel()
                 await asyncio.gather(*beside, return_exceptions=True)
+                await self._leave(client)
 
     async def _woken(self, seconds: float) -> None:
         """Wait until a run has ended or the worker is to stop, at most for some seconds."""
@@ -130,10 +131,16 @@ class Worker:
                 if not failing:
                     self._say(f"The Prefect server does not answer ({type(error).__name__}); asking again.")
                 failing = True
-            await wait(seconds * random.uniform(0.8, 1.2))  # noqa: S311 - so that workers differ
+            await wait(seconds * random.uniform(0.8, 1.2))  # noqa: S311 - so that workers do not ask together
 
     async def _report(self, client: PrefectClient) -> None:
         await client.send_worker_heartbeat(self._pool, self.name, HEARTBEAT_SECONDS)
+
+    async def _leave(self, client: PrefectClient) -> None:
+        """Take this worker off the pool's list, where it would count as running for a while."""
+        with suppress(httpx.HTTPError, PrefectHTTPStatusError):
+            path = {"work_pool_name": self._pool, "name": self.name}
+            await client.request("DELETE", "/work_pools/{work_pool_name}/workers/{name}", path_params=path)
 
     def _free(self) -> int:
         taken = sum(self._names.get(run.flow_id) not in _WAITING for run in self._running.values())
