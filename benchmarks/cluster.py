@@ -82,16 +82,17 @@ class Service:
         return sum(sum(map(int, fields[11:15])) for _, fields in self._processes()) / _TICKS
 
     def _processes(self) -> list[tuple[int, list[str]]]:
-        """Return the ids of the session's processes with the fields of their `stat` after the name."""
-        found = []
+        """Return the ids of the process and its descendants, with the fields of their `stat` after the name."""
+        known: dict[int, list[str]] = {}
         for path in Path("/proc").glob("[0-9]*/stat"):
             try:
-                fields = path.read_text().rpartition(")")[2].split()
+                known[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            if fields[3] == str(self._process.pid):
-                found.append((int(path.parent.name), fields))
-        return found
+        family = {self._process.pid}
+        while more := {pid for pid, fields in known.items() if int(fields[1]) in family} - family:
+            family |= more
+        return [(pid, fields) for pid, fields in known.items() if pid in family]
 
 
 class Cluster:
