@@ -169,7 +169,7 @@ class Cluster:
         subprocess.run(command, check=True, capture_output=True, cwd=data)
         port = str(self._port + 1)
         options = ["-D", str(data), "-p", port, "-k", str(data), "-h", "127.0.0.1", "-c", "max_connections=300"]
-        self._add("postgres", [*before, postgres, *options], {**environment(self.home)})
+        database = self._add("postgres", [*before, postgres, *options], {**environment(self.home)})
         address = f"postgresql+asyncpg://prefect@127.0.0.1:{port}/postgres"
         self._settings |= {
             "PREFECT_API_DATABASE_CONNECTION_URL": address,
@@ -177,7 +177,9 @@ class Cluster:
         }
         upgrade = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "-y"]
         env = environment(self.home, **self._settings)
-        wait_until(lambda: _succeeds(upgrade, env), "the migration")
+        wait_until(lambda: not database.running or _succeeds(upgrade, env), "the migration")
+        if not database.running:
+            raise SystemExit(f"PostgreSQL has ended; is port {port} taken? See {self.home / 'postgres.log'}")
 
     def _start_redis(self) -> None:
         program, port = shutil.which("redis-server"), str(self._port + 2)

@@ -16,6 +16,7 @@ from flows.cli.batch import batch
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
 from flows.cli.export import export
+from flows.cli.limits import limits
 from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
@@ -32,6 +33,7 @@ app = typer.Typer(
 
 for command in (research, batch, resume, runs, show, verify, trace, audit, replay, export, doctor, worker):
     app.command()(command)
+app.add_typer(limits, name="limits")
 
 
 def _version(wanted: bool) -> None:
