@@ -31,6 +31,8 @@ from fathom.storage.lease import RESULTS
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.progress import Event, phase, publish
+from fathom.telemetry.spans import describe_run
+from fathom.telemetry.tracing import start_tracing
 from fathom.text.counting import counted
 from flows.endings import ended, page, whereabouts
 from flows.flow_runs import FLOW
@@ -82,13 +84,16 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
             ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger")
             audit = AuditLog(store, f"{RESULTS}/{start.run_key}/audit-pending.jsonl", log_event)
             engine = Engine(start, store, environment, ledger, audit)
+            if problem := start_tracing(environment):
+                engine.warnings.warn(run_logger(), problem, problem)
             async with Display() as display:
-                async with aclosing(engine), session(engine, supervision.taken_over):
+                async with aclosing(engine), session(engine, supervision.taken_over) as span:
                     display.label(start.settings)
                     publish(Event("spent", spent=ledger.account, caps=ledger.budget))
                     run, report, result = await investigate(engine, display)
                     phase("finishing the run")
                     status, metrics = result.status.value, result.metrics.model_dump(mode="json")
+                    describe_run(span, status, result.metrics)
                     await audit.record(
                         AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics
                     )

@@ -18,9 +18,12 @@ from fathom.models import RunResult
 from fathom.run.engine import Engine, RunStart
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_log import AuditLog
+from fathom.telemetry.spans import describe_run
+from fathom.telemetry.tracing import start_tracing
 from fathom.tools.registry import configured_tools
 from flows.deep_research import deep_research, investigate
 from flows.endings import result_in
+from tasks.auditing import session
 from tasks.durable import outside_prefect
 from tasks.ui import Display
 
@@ -41,9 +44,11 @@ async def investigated(root: Path | str, query: str = QUERY, **settings: Any) ->
     now, run_id = datetime.now(UTC).isoformat(timespec="seconds"), uuid.uuid4().hex
     start = RunStart(run_id=run_id, run_key=run_id, query=query, started=now, today=now[:10], settings=resolved)
     engine = Engine(start, store, environment, Ledger(resolved.budget, store, "ledger"), AuditLog(store, "audit"))
-    async with aclosing(engine):
-        with outside_prefect(_called):
+    start_tracing(environment)
+    with outside_prefect(_called):
+        async with aclosing(engine), session(engine, lambda: False) as span:
             _run, _report, result = await investigate(engine, Display(shown=False))
+            describe_run(span, result.status.value, result.metrics)
     return result
 
 
