@@ -30,6 +30,7 @@ from fathom.run.state import RunState
 from fathom.storage.lease import RESULTS
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import AuditLog
+from fathom.telemetry.json_logs import start_logs
 from fathom.telemetry.progress import Event, phase, publish
 from fathom.telemetry.spans import describe_run
 from fathom.telemetry.tracing import start_tracing
@@ -69,6 +70,7 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
         run_key: Runs with the same key share finished calls. Empty: only retries of this run do. Example: `q3-prices`
     """
     environment = Environment.read()
+    start_logs(environment)
     scrubber = Scrubber(environment.secrets)
     guard_logs(scrubber)
     quieten_tasks()

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from fathom.config.environment import Environment
 from flows.cli.audit import audit
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
@@ -47,3 +48,7 @@ def _options(
 ) -> None:
     if debug:
         sys.excepthook = show_where
+    if (environment := Environment.read()).log:
+        from fathom.telemetry.json_logs import start_logs
+
+        start_logs(environment)

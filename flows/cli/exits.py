@@ -80,11 +80,23 @@ def _explain(message: str, error: BaseException) -> None:
     import textwrap
 
     for line in (message, *getattr(error, "__notes__", ())):
-        said = f"fathom: {' '.join(_scrubbed(line).split())}"
+        said = " ".join(_scrubbed(line).split())
+        if _logs_as_json():
+            import logging
+
+            logging.getLogger("fathom").error("%s", said)
+            continue
+        said = f"fathom: {said}"
         if sys.stderr.isatty():
             width = shutil.get_terminal_size().columns
             said = textwrap.fill(said, width, break_long_words=False, break_on_hyphens=False)
         sys.stderr.write(f"{said}\n")
+
+
+def _logs_as_json() -> bool:
+    from fathom.config.environment import Environment
+
+    return Environment.read().log == "json"
 
 
 def _scrubbed(text: str) -> str:
