@@ -38,7 +38,19 @@ class JsonFormatter(logging.Formatter):
 
 
 class JsonHandler(logging.StreamHandler):  # type: ignore[type-arg]
-    """Writes to what stderr is at the moment."""
+    """Writes JSON to what stderr is at the moment.
+
+    It can also stand in for Prefect's own handler, in processes that begin before Fathom is imported:
+    `PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS=fathom.telemetry.json_logs.JsonHandler`. Then Prefect's configuration gives
+    it colours and a formatter, which it has no use for.
+    """
+
+    def __init__(self, **_options: object) -> None:
+        super().__init__()
+        self.formatter = JsonFormatter()
+
+    def setFormatter(self, fmt: logging.Formatter | None) -> None:
+        """Keep its own."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
@@ -59,9 +71,7 @@ def start_logs(environment: Environment) -> bool:
     root = logging.getLogger()
     if environment.log and not any(isinstance(handler, JsonHandler) for handler in root.handlers):
         guard_logs(Scrubber(environment.secrets))
-        handler = JsonHandler()
-        handler.setFormatter(JsonFormatter())
-        root.handlers = [handler]
+        root.handlers = [JsonHandler()]
         logging.getLogger("fathom").setLevel(logging.INFO)
         logging.captureWarnings(True)
     return bool(environment.log)
