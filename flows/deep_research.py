@@ -29,7 +29,7 @@ from fathom.run.metrics import measure
 from fathom.run.state import RunState
 from fathom.storage.lease import RESULTS
 from fathom.telemetry.audit_events import AuditType
-from fathom.telemetry.audit_log import AuditLog
+from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
 from fathom.telemetry.json_logs import start_logs
 from fathom.telemetry.progress import Event, phase, publish
 from fathom.telemetry.spans import describe_run
@@ -84,7 +84,7 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
             start = await begin(query, asked, _artifacts=store.address(), _environment=environment)
             check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
             ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger")
-            audit = AuditLog(store, f"{RESULTS}/{start.run_key}/audit-pending.jsonl", log_event)
+            audit = AuditLog(store, f"{RESULTS}/{start.run_key}/{PENDING_FILE}", log_event)
             engine = Engine(start, store, environment, ledger, audit)
             if problem := start_tracing(environment):
                 engine.warnings.warn(run_logger(), problem, problem)

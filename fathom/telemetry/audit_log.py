@@ -27,6 +27,7 @@ from fathom.telemetry.audit_events import (
 from fathom.telemetry.tracing import new_id
 
 AUDIT_FILE = "audit.jsonl"
+PENDING_FILE = "audit-pending.jsonl"  # beside the results, while the run has no folder
 
 COMPUTED = frozenset(
     {

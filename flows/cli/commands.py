@@ -13,9 +13,11 @@ import typer
 
 from fathom.config.environment import Environment
 from flows.cli.audit import audit
+from flows.cli.costs import costs
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
 from flows.cli.export import export
+from flows.cli.metrics import metrics
 from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
@@ -29,7 +31,7 @@ app = typer.Typer(
 )
 
 
-for command in (research, resume, runs, show, verify, trace, audit, replay, export, doctor):
+for command in (research, resume, runs, show, verify, trace, audit, replay, export, costs, metrics, doctor):
     app.command()(command)
 
 
