@@ -91,8 +91,8 @@ def ask_api(path: str, body: object, seconds: float = BUSY_SECONDS) -> Any:
         headers["Authorization"] = f"Bearer {key}"
     elif credentials := _setting("PREFECT_API_AUTH_STRING"):
         headers["Authorization"] = f"Basic {b64encode(credentials.encode()).decode()}"
-    request = Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - the configured address
     try:
+        request = Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - the configured address
         with _opener(url, _NoRedirect()).open(request, timeout=seconds) as response:
             return json.load(response)
     except (OSError, HTTPException, ValueError):

@@ -33,9 +33,11 @@ def metrics(
     from flows.server import find_api
 
     try:
-        find_api()
+        problem = "" if find_api() else "No Prefect server is known; set PREFECT_API_URL for what waits in work pools."
     except ServerUnreachable as error:
-        typer.echo(f"fathom: {error}", err=True)  # which the metrics say too
+        problem = str(error)
+    if problem:  # the metrics say it too
+        typer.echo(f"fathom: {problem}", err=True)
     store = ArtifactStore(artifact_root(artifacts))
     registry = CollectorRegistry()
     registry.register(FathomCollector(store))
