@@ -34,7 +34,7 @@ class JsonFormatter(logging.Formatter):
             "trace_id": span.trace_id if span else None,
             "error": record.exc_text,
         }
-        return json.dumps({name: value for name, value in fields.items() if value}, ensure_ascii=False)
+        return json.dumps({name: value for name, value in fields.items() if value})
 
 
 class JsonHandler(logging.StreamHandler):  # type: ignore[type-arg]
