@@ -13,6 +13,7 @@ import typer
 
 from fathom.config.environment import Environment
 from flows.cli.audit import audit
+from flows.cli.batch import batch
 from flows.cli.costs import costs
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
@@ -22,6 +23,7 @@ from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
 from flows.cli.verify import trace, verify
+from flows.cli.worker import worker
 
 app = typer.Typer(
     help="Turn a question into a cited report that can be checked.\n\n"
@@ -31,7 +33,8 @@ app = typer.Typer(
 )
 
 
-for command in (research, resume, runs, show, verify, trace, audit, replay, export, costs, metrics, doctor):
+COMMANDS = (research, batch, resume, runs, show, verify, trace, audit, replay, export, costs, metrics, doctor, worker)
+for command in COMMANDS:
     app.command()(command)
 
 
