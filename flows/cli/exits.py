@@ -81,10 +81,7 @@ def _explain(message: str, error: BaseException) -> None:
 
     for line in (message, *getattr(error, "__notes__", ())):
         said = " ".join(_scrubbed(line).split())
-        if _logs_as_json():
-            import logging
-
-            logging.getLogger("fathom").error("%s", said)
+        if logged(said, error=True):
             continue
         said = f"fathom: {said}"
         if sys.stderr.isatty():
@@ -93,10 +90,16 @@ def _explain(message: str, error: BaseException) -> None:
         sys.stderr.write(f"{said}\n")
 
 
-def _logs_as_json() -> bool:
+def logged(line: str, *, error: bool = False) -> bool:
+    """Write a line to the log, if that is what is read instead of the screen; return whether it is."""
+    import logging
+
     from fathom.config.environment import Environment
 
-    return Environment.read().log == "json"
+    as_json = Environment.read().log == "json"
+    if as_json:
+        logging.getLogger("fathom").log(logging.ERROR if error else logging.INFO, "%s", line)
+    return as_json
 
 
 def _scrubbed(text: str) -> str:

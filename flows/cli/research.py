@@ -167,7 +167,6 @@ def _follow(
     import asyncio
     import logging
 
-    from fathom.config.environment import Environment
     from fathom.errors import UserError
     from fathom.telemetry.progress import listen
     from flows.cli.watch import Watch
@@ -190,9 +189,7 @@ def _follow(
     logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
     try:
         # Whatever a library prints must not get between the results on stdout.
-        # A log of JSON objects has all that is shown otherwise.
-        hidden = quiet or bool(Environment.read().log)
-        with Watch(quiet=hidden, progress=not as_json) as watch, redirect_stdout(sys.stderr):
+        with Watch(quiet=quiet, progress=not as_json) as watch, redirect_stdout(sys.stderr):
             for notice in notices:
                 watch.say(notice)
             ensure_api(watch.say)
