@@ -30,8 +30,11 @@ from fathom.run.metrics import measure
 from fathom.run.state import RunState
 from fathom.storage.lease import RESULTS
 from fathom.telemetry.audit_events import AuditType
-from fathom.telemetry.audit_log import AuditLog
+from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
+from fathom.telemetry.json_logs import start_logs
 from fathom.telemetry.progress import Event, phase, publish
+from fathom.telemetry.spans import describe_run
+from fathom.telemetry.tracing import start_tracing
 from fathom.text.counting import counted
 from flows.endings import ended, page, whereabouts
 from flows.flow_runs import FLOW
@@ -69,6 +72,7 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
         run_key: Runs with the same key share finished calls. Empty: only retries of this run do. Example: `q3-prices`
     """
     environment = Environment.read()
+    start_logs(environment)
     scrubber = Scrubber(environment.secrets)
     guard_logs(scrubber)
     quieten_tasks()
@@ -82,16 +86,19 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
             start = await begin(query, asked, _artifacts=store.address(), _environment=environment)
             check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
             ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger")
-            audit = AuditLog(store, f"{RESULTS}/{start.run_key}/audit-pending.jsonl", log_event)
+            audit = AuditLog(store, f"{RESULTS}/{start.run_key}/{PENDING_FILE}", log_event)
             engine = Engine(start, store, environment, ledger, audit)
+            if problem := start_tracing(environment):
+                engine.warnings.warn(run_logger(), problem, problem)
             turns = SharedTurns(await read_limits())
             async with Display() as display:
-                async with aclosing(engine), session(engine, supervision.taken_over), sharing(turns):
+                async with aclosing(engine), sharing(turns), session(engine, supervision.taken_over) as span:
                     display.label(start.settings)
                     publish(Event("spent", spent=ledger.account, caps=ledger.budget))
                     run, report, result = await investigate(engine, display)
                     phase("finishing the run")
                     status, metrics = result.status.value, result.metrics.model_dump(mode="json")
+                    describe_run(span, status, result.metrics)
                     await audit.record(
                         AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics
                     )

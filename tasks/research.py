@@ -13,6 +13,7 @@ from fathom.roles import COMPRESSOR, RESEARCHER, ResearchRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
+from fathom.telemetry.spans import step_span
 from tasks.durable import computed_task, recorded_task
 from tasks.model_calls import ask
 from tasks.results import Checked, Compressed, Decided
@@ -26,7 +27,7 @@ async def research_step(plan_title: str, step: PlanStep, notes: list[Note], _eng
     started = await _engine.audit.record(
         AuditType.step_started, "system", step.title, step_id=step.step_id, priority=step.priority.value
     )
-    with _engine.audit.under(started):
+    with _engine.audit.under(started), step_span(started, str(step.step_id)):
         outcome = await _research(plan_title, step, notes, _engine)
         counts = {"calls": len(outcome.calls), "notes": len(outcome.notes), "cut": outcome.cut}
         await _engine.audit.record(AuditType.step_completed, "system", step.title, step_id=step.step_id, **counts)

@@ -11,12 +11,15 @@ from typing import Annotated
 
 import typer
 
+from fathom.config.environment import Environment
 from flows.cli.audit import audit
 from flows.cli.batch import batch
+from flows.cli.costs import costs
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
 from flows.cli.export import export
 from flows.cli.limits import limits
+from flows.cli.metrics import metrics
 from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
@@ -31,7 +34,8 @@ app = typer.Typer(
 )
 
 
-for command in (research, batch, resume, runs, show, verify, trace, audit, replay, export, doctor, worker):
+COMMANDS = (research, batch, resume, runs, show, verify, trace, audit, replay, export, costs, metrics, doctor, worker)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(limits, name="limits")
 
@@ -51,3 +55,7 @@ def _options(
 ) -> None:
     if debug:
         sys.excepthook = show_where
+    if (environment := Environment.read()).log:
+        from fathom.telemetry.json_logs import start_logs
+
+        start_logs(environment)
