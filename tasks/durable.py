@@ -228,11 +228,13 @@ class RunTask(Generic[P, R]):
         elif recorded or self._shown:
             result = await (self.task.fn if recorded else self.task)(*args, **kwargs)
         else:
-            result = await self._kept(*args, **kwargs)
+            result = await self.quietly(*args, **kwargs)
         return result
 
-    async def _kept(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    async def quietly(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return the stored result, or compute and store it: what Prefect does for a task run, without one."""
+        if _outside.get():
+            return await self(*args, **kwargs)
         path = _result_path(current_run_key(), self.task.name, get_call_parameters(self.task.fn, args, kwargs))
         results = get_result_store()
         try:

@@ -104,7 +104,9 @@ async def _answer(
     invalid: InvalidAnswer | None = None
     usage = Usage()
     while True:
-        completion = await complete(spec.name, request, model, prompt, invalid, _engine=engine)
+        # A call without a model is no request: its task run would only cost time.
+        call = complete.quietly if model.model == EXTRACTIVE else complete
+        completion = await call(spec.name, request, model, prompt, invalid, _engine=engine)
         if isinstance(completion, Failure):
             return completion, usage
         usage += completion.usage

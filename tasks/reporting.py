@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from prefect.runtime import task_run
-
 from fathom.config.groups import Unsupported
 from fathom.config.models import EXTRACTIVE
 from fathom.errors import AnswerInvalid
@@ -25,7 +23,7 @@ from fathom.roles.reporter import UnsupportedSentence
 from fathom.run.engine import Engine
 from fathom.text.citations import cited_ids, with_known_ids
 from fathom.text.counting import counted
-from tasks.durable import computed_task, run_logger
+from tasks.durable import run_logger
 from tasks.model_calls import answer_without_model, ask
 from tasks.results import Outlined, Written
 
@@ -56,12 +54,6 @@ async def make_outline(
     return Outlined(outline=answer, usage=usage)
 
 
-def _section_name() -> str:
-    parameters = task_run.parameters
-    return f"write: {parameters['outline'].sections[parameters['position']].heading}"
-
-
-@computed_task(name="section", run_name=_section_name)
 async def write_section(
     outline: OutlineAnswer,
     position: int,
