@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
+from datetime import UTC, datetime
 from time import monotonic
 from typing import Annotated
 
@@ -14,12 +15,13 @@ from prefect.runtime import flow_run
 from pydantic import WithJsonSchema
 
 from fathom.budget.ledger import Ledger
+from fathom.budget.purse import purse_of
 from fathom.config.environment import Environment
 from fathom.config.inputs import check_query
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Execution, Mode, ResearchSettings
 from fathom.evidence.provenance import RoundRecord
-from fathom.llm.model_checks import check_models
+from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
 from fathom.network.limits import sharing
 from fathom.report.unanswered import render_unanswered
@@ -85,7 +87,10 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
             asked = settings.model_copy(update={"artifacts": None})  # a store that has moved is the same store
             start = await begin(query, asked, _artifacts=store.address(), _environment=environment)
             check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
-            ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger")
+            purse = purse_of(store, environment, datetime.now(UTC))
+            if models_of(start.settings):
+                await purse.check()
+            ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger", purse)
             audit = AuditLog(store, f"{RESULTS}/{start.run_key}/{PENDING_FILE}", log_event)
             engine = Engine(start, store, environment, ledger, audit)
             if problem := start_tracing(environment):

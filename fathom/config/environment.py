@@ -6,8 +6,11 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from urllib.parse import unquote
+
+from fathom.errors import InvalidInput
 
 SHORTEST_SECRET = 8  # characters; anything shorter would be found in ordinary words
 _SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|AUTH_STRING|CREDENTIALS?)$", re.IGNORECASE)
@@ -67,6 +70,22 @@ class Environment:
             how = "set OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf and the endpoint's port for HTTP, usually 4318"
             return f"Fathom does not send them by the protocol {protocol!r}: {how}."
         return "otlp"
+
+    def cap(self, name: str) -> Decimal | None:
+        """Return a cap in US dollars from a variable; None if it is not set.
+
+        Raises:
+            InvalidInput: it is no amount.
+        """
+        if not (text := self.variables.get(name, "").strip()):
+            return None
+        try:
+            amount = Decimal(text.removeprefix("$"))
+        except InvalidOperation:
+            amount = Decimal("NaN")
+        if not amount.is_finite() or amount <= 0:
+            raise InvalidInput(f"{name} is {text!r}, which is no amount.", next_step=f"for example {name}=20")
+        return amount
 
     def quieten_litellm(self) -> None:
         """Keep litellm, when it is imported, from fetching tables, loading `.env` files and printing."""

@@ -72,6 +72,7 @@ class Engine:
     async def aclose(self) -> None:
         """Close the connections to providers."""
         await self._models.aclose()
+        await self.ledger.aclose()
 
     async def enter(self, folder: str) -> None:
         """Set the run's folder in the store."""
