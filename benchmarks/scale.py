@@ -158,6 +158,8 @@ def _repeated(log: Path, kills: list[float]) -> tuple[int, int, int]:
     calls = repeated = in_flight = 0
     for line in log.read_text().splitlines():
         event = json.loads(line)
+        if event["kind"] in ("models", "show"):  # asked once by each process
+            continue
         key = f"{event['kind']} {event['fingerprint']}"
         if event["event"] == "end":
             ended.setdefault(key, event["time"])

@@ -21,7 +21,7 @@ from fathom.storage.store import ArtifactStore
 from flows.batch import research_batch
 from flows.deploying import POOL
 from flows.local import address, new_run, run_here
-from flows.worker import HEARTBEAT_SECONDS, Worker, serving
+from flows.worker import HEARTBEAT_SECONDS, Worker, is_dead, serving
 
 ASK_SECONDS = HEARTBEAT_SECONDS  # a worker that was killed counts as running for three of them
 
@@ -83,4 +83,4 @@ async def _has_workers(pool: str) -> bool:
             workers = await client.read_workers_for_work_pool(pool)
         except ObjectNotFound:
             return False
-    return any(worker.status is WorkerStatus.ONLINE for worker in workers)
+    return any(worker.status is WorkerStatus.ONLINE and not is_dead(worker.name) for worker in workers)

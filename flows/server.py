@@ -99,6 +99,12 @@ def ask_api(path: str, body: object, seconds: float = BUSY_SECONDS) -> Any:
         return None
 
 
+def be_patient() -> None:
+    """Have Prefect's client try again for minutes: also after a 500, which a server gives while Redis is gone."""
+    os.environ.setdefault("PREFECT_CLIENT_RETRY_EXTRA_CODES", "500")
+    os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "10")
+
+
 def _to_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 

@@ -34,6 +34,7 @@ from prefect.flow_engine import run_flow
 from prefect.states import Crashed, Pending, Scheduled
 
 from fathom.errors import RunTerminated
+from fathom.storage.lease import is_gone
 from flows.deploying import POOL, ensure_pool
 from flows.flow_runs import BATCH, FLOW
 from flows.recovering import recover
@@ -43,6 +44,7 @@ POLL_SECONDS = 2.0
 HEARTBEAT_SECONDS = 15.0
 RECOVER_SECONDS = 20.0
 DRAIN_SECONDS = 60.0
+_OWN = "fathom"
 AHEAD = 4  # runs asked for, as a multiple of those that fit: other workers ask for the same ones
 
 _FLOWS: Mapping[str, tuple[str, str]] = {
@@ -69,7 +71,7 @@ class Worker:
         say: Callable[[str], object] = lambda line: None,
         drain_seconds: float = DRAIN_SECONDS,
     ) -> None:
-        self.name = name or f"fathom {socket.gethostname()} {os.getpid()}"
+        self.name = name or f"{_OWN} {socket.gethostname()} {os.getpid()}"
         self._pool = pool
         self._limit = limit
         self._say = say
@@ -209,6 +211,13 @@ class Worker:
                 if state is None or not (state.is_completed() or state.is_failed() or state.is_cancelled()):
                     said = "Handed over: its worker was stopped."
                     await client.set_flow_run_state(flow_run.id, Scheduled(message=said), force=True)
+
+
+def is_dead(name: str) -> bool:
+    """Whether a worker of this machine that named itself was killed, which the server notices only after a while."""
+    own, _, where = name.partition(" ")
+    host, _, pid = where.rpartition(" ")
+    return own == _OWN and pid.isdecimal() and is_gone(host, int(pid))
 
 
 def serve_until_stopped(worker: Worker) -> None:

@@ -112,7 +112,7 @@ def _research(
 
     from fathom.telemetry.progress import listen
     from flows.cli.batch_watch import BatchWatch
-    from flows.server import ensure_api
+    from flows.server import be_patient, ensure_api
 
     logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
     key = request["run_key"]
@@ -121,6 +121,7 @@ def _research(
         with BatchWatch(quiet=quiet, progress=progress) as watch, redirect_stdout(sys.stderr):
             for notice in notices:
                 watch.say(notice)
+            be_patient()
             ensure_api(watch.say)
             from flows.batches import run
 

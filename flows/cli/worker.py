@@ -28,8 +28,9 @@ def worker(
 
     Example: fathom worker --limit 16
     """
-    from flows.server import ensure_api
+    from flows.server import be_patient, ensure_api
 
+    be_patient()
     ensure_api(_say)
     from flows.worker import Worker, serve_until_stopped
 

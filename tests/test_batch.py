@@ -1,0 +1,201 @@
+"""A batch: its file, its budget, its table; and whatever is killed, each question ends once and no call is repeated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fathom.batch.folder import question_ids
+from fathom.batch.page import render_index
+from fathom.batch.questions import format_of, lines_of, read_questions, read_settings, settings_of
+from fathom.budget.ledger import Cost
+from fathom.budget.shares import SharedBudget, caps
+from fathom.config.settings import Profile, ResearchSettings
+from fathom.errors import BudgetExceeded, InvalidInput
+from fathom.models.batch import BatchRow, RowStatus
+from tests.conftest import FathomCLI, PrefectServer, base_env
+from tests.processes import Kills, end_all, fathom, finish
+from tests.stubs import Stubs
+
+BASE = ResearchSettings(profile=Profile.quick)
+
+# -- the file -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.txt", "# a comment\n\nWhat are tides?\n  Why is the sea salt?  \n"),
+        ("q.csv", "question,depth\nWhat are tides?,\n\nWhy is the sea salt?,\n"),
+        ("q.csv", '\ufeffquery\r\nWhat are tides?\r\n"Why is the sea salt?"\r\n'),
+        ("q.jsonl", '{"question": "What are tides?"}\n\n"Why is the sea salt?"\n'),
+    ],
+)
+def test_every_form_of_file_gives_its_questions(name: str, text: str) -> None:
+    found = read_questions(text, format_of(name), BASE)
+    assert [question.question for question in found] == ["What are tides?", "Why is the sea salt?"]
+
+
+def test_a_row_has_settings_of_its_own() -> None:
+    text = "question,profile,max_usd,docs,report.words,run_key\nWhat are tides?,deep,0.5,a.md;b.md,300,mine\n"
+    (question,) = read_questions(text, "csv", BASE)
+    merged = settings_of(question, ResearchSettings(breadth=2, report={"judge": True}))
+    assert (merged.profile, merged.breadth, merged.budget.max_usd) == (Profile.deep, 2, 0.5)
+    assert (merged.docs, merged.report.words, merged.report.judge) == (["a.md", "b.md"], 300, True)
+    assert question.run_key == "mine"
+    assert read_settings(["max-usd=0.5", "depth=2"]) == {"budget": {"max_usd": "0.5"}, "depth": "2"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        ("txt", "\n# only a comment\n", "There is no question in it"),
+        ("csv", "topic\nTides\n", "no column `question`"),
+        ("csv", "question,depth\nWhat are tides?,2\nWhy?,two\n", "Line 3: depth 'two'"),
+        ("csv", "question,dept\nWhat are tides?,2\n", "Line 2: dept"),
+        ("csv", "question\nWhat are tides, really?\n", "Line 2 has 2 cells"),
+        ("jsonl", '{"question": "a"}\n{"question": \n', "Line 2 is not JSON"),
+        ("jsonl", '{"profile": "quick"}\n', "Line 1: There is no question"),
+        ("txt", "x" * 10_001, "Line 1: The query has 10,001 characters"),
+    ],
+)
+def test_what_cannot_be_used_is_named_with_its_line(kind: Any, text: str, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        read_questions(text, kind, BASE)
+
+
+@settings(max_examples=200)
+@given(text=st.text(max_size=300), kind=st.sampled_from(["txt", "csv", "jsonl"]))
+def test_any_text_is_read_or_refused_and_what_is_read_can_be_written(text: str, kind: Any) -> None:
+    try:
+        found = read_questions(text, kind, BASE)
+    except InvalidInput:
+        return
+    assert read_questions(lines_of(found), "jsonl", BASE) == found
+    assert len(set(question_ids(found))) == len(found)
+
+
+# -- the budget ---------------------------------------------------------------------------------------------------
+
+
+@given(
+    cap=st.integers(1, 1_000),
+    at_once=st.integers(1, 8),
+    wanted=st.lists(st.tuples(st.integers(1, 500), st.integers(0, 100)), max_size=30),
+)
+def test_questions_together_never_pass_the_cap(cap: int, at_once: int, wanted: list[tuple[int, int]]) -> None:
+    budget = SharedBudget(caps(cap / 100, None, None), at_once)
+    running: list[tuple[Cost, int]] = []
+    spent = Decimal(0)
+    for own, percent in wanted:
+        while True:
+            try:
+                granted = budget.reserve(caps(own / 100, None, None))
+            except BudgetExceeded:
+                assert not running, "a question is turned away only when none could give anything back"
+                return
+            if granted is not None and len(running) < at_once:
+                break
+            if granted is not None:
+                budget.settle(granted, Cost())
+            reserved, share = running.pop(0)
+            used = Cost(reserved.usd * share / 100, 0, 0)
+            spent += used.usd
+            budget.settle(reserved, used)
+        running.append((granted, percent))
+        assert granted.usd <= Decimal(own) / 100
+        assert spent + sum((reserved.usd for reserved, _ in running), Decimal(0)) <= Decimal(str(cap / 100))
+
+
+# -- the table ----------------------------------------------------------------------------------------------------
+
+
+def test_the_index_links_reports_and_escapes_what_people_and_pages_wrote() -> None:
+    rows = [
+        BatchRow(
+            number=1,
+            question="<script>alert(1)</script>",
+            status=RowStatus.complete,
+            report="s3://bucket/store/research_artifacts/tides/report.md",
+        ),
+        BatchRow(number=2, question="Why?", status=RowStatus.failed, reason="<b>no key</b>"),
+    ]
+    page = render_index("Batch", rows)
+    assert "<script>" not in page
+    assert "&lt;b&gt;no key" in page
+    assert 'href="../../research_artifacts/tides/report.html"' in page
+    assert page == render_index("Batch", rows)
+
+
+# -- whole batches ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def env(stubs: Stubs, prefect_server: PrefectServer, home: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A process's environment: the session's server, the stubs, an empty home and a store."""
+    stubs.settings.llm_delay = stubs.settings.search_delay = 0.1
+    artifacts = {"FATHOM_ARTIFACTS": str(tmp_path / "store")}
+    yield {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env, **artifacts}
+    end_all()
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_without_a_worker_the_command_does_the_work_and_says_what_failed(
+    env: dict[str, str], fathom_cli: FathomCLI, tmp_path: Path
+) -> None:
+    file = tmp_path / "questions.jsonl"
+    asked = [
+        {"question": "What is a descriptor in Python?"},
+        {"question": "What is the airspeed of an unladen swallow?"},
+        {"question": "What is a metaclass?", "tools": ["web_search"], "model": "openai/stub", "max_usd": 1},
+    ]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in asked))
+    refused = fathom_cli(["batch", str(file), "--profile", "quick"], env)
+    assert refused.returncode == 2
+    assert "The price of 'openai/stub' is unknown" in refused.stderr
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in asked[:2]))
+    done = fathom_cli(["batch", str(file), "--profile", "quick", "--set", "tools=documents"], env)
+    assert done.returncode == 0, done.stderr
+    assert "No worker serves the pool" in done.stderr
+    assert "1 complete, 1 insufficient evidence, of 2" in done.stdout
+
+
+def test_killed_anywhere_each_question_ends_once_and_no_call_is_repeated(
+    env: dict[str, str], stubs: Stubs, tmp_path: Path
+) -> None:
+    """The batch and its worker are killed together; others of their kind finish the work."""
+    names = ("tides", "glaciers", "volcanoes", "comets", "deserts")
+    file = tmp_path / "questions.txt"
+    file.write_text("\n".join(f"What is known about {name} far from here?" for name in names))
+    command = ["batch", str(file), "--run-key", "night", "--model", "openai/stub", "--profile", "quick"]
+    command += ["--set", "fresh=true", "--at-once", "3", "--json"]
+    worker, first = fathom(env, "worker", "--limit", "3"), fathom(env, *command)
+    kills = Kills(stubs)
+
+    def kill() -> None:
+        for process in (worker, first):
+            process.kill()
+            process.wait()
+
+    kills.after(30, kill)
+    successor = fathom(env, "worker", "--limit", "3")
+    result = finish(fathom(env, *command))
+    successor.terminate()
+    _, said = successor.communicate(timeout=60)
+    assert result["ended"] == {"complete": len(names)}
+    assert successor.returncode == 0, said
+    assert kills.repeated() == []
+    lines = [json.loads(line) for line in Path(result["results"]).read_text().splitlines()]
+    assert [row["number"] for row in lines] == [1, 2, 3, 4, 5]
+    assert all(Path(row["report"]).is_file() for row in lines)
+    asked = len(stubs.requests)
+    again = finish(fathom(env, *command))
+    assert again["ended"] == result["ended"]
+    assert len(stubs.requests) == asked, "a finished question is not asked again"
