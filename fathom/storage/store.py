@@ -24,6 +24,8 @@ from fathom.text.urls import source_ids
 
 RUNS = "research_artifacts"
 MANIFEST = "run.json"
+REMOVED = "removed"
+"""In the manifest of a run that is being removed, this is its run key, so that no run takes the folder for its own."""
 
 T = TypeVar("T")
 
@@ -92,6 +94,18 @@ class ArtifactStore:
     async def remove(self, path: str) -> None:
         """Remove a file, if there is one."""
         await self._run("write", path, self._files.remove)
+
+    async def sizes(self, folder: str) -> dict[str, int]:
+        """Return the bytes of each file below a folder, by its path; hidden files count, none is read."""
+        return await self._run("read", folder, self._files.sizes)
+
+    async def remove_all(self, paths: Sequence[str]) -> None:
+        """Remove up to 1,000 files at once, and on a local disk the folders that this leaves empty.
+
+        An object store may refuse some without a word: see `sizes` afterwards.
+        """
+        if paths:
+            await self._run("write", paths[0], lambda _first: self._files.remove_all(paths))
 
     async def exists(self, path: str) -> bool:
         """Return whether there is a file or folder of that path."""
@@ -258,8 +272,11 @@ class RunFolder:
         return StoreError(f"{self.path_of(name)} is damaged: {error}.", next_step="restore the file, or run again")
 
 
-async def runs(store: ArtifactStore) -> list[dict[str, Any]]:
-    """Return the manifest of every run in a store with its `folder`; for an unreadable one `folder` and `warning`."""
+async def runs(store: ArtifactStore, *, removed: bool = False) -> list[dict[str, Any]]:
+    """Return the manifest of every run in a store with its `folder`; for an unreadable one `folder` and `warning`.
+
+    With `removed` also those of runs of which something is left, because their removal was interrupted.
+    """
     found: list[dict[str, Any]] = []
     for name in await store.list(RUNS):
         run = RunFolder(store, f"{RUNS}/{name}")
@@ -271,7 +288,8 @@ async def runs(store: ArtifactStore) -> list[dict[str, Any]]:
             manifest = {"warning": str(error)}
         if not isinstance(manifest, dict):
             manifest = {"warning": f"{run.path_of(MANIFEST)} is not a manifest"}
-        found.append({**manifest, "folder": run.folder})
+        if removed or REMOVED not in manifest:
+            found.append({**manifest, "folder": run.folder})
     return found
 
 

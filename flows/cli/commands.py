@@ -15,6 +15,7 @@ from flows.cli.audit import audit
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
 from flows.cli.export import export
+from flows.cli.prune import prune
 from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
@@ -28,7 +29,7 @@ app = typer.Typer(
 )
 
 
-for command in (research, resume, runs, show, verify, trace, audit, replay, export, doctor):
+for command in (research, resume, runs, show, verify, trace, audit, replay, export, prune, doctor):
     app.command()(command)
 
 
