@@ -116,7 +116,7 @@ async def known(store: ArtifactStore) -> list[dict[str, Any]]:
     found = await runs(store)
     keys = {str(manifest.get("run_key")) for manifest in found}
     for key in await store.list(RESULTS):
-        if key not in keys and (lease := await read_lease(store, key)) and not lease.removing:
+        if key not in keys and (lease := await read_lease(store, key)) and not lease.held:
             query = str(lease.parameters.get("query", ""))
             of_lease = lease.model_dump(include={"run_id", "layout", "started"})
             found.append({**of_lease, "run_key": key, "query": query, "folder": ""})

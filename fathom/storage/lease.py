@@ -48,7 +48,7 @@ class Lease(Model):
     renewed: Annotated[str, AfterValidator(_in_utc)]
     seconds: float = LEASE_SECONDS  # for which it is valid after that
     released: bool = False  # the attempt has ended, with or without success
-    removing: bool = False  # it is no attempt: what is stored under the key is being removed
+    held: bool = False  # it is no attempt: what is stored under the key is being removed or imported
 
     @property
     def age(self) -> float:
@@ -73,8 +73,9 @@ class Lease(Model):
 
     def busy(self) -> RunBusy:
         """Return the error for a process that wants the run while another one has it."""
+        doing = "is being removed or imported" if self.held else "is still running"
         return RunBusy(
-            f"The run {self.run_id[:8]} is still running, in process {self.pid} on {self.host}, "
+            f"The run {self.run_id[:8]} {doing}, in process {self.pid} on {self.host}, "
             f"last heard from {max(0, round(self.age))} s ago.",
             next_step="wait for it, cancel it, or stop that process",
         )
@@ -109,8 +110,8 @@ class LeaseFile:
         return await cls._create(store, number + 1, _own(run_id, run_key, parameters, seconds))
 
     @classmethod
-    async def take_to_remove(cls, store: ArtifactStore, run_id: str, run_key: str) -> tuple[LeaseFile, Lease | None]:
-        """Take a run of any layout, so that no process starts to work on it; return also the lease before this one.
+    async def hold(cls, store: ArtifactStore, run_id: str, run_key: str) -> tuple[LeaseFile, Lease | None]:
+        """Keep processes from starting to work on a run of any layout; return also the lease before this one.
 
         Raises:
             RunBusy: a process works on the run.
@@ -119,7 +120,7 @@ class LeaseFile:
         if last and last.alive:
             raise last.busy()
         lease = _own(last.run_id if last else run_id, run_key, last.parameters if last else {}, LEASE_SECONDS)
-        kept = {"removing": True, "layout": last.layout if last else LAYOUT}
+        kept = {"held": True, "layout": last.layout if last else LAYOUT}
         return await cls._create(store, number + 1, lease.model_copy(update=kept)), last
 
     @classmethod
@@ -139,7 +140,7 @@ class LeaseFile:
 
     async def withdraw(self) -> None:
         """Leave the run as if it had not been taken."""
-        await self._store.remove(self.path)
+        await self._store.remove_all([self.path])
 
     async def _write(self, lease: Lease) -> None:
         await self._store.write(self.path, _bytes(lease))
@@ -237,8 +238,8 @@ def _own(run_id: str, run_key: str, parameters: dict[str, Any], seconds: float) 
 
 
 def _bytes(lease: Lease) -> bytes:
-    # Versions that remove nothing do not know the field.
-    return lease.model_dump_json(indent=1, exclude=None if lease.removing else {"removing"}).encode()
+    # Older versions, which know no such field, may read the leases of runs.
+    return lease.model_dump_json(indent=1, exclude=None if lease.held else {"held"}).encode()
 
 
 def _now() -> str:

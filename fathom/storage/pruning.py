@@ -1,7 +1,7 @@
 """Old runs are removed from a store, whole or without their reports, beside runs that are in progress.
 
-A run is taken by its lease first, as if to work on it, so no process starts to. Then its manifest is replaced by one
-that says that it is being removed: from there on nobody finds it, and no run takes its folder. The manifest goes last,
+A run is held by its lease first, so that no process starts to work on it. Then its manifest is replaced by one that
+says that the run is not whole: from there on nobody finds it, and no run takes its folder. The manifest goes last,
 and the lease after it. A removal that is killed leaves a whole run, or something that only the next removal sees.
 
 Runs that share a run key share stored results, which go with the last of these runs.
@@ -19,7 +19,7 @@ from typing import Any, Literal
 from fathom.errors import FathomError, RunBusy, StoreError
 from fathom.models import Model
 from fathom.storage.lease import RESULTS, Lease, LeaseFile, read_lease
-from fathom.storage.store import MANIFEST, REMOVED, ArtifactStore, RunFolder, json_bytes, runs
+from fathom.storage.store import MANIFEST, PARTIAL, ArtifactStore, RunFolder, json_bytes, runs
 
 PRUNED = "pruned.json"
 """Says of a run that its tool outputs and stored results were removed, when, and how many bytes."""
@@ -93,8 +93,8 @@ async def survey(
     """
     search = _Search(store, before, keep_reports, unfinished)
     by_key: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for manifest in await runs(store, removed=True):
-        by_key[str(manifest.get("run_key") or manifest.get(REMOVED) or "")].append(manifest)
+    for manifest in await runs(store, partial=True):
+        by_key[str(manifest.get("run_key") or manifest.get(PARTIAL) or "")].append(manifest)
     damaged = [Kept(run_id="", query="", reason=str(m["warning"])) for m in by_key.pop("", []) if "warning" in m]
     keys = sorted({*by_key, *await store.list(RESULTS)})
     limit = asyncio.Semaphore(_AT_ONCE)
@@ -119,12 +119,12 @@ class _Search:
 
     async def of_key(self, key: str, manifests: Sequence[dict[str, Any]]) -> OldKey | None:
         """Return what is old of the runs with a key and of their results."""
-        started = [manifest for manifest in manifests if REMOVED in manifest or self._is_old(manifest)]
+        started = [manifest for manifest in manifests if PARTIAL in manifest or self._is_old(manifest)]
         if manifests and not started:
             return None
         try:
             lease = await read_lease(self._store, key)
-            if not manifests and (lease is None or not (lease.removing or lease.renewed < self.before)):
+            if not manifests and (lease is None or not (lease.held or lease.renewed < self.before)):
                 return None
             if lease and lease.alive:
                 for manifest in started:
@@ -151,7 +151,7 @@ class _Search:
         if _was_worked_on(manifest, lease, self.before):
             return None
         sizes = await self._store.sizes(manifest["folder"])
-        finished, begun = f"{manifest['folder']}/{_RESULT}" in sizes, REMOVED in manifest
+        finished, begun = f"{manifest['folder']}/{_RESULT}" in sizes, PARTIAL in manifest
         if not finished and not begun and not self._unfinished:
             self._keep(manifest, "it has not finished; --unfinished removes it too")
             return None
@@ -198,11 +198,11 @@ async def remove(store: ArtifactStore, pruning: Pruning) -> Pruning:
 
 
 async def _remove(store: ArtifactStore, key: OldKey, before: str) -> OldKey:
-    lease, last = await LeaseFile.take_to_remove(store, key.runs[0].run_id, key.run_key)
+    lease, last = await LeaseFile.hold(store, key.runs[0].run_id, key.run_key)
     removal = _Removal(store, lease)
     gone = [run for run in key.runs if await removal.of_run(run, last, before)]
     # A run with the key that came since the survey has taken its lease since then, too.
-    unused = last is None or last.removing or last.renewed < before
+    unused = last is None or last.held or last.renewed < before
     if not (key.last and len(gone) == len(key.runs) and unused):
         await lease.withdraw()
         return key.model_copy(update={"runs": gone, "result_files": 0, "results": 0})
@@ -236,7 +236,7 @@ class _Removal:
             await self._all(run.folder, [path for path in await self._store.sizes(run.folder) if _is_raw(path)])
             return True
         own = f"{run.folder}/{MANIFEST}"
-        await folder.save_json(MANIFEST, {"run_id": run.run_id, REMOVED: run.run_key})
+        await self._store.write(own, partial(run.run_id, run.run_key))
         await self._all(run.folder, [path for path in await self._store.sizes(run.folder) if path != own])
         await self._store.remove_all([own])
         return True
@@ -260,9 +260,14 @@ class _Removal:
             )
 
 
+def partial(run_id: str, run_key: str) -> bytes:
+    """Return the manifest of a run that is not whole: nobody finds it, and the next removal removes it."""
+    return json_bytes({"run_id": run_id, PARTIAL: run_key})
+
+
 def _was_worked_on(manifest: dict[str, Any], lease: Lease | None, before: str) -> bool:
     """Whether a run that started long ago was worked on since a time, because it was resumed."""
-    if lease is None or lease.removing or REMOVED in manifest:
+    if lease is None or lease.held or PARTIAL in manifest:
         return False
     return lease.run_id == str(manifest.get("run_id")) and lease.renewed >= before
 

@@ -14,7 +14,7 @@ import typer
 from flows.cli.audit import audit
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
-from flows.cli.export import export
+from flows.cli.export import export, import_
 from flows.cli.prune import prune
 from flows.cli.replay import replay
 from flows.cli.research import research, resume
@@ -29,8 +29,8 @@ app = typer.Typer(
 )
 
 
-for command in (research, resume, runs, show, verify, trace, audit, replay, export, prune, doctor):
-    app.command()(command)
+for command in (research, resume, runs, show, verify, trace, audit, replay, export, import_, prune, doctor):
+    app.command(command.__name__.rstrip("_"))(command)
 
 
 def _version(wanted: bool) -> None:
