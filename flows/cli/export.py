@@ -95,7 +95,9 @@ async def _bundle(store: ArtifactStore, manifest: dict[str, Any], file: Path) ->
             await pack(store, manifest, target)
         hidden.replace(file)
     except OSError as error:
-        raise InvalidInput(f"{file} cannot be written: {error.strerror}.", next_step="choose another --bundle") from error
+        raise InvalidInput(
+            f"{file} cannot be written: {error.strerror}.", next_step="choose another --bundle"
+        ) from error
     finally:
         hidden.unlink(missing_ok=True)
     return {"bundle": str(file)}
