@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.audit import audit
+from flows.cli.batch import batch
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
 from flows.cli.export import export, import_
@@ -20,6 +21,7 @@ from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
 from flows.cli.verify import trace, verify
+from flows.cli.worker import worker
 
 app = typer.Typer(
     help="Turn a question into a cited report that can be checked.\n\n"
@@ -29,7 +31,11 @@ app = typer.Typer(
 )
 
 
-for command in (research, resume, runs, show, verify, trace, audit, replay, export, import_, prune, doctor):
+_COMMANDS = (
+    *(research, batch, resume, runs, show, verify, trace, audit, replay, export, import_, prune),
+    *(doctor, worker),
+)
+for command in _COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
 
 
