@@ -21,6 +21,7 @@ from fathom.config.settings import Execution, Mode, ResearchSettings
 from fathom.evidence.provenance import RoundRecord
 from fathom.llm.model_checks import check_models
 from fathom.models import Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
+from fathom.network.limits import sharing
 from fathom.report.unanswered import render_unanswered
 from fathom.report.unread import unread_lines
 from fathom.run.convergence import decide
@@ -37,6 +38,7 @@ from flows.flow_runs import FLOW
 from flows.writing import save_explanation, save_provenance, save_report, write_report
 from tasks.auditing import log_event, quieten_tasks, session
 from tasks.durable import durable_run, run_logger, run_store
+from tasks.limits import SharedTurns, read_limits
 from tasks.planning import make_plan
 from tasks.reflection import reflect
 from tasks.research import research_step
@@ -82,8 +84,9 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
             ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger")
             audit = AuditLog(store, f"{RESULTS}/{start.run_key}/audit-pending.jsonl", log_event)
             engine = Engine(start, store, environment, ledger, audit)
+            turns = SharedTurns(await read_limits())
             async with Display() as display:
-                async with aclosing(engine), session(engine, supervision.taken_over):
+                async with aclosing(engine), session(engine, supervision.taken_over), sharing(turns):
                     display.label(start.settings)
                     publish(Event("spent", spent=ledger.account, caps=ledger.budget))
                     run, report, result = await investigate(engine, display)

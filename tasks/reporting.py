@@ -30,7 +30,6 @@ from tasks.model_calls import answer_without_model, ask
 from tasks.results import Outlined, Written
 
 
-@computed_task(name="outline", run_name="outline the report")
 async def make_outline(
     plan: Plan,
     notes: list[Note],
@@ -164,7 +163,6 @@ async def _checked(markdown: str, texts: Sequence[StoredText]) -> tuple[list[Cla
     return [claim for claim in claims if claim.verdict is not Verdict.unsupported], failing
 
 
-@computed_task(name="answer", run_name="answer the question")
 async def write_answer(
     notes: list[Note], authority: dict[str, float], _texts: Sequence[StoredText], _engine: Engine
 ) -> Written:

@@ -66,7 +66,7 @@ async def _research(plan_title: str, step: PlanStep, notes: list[Note], engine: 
     return StepOutcome(step_id=step.step_id, notes=found, calls=calls, usage=usage, cut=cut)
 
 
-@recorded_task(name="budget", run_name="check the budget")
+@recorded_task(name="budget", run_name="check the budget", shown=False)
 async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) -> Checked:
     """Ask the ledger how much research may still do; the answer is stored, so that a resumed run decides alike."""
     level, total = _engine.ledger.level, _engine.ledger.total
@@ -113,7 +113,6 @@ async def _compress_all(
     return list(await asyncio.gather(*waiting))
 
 
-@computed_task(name="decide", run_name="choose the next calls")
 async def decide_calls(
     step: PlanStep, notes: list[Note], tried: list[ToolCall], breadth: int, _engine: Engine
 ) -> Decided:

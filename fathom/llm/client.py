@@ -49,6 +49,7 @@ from fathom.llm.services import MAX_WAIT, circuit_of, pulse_of, slots, spacing_o
 from fathom.llm.shrinking import shrunk
 from fathom.llm.windows import table_answer
 from fathom.models import Usage
+from fathom.network.limits import turn
 from fathom.telemetry.warnings import Warnings
 
 log = logging.getLogger(__name__)
@@ -195,7 +196,11 @@ class ModelBackend:
         most_sent = len(request.encode()) + OVERHEAD_TOKENS
         most_received = learnt.answer_tokens(call.model, sent_tokens(options))
         worst = partial(_worst_case, most_received, most_sent, self._pricing.highest(model) or Rates())
-        async with slots(self._calls.at_once), self._ledger.attempt(worst, research=_is_research(call)) as attempt:
+        async with (
+            slots(self._calls.at_once),
+            turn(model.partition("/")[0]),
+            self._ledger.attempt(worst, research=_is_research(call)) as attempt,
+        ):
             with circuit_of(service).attempt(hash(request)):
                 await spacing_of(service).turn(self._calls.per_minute)
                 left = self._seconds_left(call)

@@ -16,6 +16,7 @@ from flows.cli.batch import batch
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
 from flows.cli.export import export, import_
+from flows.cli.limits import limits
 from flows.cli.prune import prune
 from flows.cli.replay import replay
 from flows.cli.research import research, resume
@@ -37,6 +38,7 @@ _COMMANDS = (
 )
 for command in _COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
+app.add_typer(limits, name="limits")
 
 
 def _version(wanted: bool) -> None:
