@@ -32,7 +32,7 @@ def export(
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Write a run's report in other formats, or the whole run as one file.
+    """Write a run's report in other formats, or a bundle of the run.
 
     BibTeX and RIS contain the references only. Needs no server. The files are named after the run's folder and replace
     those of an earlier export. What can be written is; exits with 2 if a format needs a package that is not installed.
