@@ -127,6 +127,7 @@ COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --g
 lock: $(UV)
 	@$(COMPILE) --output-file requirements.lock
 	@$(COMPILE) --group dev --constraint requirements.lock --output-file requirements-dev.lock
+	@$(COMPILE) --extra otel --extra pdf --extra scale --constraint requirements.lock --output-file requirements-image.lock
 
 $(UV):
 	@$(PYTHON) -m venv --clear .venv-lock

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any
 
 from fathom.errors import StoreError
-from fathom.storage.lease import read_lease
+from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import ArtifactStore, RunFolder
 from flows.flow_runs import recent, state_of
-from flows.runs import known, read_json
+from flows.runs import READERS, known, read_json
 from flows.server import find_api
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """A line of the list. `started` is an ISO 8601 time in UTC; `folder` is empty if the store has none."""
+    """A line of the list. `started` is an ISO 8601 time in UTC; `folder` is empty if the store has none.
+
+    `bytes` is the size of its folder and of its stored results, if that was asked for.
+    """
 
     run_id: str
     started: str
     state: str
     query: str
     folder: str
+    bytes: int | None = None
 
 
 async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
@@ -51,6 +57,26 @@ async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
             folder, query = known_row.folder if known_row else "", str(flow_run.parameters.get("query", ""))
             rows[run_id] = RunRow(run_id, at, state, query, folder)
     return sorted(rows.values(), key=lambda row: row.started, reverse=True)[:limit]
+
+
+async def with_sizes(store: ArtifactStore, rows: Sequence[RunRow]) -> list[RunRow]:
+    """Return rows with their sizes. Runs that share a run key share stored results; the newest of them counts these."""
+    keys = {str(manifest.get("run_id")): str(manifest.get("run_key", "")) for manifest in await known(store)}
+    limit = asyncio.Semaphore(READERS)
+
+    async def size(folder: str) -> int:
+        async with limit:
+            return sum((await store.sizes(folder)).values())
+
+    counted: set[str] = set()
+    folders: list[list[str]] = []
+    for row in rows:
+        own = [row.folder.removeprefix(f"{store.address()}/")] if row.folder else []
+        key = keys.get(row.run_id)
+        folders.append([*own, f"{RESULTS}/{key}"] if key and key not in counted else own)
+        counted.add(key or "")
+    sizes = await asyncio.gather(*(asyncio.gather(*map(size, of_row)) for of_row in folders))
+    return [replace(row, bytes=sum(of_row)) for row, of_row in zip(rows, sizes, strict=True)]
 
 
 async def _row(store: ArtifactStore, manifest: dict[str, Any]) -> RunRow:

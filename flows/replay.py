@@ -20,7 +20,7 @@ from fathom.storage.lease import RESULTS, check_layout
 from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
 from fathom.telemetry.audit_log import AuditLog
 from flows.deep_research import investigate
-from flows.runs import folder_of, read_json
+from flows.runs import check_evidence, folder_of, read_json
 from tasks.durable import outside_prefect, recorded_start, results_of
 from tasks.ui import Display
 
@@ -61,12 +61,14 @@ async def replay(store: ArtifactStore, manifest: dict[str, Any]) -> list[Replaye
     """Replay the run of a manifest and compare every file it writes.
 
     Raises:
+        NoReport: its records were removed.
         OtherLayout: the run was stored by a version with another layout.
         RecordMissing: the run has not finished, or a call was not recorded; the message says which.
         RunNotFound: the store has no records of the run.
     """
     run_key, run_id, environment = str(manifest["run_key"]), str(manifest["run_id"]), Environment.read({})
     check_layout(run_id, manifest.get("layout", 1))
+    await check_evidence(folder_of(store, manifest))
     if await read_json(folder_of(store, manifest), "result.json") is None:
         raise RecordMissing("The run has not finished.", next_step=f"fathom resume {run_id[:8]} finishes it")
     start = await recorded_start(store, run_key, run_id)

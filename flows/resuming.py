@@ -103,7 +103,7 @@ def _several(name: str, ids: list[str]) -> InvalidInput:
 async def _again(store: ArtifactStore, key: str) -> FlowRun:
     """Create a run that continues from the results stored under a key."""
     lease = await read_lease(store, key)
-    if lease is None:
+    if lease is None or not lease.parameters:
         raise RunNotFound(
             f"{store.address()} does not say how the run {key!r} was started.", next_step="ask the question again"
         )

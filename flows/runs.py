@@ -14,6 +14,7 @@ from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound, Stor
 from fathom.evidence.provenance import PROVENANCE, Provenance, read
 from fathom.models import AuditHead, Model, Plan, RunResult
 from fathom.storage.lease import RESULTS, read_lease
+from fathom.storage.pruning import PRUNED
 from fathom.storage.store import ArtifactStore, RunFolder, runs
 from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
@@ -115,7 +116,7 @@ async def known(store: ArtifactStore) -> list[dict[str, Any]]:
     found = await runs(store)
     keys = {str(manifest.get("run_key")) for manifest in found}
     for key in await store.list(RESULTS):
-        if key not in keys and (lease := await read_lease(store, key)):
+        if key not in keys and (lease := await read_lease(store, key)) and not lease.held:
             query = str(lease.parameters.get("query", ""))
             of_lease = lease.model_dump(include={"run_id", "layout", "started"})
             found.append({**of_lease, "run_key": key, "query": query, "folder": ""})
@@ -175,9 +176,10 @@ async def files_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> dict[st
     """Return the files that a run's provenance lists, and every raw output.
 
     Raises:
-        NoReport: the run has no provenance, which is written with the report.
+        NoReport: the run has no provenance, which is written with the report, or its evidence was removed.
     """
     folder = folder_of(store, manifest)
+    await check_evidence(folder)
     limit = asyncio.Semaphore(READERS)
     files: dict[str, bytes] = {}
 
@@ -192,6 +194,22 @@ async def files_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> dict[st
     names = {*await folder.list(), *recorded(files).files}
     await asyncio.gather(*map(read_file, sorted(names)))
     return files
+
+
+async def check_evidence(folder: RunFolder) -> None:
+    """Check that a run's evidence was not removed.
+
+    Raises:
+        NoReport: `fathom prune --keep-reports` has removed it.
+    """
+    pruned = await read_json(folder, PRUNED)
+    if pruned is not None:
+        when = str(pruned.get("removed"))[:10] if isinstance(pruned, dict) else "an unknown day"
+        raise NoReport(
+            f"The evidence of the run was removed on {when} by `fathom prune --keep-reports`: there is nothing left "
+            "to check or repeat.",
+            next_step="`fathom show` and `fathom export` still work",
+        )
 
 
 async def no_report(folder: RunFolder) -> FathomError:

@@ -50,6 +50,7 @@ AHEAD = 4  # runs asked for, as a multiple of those that fit: other workers ask 
 _FLOWS: Mapping[str, tuple[str, str]] = {
     FLOW: ("flows.deep_research", "deep_research"),
     BATCH: ("flows.batch", "research_batch"),
+    "housekeeping": ("flows.housekeeping", "housekeeping"),
 }
 """Modules and functions of the flows that this worker runs, by the flow's name. Those that wait for others take no
 slot: a batch in the last one would wait for ever."""

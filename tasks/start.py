@@ -15,6 +15,7 @@ from fathom.models import RunManifest
 from fathom.models.run import LAYOUT
 from fathom.report.unanswered import UNANSWERED
 from fathom.run.engine import Engine, RunStart
+from fathom.storage.pruning import PRUNED
 from fathom.storage.store import RunFolder
 from fathom.tools.registry import configured_tools
 from tasks.durable import current_parameters, current_run_id, current_run_key, recorded_task, run_logger
@@ -87,7 +88,7 @@ async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
     )
     folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))
     if (await folder.load_json("run.json")).get("run_id") != run_id:
-        for name in ("report.md", "report.html", "report.json", "provenance.json", "result.json", UNANSWERED):
+        for name in ("report.md", "report.html", "report.json", "provenance.json", "result.json", UNANSWERED, PRUNED):
             await _engine.store.remove(f"{folder.folder}/{name}")
         await folder.save_json("run.json", manifest)
     return folder.folder

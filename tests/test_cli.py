@@ -49,7 +49,10 @@ sys.meta_path.insert(0, Finder())
 from flows.cli.main import main
 main()
 """
-COMMANDS = ["research", "resume", "runs", "show", "verify", "trace", "audit", "replay", "export", "doctor"]
+COMMANDS = [
+    *("research", "batch", "resume", "runs", "show", "verify", "trace", "audit", "replay", "export", "import", "prune"),
+    *("doctor", "worker", "limits"),
+]
 ENSURE = "from flows.server import ensure_api; server = ensure_api(); print(server.api_url, server.started)"
 
 

@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted(path for room in ("fathom", "tasks", "flows") for path in (ROOT / room).rglob("*.py"))
-LOCKS = ["requirements.lock", "requirements-dev.lock"]
+LOCKS = ["requirements.lock", "requirements-dev.lock", "requirements-image.lock"]
 
 FORBIDDEN = {"fathom": {"tasks", "flows", "prefect"}, "tasks": {"flows"}, "flows": set[str]()}
 ROOMS = [
@@ -53,8 +53,8 @@ ENVIRONMENT = {
 }
 """The modules that may touch the process environment."""
 
-PINNED = {"fastapi", "prefect-redis", "sqlalchemy"}
-"""Declared for their bounds, or to be installed: Prefect imports them."""
+PINNED = {"fastapi", "sqlalchemy", "prefect-redis"}
+"""Declared for Prefect, which imports them, the last one by a setting."""
 
 MAX_LINES = 300
 
@@ -211,14 +211,18 @@ def test_locks_are_those_of_the_project() -> None:
     """`make lock` was run after the last change of a dependency, and the checks run on what users run on."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     groups = project["dependency-groups"]
-    runtime, dev = (pins(lock) for lock in LOCKS)
+    runtime, *others = (pins(lock) for lock in LOCKS)
+    extras = project["project"]["optional-dependencies"]
     wanted = {"requirements.lock": [*project["project"]["dependencies"], *groups["build"]]}
     wanted["requirements-dev.lock"] = [*wanted["requirements.lock"], *groups["dev"]]
-    for lock, locked in zip(LOCKS, (runtime, dev), strict=True):
+    in_image = [line for extra in ("otel", "pdf", "scale") for line in extras[extra]]
+    wanted["requirements-image.lock"] = [*wanted["requirements.lock"], *in_image]
+    for lock, locked in zip(LOCKS, (runtime, *others), strict=True):
         for requirement in map(Requirement, wanted[lock]):
             versions = locked.get(canonicalize_name(requirement.name), set())
             assert versions and all(map(requirement.specifier.contains, versions)), f"{lock}: {requirement}"
-    assert {name: versions for name, versions in runtime.items() if dev.get(name) != versions} == {}
+    for other in others:
+        assert {name: versions for name, versions in runtime.items() if other.get(name) != versions} == {}
 
 
 def test_the_wheel_is_the_engine(tmp_path: Path) -> None:

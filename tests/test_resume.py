@@ -30,7 +30,8 @@ from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled
 from fathom.llm import prompts
-from fathom.storage.lease import LEASE_SECONDS, LeaseFile, LeaseKeeper, read_lease, result_key
+from fathom.storage.lease import LEASE_SECONDS, LeaseFile, read_lease, result_key
+from fathom.storage.lease_keeper import LeaseKeeper
 from fathom.storage.store import ArtifactStore
 from flows.deep_research import deep_research
 from tasks.supervision import Supervision

@@ -285,7 +285,7 @@ class RecordMissing(FathomError):
 
 
 class NoReport(FathomError):
-    """There is nothing to check or export: the run ended without a report, or has not finished."""
+    """There is nothing to check or export: the run has no report, has not finished, or its evidence was removed."""
 
     code = "E5008"
     reaction = "the command ends with exit code 3"

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from glob import has_magic
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 from fsspec.core import url_to_fs
@@ -21,6 +22,7 @@ from fsspec.implementations.local import LocalFileSystem
 _S3_OPTIONS = {"config_kwargs": {"connect_timeout": 3, "read_timeout": 6, "retries": {"max_attempts": 2}}}
 _S3_SECONDS = 20.0
 _BYTES_A_SECOND = 200_000  # by which the limit grows for an upload
+_TRIES = 5  # to create a file in a folder that others remove
 
 
 class AtomicFiles:
@@ -85,6 +87,29 @@ class AtomicFiles:
         """Remove a file, if there is one."""
         with suppress(FileNotFoundError):
             self._call(self._fs.rm_file, path)
+
+    def sizes(self, path: str) -> dict[str, int]:
+        """Return the bytes of each file below a folder, hidden ones too, by its path."""
+        found = self._call(self._fs.find, path, detail=True)
+        return {str(name).removeprefix(f"{self.root}/"): int(entry["size"]) for name, entry in found.items()}
+
+    def remove_all(self, paths: Sequence[str]) -> None:
+        """Remove files, on a local disk also the folders that this leaves empty; an object store may leave some."""
+        if not self.local:
+            full = [f"{self.root}/{path}" for path in paths]
+            options = {} if self._seconds is None else {"timeout": self._seconds}
+            if any(map(has_magic, full)):  # together they would be taken for patterns
+                for path in paths:
+                    self.remove(path)
+            else:
+                self._fs.rm(full, **options)
+            return
+        for target in (Path(self.root, path) for path in paths):
+            target.unlink(missing_ok=True)
+        folders = {folder for path in paths for folder in Path(path).parents if len(folder.parts) > 1}
+        for folder in sorted(folders, key=lambda folder: len(folder.parts), reverse=True):
+            with suppress(OSError):  # it is not empty
+                Path(self.root, folder).rmdir()
 
     def append_local(self, path: str, data: bytes) -> None:
         """Append bytes to a file on a local disk, or create it: all of them or, when the disk is full, none.
@@ -152,10 +177,9 @@ class AtomicFiles:
     def _write_local(self, path: str, data: bytes, *, replace: bool) -> bool:
         """Write a hidden file beside the target and flush it to the disk, then give it the target's name."""
         target = Path(self.root, path)
-        target.parent.mkdir(parents=True, exist_ok=True)
         hidden = target.with_name(f".{uuid4().hex}.tmp")
         try:
-            with hidden.open("xb") as file:
+            with _opened(hidden) as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -170,6 +194,15 @@ class AtomicFiles:
             return True
         finally:
             hidden.unlink(missing_ok=True)
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Create a file, again if another process has removed the folder, which was empty, in between."""
+    for _ in range(_TRIES):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            return path.open("xb")
+    return path.open("xb")
 
 
 def _is_taken(error: OSError) -> bool:

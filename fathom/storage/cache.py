@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -72,6 +73,19 @@ class TimedCache:
 
     def _is_fresh(self, path: Path) -> bool:
         return 0 <= time.time() - path.stat().st_mtime < self._seconds
+
+
+def sweep(folder: Path, before: float, *, dry_run: bool) -> tuple[int, int]:
+    """Remove the entries of all caches in a folder that were stored before a time; return how many, and their bytes."""
+    old: list[int] = []
+    for path in folder.glob("*/*"):
+        with suppress(OSError):  # another process was quicker
+            found = path.stat()
+            if path.is_file() and found.st_mtime < before:
+                if not dry_run:
+                    path.unlink()
+                old.append(found.st_size)
+    return len(old), sum(old)
 
 
 def _name(key: str) -> str:

@@ -7,33 +7,25 @@ holds the run's parameters, so a run can be restarted from the store alone.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 import re
 import socket
-from collections.abc import Callable
-from concurrent.futures import Future
 from datetime import UTC, datetime
-from threading import Event, Thread
-from time import monotonic
 from typing import Annotated, Any
 from uuid import uuid4
 
 from pydantic import AfterValidator, ValidationError
 
-from fathom.errors import FathomError, OtherLayout, RunBusy, StoreError
+from fathom.errors import OtherLayout, RunBusy, StoreError
 from fathom.models import Model
 from fathom.models.run import LAYOUT
 from fathom.storage.names import slug
-from fathom.storage.outages import OUTAGE_SECONDS
 from fathom.storage.store import ArtifactStore
 
 RESULTS = ".results"
 LEASE_SECONDS = 45.0
 """How long a lease is valid after it was renewed. The clocks of machines that share a store must differ by less."""
-_RENEWALS = 4.5  # while a lease is valid
-_FAILURES = (StoreError, OSError, RuntimeError)  # the last two where no file or thread can be opened any more
 
 
 def _in_utc(text: str) -> str:
@@ -56,6 +48,7 @@ class Lease(Model):
     renewed: Annotated[str, AfterValidator(_in_utc)]
     seconds: float = LEASE_SECONDS  # for which it is valid after that
     released: bool = False  # the attempt has ended, with or without success
+    held: bool = False  # it is no attempt: what is stored under the key is being removed or imported
 
     @property
     def age(self) -> float:
@@ -80,8 +73,9 @@ class Lease(Model):
 
     def busy(self) -> RunBusy:
         """Return the error for a process that wants the run while another one has it."""
+        doing = "is being removed or imported" if self.held else "is still running"
         return RunBusy(
-            f"The run {self.run_id[:8]} is still running, in process {self.pid} on {self.host}, "
+            f"The run {self.run_id[:8]} {doing}, in process {self.pid} on {self.host}, "
             f"last heard from {max(0, round(self.age))} s ago.",
             next_step="wait for it, cancel it, or stop that process",
         )
@@ -110,25 +104,30 @@ class LeaseFile:
             RunBusy: another process does, perhaps one that was quicker.
             OtherLayout: what is stored under the run key has another layout.
         """
-        number = await _last(store, run_key)
-        if last := await _read(store, run_key, number):
+        number, last = await _latest(store, run_key)
+        if last:
             last.check_free()
-        now = _now()
-        lease = Lease(
-            run_id=run_id,
-            run_key=run_key,
-            layout=LAYOUT,
-            parameters=parameters,
-            host=socket.gethostname(),
-            token=uuid4().hex,
-            pid=os.getpid(),
-            started=now,
-            renewed=now,
-            seconds=seconds,
-        )
-        if not await store.create(_path(run_key, number + 1), _bytes(lease)):
-            raise (await _read(store, run_key, number + 1) or lease).busy()
-        return cls(store, lease, number + 1)
+        return await cls._create(store, number + 1, _own(run_id, run_key, parameters, seconds))
+
+    @classmethod
+    async def hold(cls, store: ArtifactStore, run_id: str, run_key: str) -> tuple[LeaseFile, Lease | None]:
+        """Keep processes from starting to work on a run of any layout; return also the lease before this one.
+
+        Raises:
+            RunBusy: a process works on the run.
+        """
+        number, last = await _latest(store, run_key)
+        if last and last.alive:
+            raise last.busy()
+        lease = _own(last.run_id if last else run_id, run_key, last.parameters if last else {}, LEASE_SECONDS)
+        kept = {"held": True, "layout": last.layout if last else LAYOUT}
+        return await cls._create(store, number + 1, lease.model_copy(update=kept)), last
+
+    @classmethod
+    async def _create(cls, store: ArtifactStore, number: int, lease: Lease) -> LeaseFile:
+        if not await store.create(_path(lease.run_key, number), _bytes(lease)):
+            raise (await _read(store, lease.run_key, number) or lease).busy()
+        return cls(store, lease, number)
 
     async def renew(self) -> bool:
         """Record that this process is alive; return whether it still owns the run."""
@@ -139,8 +138,17 @@ class LeaseFile:
         """Give the run up, so that another process may take it."""
         await self._write(self._lease.model_copy(update={"renewed": _now(), "released": True}))
 
+    async def withdraw(self) -> None:
+        """Leave the run as if it had not been taken."""
+        await self._store.remove_all([self.path])
+
     async def _write(self, lease: Lease) -> None:
-        await self._store.write(_path(lease.run_key, self._number), _bytes(lease))
+        await self._store.write(self.path, _bytes(lease))
+
+    @property
+    def path(self) -> str:
+        """Where it is stored."""
+        return _path(self._lease.run_key, self._number)
 
     @property
     def seconds(self) -> float:
@@ -148,63 +156,11 @@ class LeaseFile:
         return self._lease.seconds
 
 
-class LeaseKeeper:
-    """Renews a lease from a thread of its own, so that work which blocks the event loop does not lose the run.
-
-    `lost` is called in that thread, when another process has taken the run over (RunBusy) and when the lease could not
-    be renewed for longer than an outage may last (StoreError).
-    """
-
-    def __init__(self, lease: LeaseFile, lost: Callable[[FathomError], object]) -> None:
-        self._lease = lease
-        self._lost = lost
-        self._ending = Event()
-        self._ended: Future[None] = Future()
-        self._ended.set_running_or_notify_cancel()  # whoever waits for the thread cannot cancel it
-        Thread(target=self._run, name="lease", daemon=True).start()
-
-    async def release(self) -> None:
-        """Give the run up, unless it was taken over. The thread does it last, so no late renewal undoes it.
-
-        Raises:
-            StoreError: it could not be written; the lease expires by itself.
-        """
-        self._ending.set()
-        await asyncio.wrap_future(self._ended)
-
-    def _run(self) -> None:
-        try:
-            self._keep()
-        except _FAILURES as error:
-            self._ended.set_exception(error)
-        finally:
-            if not self._ended.done():
-                self._ended.set_result(None)
-
-    def _keep(self) -> None:
-        renewed = monotonic()
-        while not self._ending.wait(self._lease.seconds / _RENEWALS):
-            try:
-                owned = asyncio.run(self._lease.renew())
-            except _FAILURES as error:
-                if self._ending.is_set():
-                    raise
-                if monotonic() - renewed > OUTAGE_SECONDS:
-                    self._lost(StoreError(f"The lease cannot be renewed: {error}", next_step="fathom resume RUN"))
-                continue
-            renewed = monotonic()
-            if not owned:
-                if not self._ending.is_set():
-                    self._lost(RunBusy("Another process has taken over the run.", next_step="see fathom runs"))
-                return
-        asyncio.run(self._lease.release())
-
-
 async def read_lease(store: ArtifactStore, run_key: str) -> Lease | None:
     """Return the latest lease of a run; None for a run that never started, or for an invalid key."""
     if not re.fullmatch(r"[a-z0-9_-]{1,100}", run_key):
         return None
-    return await _read(store, run_key, await _last(store, run_key))
+    return (await _latest(store, run_key))[1]
 
 
 async def died(store: ArtifactStore, run_key: str) -> int:
@@ -251,6 +207,11 @@ async def _last(store: ArtifactStore, run_key: str) -> int:
     return max((int(name.removesuffix(".json")) for name in names if re.fullmatch(r"\d+\.json", name)), default=0)
 
 
+async def _latest(store: ArtifactStore, run_key: str) -> tuple[int, Lease | None]:
+    number = await _last(store, run_key)
+    return number, await _read(store, run_key, number)
+
+
 async def _read(store: ArtifactStore, run_key: str, number: int) -> Lease | None:
     if not number:
         return None
@@ -267,8 +228,25 @@ def _path(run_key: str, number: int) -> str:
     return f"{RESULTS}/{run_key}/lease/{number:04}.json"
 
 
+def _own(run_id: str, run_key: str, parameters: dict[str, Any], seconds: float) -> Lease:
+    now = _now()
+    return Lease(
+        run_id=run_id,
+        run_key=run_key,
+        layout=LAYOUT,
+        parameters=parameters,
+        host=socket.gethostname(),
+        token=uuid4().hex,
+        pid=os.getpid(),
+        started=now,
+        renewed=now,
+        seconds=seconds,
+    )
+
+
 def _bytes(lease: Lease) -> bytes:
-    return lease.model_dump_json(indent=1).encode()
+    # Older versions, which know no such field, may read the leases of runs.
+    return lease.model_dump_json(indent=1, exclude=None if lease.held else {"held"}).encode()
 
 
 def _now() -> str:

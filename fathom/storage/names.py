@@ -35,6 +35,16 @@ def folder_name(plan_title: str) -> str:
     return _part(plan_title, PLAN_BYTES)
 
 
+def folder_names(plan_title: str, run_id: str) -> list[str]:
+    """Return the names that the folder of a run may have, in the order in which they are tried.
+
+    They are `{plan_title}` for the first run that uses the title, else `{plan_title}__{first 8 of the run id}`, or
+    with more digits where ids start with the same ones.
+    """
+    title, digits = folder_name(plan_title), run_id.replace("-", "")
+    return [title, *(f"{title}__{digits[:length]}" for length in (8, 16, len(digits)))]
+
+
 def artifact_name(  # noqa: PLR0917 - in the order in which they appear in the name
     plan_title: str, step_id: str | int, step_title: str, tool_name: str, n: int, ext: Literal["json", "txt"]
 ) -> str:

@@ -18,12 +18,13 @@ from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, StoreError
 from fathom.models import Source, ToolOutput
 from fathom.storage.atomic import AtomicFiles
-from fathom.storage.names import folder_name
+from fathom.storage.names import folder_names
 from fathom.storage.outages import Outages
 from fathom.text.urls import source_ids
 
 RUNS = "research_artifacts"
 MANIFEST = "run.json"
+PARTIAL = "partial"  # in the manifest of a run that is being removed or imported, instead of `run_key`
 
 T = TypeVar("T")
 
@@ -93,6 +94,18 @@ class ArtifactStore:
         """Remove a file, if there is one."""
         await self._run("write", path, self._files.remove)
 
+    async def sizes(self, folder: str) -> dict[str, int]:
+        """Return the bytes of each file below a folder, by its path; hidden files count, none is read."""
+        return await self._run("read", folder, self._files.sizes)
+
+    async def remove_all(self, paths: Sequence[str]) -> None:
+        """Remove up to 1,000 files at once, and on a local disk the folders that this leaves empty.
+
+        An object store may refuse some without a word: see `sizes` afterwards.
+        """
+        if paths:
+            await self._run("write", paths[0], lambda _first: self._files.remove_all(paths))
+
     async def exists(self, path: str) -> bool:
         """Return whether there is a file or folder of that path."""
         return await self._run("read", path, self._files.exists)
@@ -148,13 +161,12 @@ class RunFolder:
     ) -> RunFolder:
         """Return the folder of a run; a resumed run, which has the same run key, gets the one it had.
 
-        The run that creates `run.json` owns the folder. The first run of a plan title owns `{plan_title}`, later ones
-        `{plan_title}__{first 8 of the run id}`, or more digits where ids start with the same ones.
+        The run that creates `run.json` owns the folder: the first run of a plan title the one named after it.
 
         Raises:
             StoreError: the store failed, or all of these folders belong to other runs.
         """
-        title = folder_name(plan_title)
+        title, *variants = folder_names(plan_title, run_id)
         record = json_bytes({**manifest, "run_id": run_id, "run_key": run_key})
         first = cls(store, f"{RUNS}/{title}")
         # Where a race can have several winners, runs must not compete for one name: each uses its own id.
@@ -164,9 +176,8 @@ class RunFolder:
             run = cls(store, f"{RUNS}/{name}")
             if name.startswith(f"{title}__") and await run._owner() == run_key:
                 return run
-        digits = run_id.replace("-", "")
-        for length in (8, 16, len(digits)):
-            run = cls(store, f"{RUNS}/{title}__{digits[:length]}")
+        for name in variants:
+            run = cls(store, f"{RUNS}/{name}")
             if await run._take(record, run_key):
                 return run
         raise StoreError(f"{first.url} and its variants belong to other runs.", next_step="choose another --artifacts")
@@ -258,8 +269,12 @@ class RunFolder:
         return StoreError(f"{self.path_of(name)} is damaged: {error}.", next_step="restore the file, or run again")
 
 
-async def runs(store: ArtifactStore) -> list[dict[str, Any]]:
-    """Return the manifest of every run in a store with its `folder`; for an unreadable one `folder` and `warning`."""
+async def runs(store: ArtifactStore, *, partial: bool = False) -> list[dict[str, Any]]:
+    """Return the manifest of every run in a store with its `folder`; for an unreadable one `folder` and `warning`.
+
+    With `partial` also those of runs that are not whole, because they are being removed or imported, or were when a
+    process was killed.
+    """
     found: list[dict[str, Any]] = []
     for name in await store.list(RUNS):
         run = RunFolder(store, f"{RUNS}/{name}")
@@ -271,7 +286,8 @@ async def runs(store: ArtifactStore) -> list[dict[str, Any]]:
             manifest = {"warning": str(error)}
         if not isinstance(manifest, dict):
             manifest = {"warning": f"{run.path_of(MANIFEST)} is not a manifest"}
-        found.append({**manifest, "folder": run.folder})
+        if partial or PARTIAL not in manifest:
+            found.append({**manifest, "folder": run.folder})
     return found
 
 

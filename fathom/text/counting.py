@@ -14,3 +14,11 @@ def joined(words: Sequence[str], conjunction: str) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun in the singular or plural: `1 claim`, `1,200 claims`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(number: int) -> str:
+    """Return a number of bytes in the unit that a person would choose: `512 bytes`, `3.4 MB`."""
+    for unit, of in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if number >= of:
+            return f"{number / of:,.1f} {unit}"
+    return counted(number, "byte")

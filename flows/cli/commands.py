@@ -17,9 +17,10 @@ from flows.cli.batch import batch
 from flows.cli.costs import costs
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
-from flows.cli.export import export
+from flows.cli.export import export, import_
 from flows.cli.limits import limits
 from flows.cli.metrics import metrics
+from flows.cli.prune import prune
 from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
@@ -34,9 +35,12 @@ app = typer.Typer(
 )
 
 
-COMMANDS = (research, batch, resume, runs, show, verify, trace, audit, replay, export, costs, metrics, doctor, worker)
+COMMANDS = (
+    *(research, batch, resume, runs, show, verify, trace, audit, replay, export, import_, prune),
+    *(costs, metrics, worker, doctor),
+)
 for command in COMMANDS:
-    app.command()(command)
+    app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(limits, name="limits")
 
 

@@ -1,34 +1,42 @@
-"""`fathom export`: a run's report in other formats."""
+"""`fathom export` and `fathom import`: a run's report in other formats, and a run on its way between stores."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows.cli.options import Json, Root, Run
-from flows.cli.printing import output
+from flows.cli.printing import one_line, output, row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fathom.storage.bundles import Imported
     from fathom.storage.store import ArtifactStore, RunFolder
 
 
 def export(
     run: Run,
     to: Annotated[
-        str,
+        str | None,
         typer.Option("--to", metavar="FORMAT,...", help="md, html, json, docx, pdf (needs typst), bib or ris."),
-    ],
+    ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option("--bundle", metavar="FILE", help="Write the whole run as a zip file, for fathom import."),
+    ] = None,
+    *,
     out: Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where to write; created if missing.")] = ".",
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Write a run's report in other formats.
+    """Write a run's report in other formats, or a bundle of the run.
 
     BibTeX and RIS contain the references only. Needs no server. The files are named after the run's folder and replace
     those of an earlier export. What can be written is; exits with 2 if a format needs a package that is not installed.
+    A bundle contains the full text of all that the run read; fathom import takes it into another store.
 
     Example: fathom export 1a2b3c4d --to docx,pdf,bib
     """
@@ -39,7 +47,13 @@ def export(
     from flows.preflight import artifact_root
     from flows.runs import folder_of, read_run
 
-    formats = check_formats(to)
+    if (to is None) is (bundle is None):
+        raise InvalidInput("What is to be written?", next_step="give either --to FORMAT or --bundle FILE")
+    if bundle:
+        made = read_run(run, artifacts, lambda store, manifest: _bundle(store, manifest, bundle))
+        output(made, lambda _made: typer.echo(made["bundle"]), as_json=as_json)
+        return
+    formats = check_formats(to or "")
 
     failed: dict[str, InvalidInput] = {}
 
@@ -71,6 +85,24 @@ def export(
     raise typer.Exit(2 if failed else 0)
 
 
+async def _bundle(store: ArtifactStore, manifest: dict[str, Any], file: Path) -> dict[str, str]:
+    from fathom.errors import InvalidInput
+    from fathom.storage.bundles import pack
+
+    hidden = file.with_name(f".{file.name}.part")
+    try:
+        with hidden.open("wb") as target:
+            await pack(store, manifest, target)
+        hidden.replace(file)
+    except OSError as error:
+        raise InvalidInput(
+            f"{file} cannot be written: {error.strerror}.", next_step="choose another --bundle"
+        ) from error
+    finally:
+        hidden.unlink(missing_ok=True)
+    return {"bundle": str(file)}
+
+
 async def _files(folder: RunFolder, names: Sequence[str]) -> dict[str, bytes]:
     from flows.runs import no_report
 
@@ -81,3 +113,36 @@ async def _files(folder: RunFolder, names: Sequence[str]) -> dict[str, bytes]:
         except FileNotFoundError:
             raise await no_report(folder) from None
     return files
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="What fathom export RUN --bundle FILE wrote.")],
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Take a run from a bundle into the artifact store.
+
+    Needs no server. The whole bundle is checked before anything is written. Exits with 2 if it is damaged or dangerous,
+    or if the store has the run. `fathom verify` then checks the run as where it was made.
+
+    Example: fathom import run.zip --artifacts s3://bucket/fathom
+    """
+    import asyncio
+
+    from fathom.storage.bundles import unpack
+    from fathom.storage.store import ArtifactStore
+    from flows.preflight import artifact_root
+
+    run = asyncio.run(unpack(ArtifactStore(artifact_root(artifacts)), file))
+    output(run, _show_imported, as_json=as_json)
+
+
+def _show_imported(run: Imported) -> None:
+    from fathom.text.counting import counted, size
+
+    row(("  question ", "dim"), one_line(run.query))
+    row(("  files    ", "dim"), f"{counted(run.files, 'file')}, {size(run.bytes)}, in {run.folder}")
+    if not run.replayable:
+        why = "it cannot be replayed here: its stored results were not in the bundle, or are others in this store"
+        row(("  notice   ", "dim"), why)
+    row(("  check it ", "dim"), f"fathom verify {run.run_id[:8]}")

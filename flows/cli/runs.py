@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from fathom.text.counting import counted, size
 from flows.cli.options import Json, Open, Root, Run
 from flows.cli.printing import MARKS, line, one_line, open_page, output, printable, row, show_summary
 
@@ -20,23 +21,29 @@ if TYPE_CHECKING:
 
 def runs(
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="How many runs to list.")] = 20,
+    sizes: Annotated[bool, typer.Option("--sizes", help="Also show how much each run takes in the store.")] = False,
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
     """List the latest runs.
 
-    The list covers the artifact store and, while it is running, the Prefect server. --json also gives the folders.
+    The list covers the artifact store and, while it is running, the Prefect server. --json also gives the folders. A
+    size covers the run's folder and its stored results; results that runs share count for the newest of them.
 
     Example: fathom runs --limit 5
     """
     import asyncio
 
     from fathom.storage.store import ArtifactStore
-    from flows.listing import latest
+    from flows.listing import latest, with_sizes
     from flows.preflight import artifact_root
 
-    rows = asyncio.run(latest(ArtifactStore(artifact_root(artifacts)), limit))
-    output(rows, _show_rows, as_json=as_json)
+    async def listed() -> list[RunRow]:
+        store = ArtifactStore(artifact_root(artifacts))
+        rows = await latest(store, limit)
+        return await with_sizes(store, rows) if sizes else rows
+
+    output(asyncio.run(listed()), _show_rows, as_json=as_json)
 
 
 def _show_rows(found: Sequence[RunRow]) -> None:
@@ -46,14 +53,19 @@ def _show_rows(found: Sequence[RunRow]) -> None:
         console.print("No runs.")
         return
     width = max(len(run.state) for run in found)
-    console.print(Text(f"{'run':8}  {'started (UTC)':16}  {'state':{width}}  query", style="bold"))
+    sizes = [size(run.bytes) for run in found if run.bytes is not None]
+    wide = max((len(text) for text in ("size", *sizes)), default=0)
+    column = f"{'size':>{wide}}  " if sizes else ""
+    console.print(Text(f"{'run':8}  {'started (UTC)':16}  {'state':{width}}  {column}query", style="bold"))
     for run in found:
         started = run.started[:16].replace("T", " ")
-        cells = Text(
-            f"{one_line(run.run_id[:8]):8}  {started:16}  {run.state.replace('_', ' '):{width}}  {one_line(run.query)}"
-        )
+        column = f"{size(run.bytes):>{wide}}  " if run.bytes is not None else ""
+        state = f"{run.state.replace('_', ' '):{width}}"
+        cells = Text(f"{one_line(run.run_id[:8]):8}  {started:16}  {state}  {column}{one_line(run.query)}")
         overflow: Literal["ellipsis", "ignore"] = "ellipsis" if console.is_terminal else "ignore"
         console.print(cells, no_wrap=True, overflow=overflow, soft_wrap=not console.is_terminal)
+    if sizes:
+        console.print(f"{counted(len(found), 'run')}, {size(sum(run.bytes or 0 for run in found))}")
 
 
 def show(run: Run, open_it: Open = False, artifacts: Root = None, as_json: Json = False) -> None:

@@ -1,0 +1,276 @@
+"""Old runs are removed from a store, whole or without their reports, beside runs that are in progress.
+
+A run is held by its lease first, so that no process starts to work on it. Then its manifest is replaced by one that
+says that the run is not whole: from there on nobody finds it, and no run takes its folder. The manifest goes last,
+and the lease after it. A removal that is killed leaves a whole run, or something that only the next removal sees.
+
+Runs that share a run key share stored results, which go with the last of these runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Any, Literal
+
+from fathom.errors import FathomError, RunBusy, StoreError
+from fathom.models import Model
+from fathom.storage.lease import RESULTS, Lease, LeaseFile, read_lease
+from fathom.storage.store import MANIFEST, PARTIAL, ArtifactStore, RunFolder, json_bytes, runs
+
+PRUNED = "pruned.json"
+"""Says of a run that its tool outputs and stored results were removed, when, and how many bytes."""
+_RESULT = "result.json"
+_RAW = "__step"  # in the name of every tool output
+_BATCH = 1_000  # files that S3 removes at once
+_AT_ONCE = 8  # keys that are worked on at once
+
+
+class OldRun(Model):
+    """What is to be removed of a run, or was: all of it, its evidence, or results of a run that has no folder.
+
+    `folder` is a path in the store.
+    """
+
+    part: Literal["run", "evidence", "leftovers"]
+    run_id: str
+    run_key: str
+    query: str
+    started: str
+    folder: str = ""
+    files: int = 0
+    bytes: int = 0
+
+
+class Kept(Model):
+    """An old run that stays, and why. `failed`: it should have gone."""
+
+    run_id: str
+    query: str
+    reason: str
+    failed: bool = False
+
+
+class OldKey(Model):
+    """Old runs with the same run key. `results`: the bytes of their stored results, if those go too."""
+
+    run_key: str
+    runs: list[OldRun]
+    last: bool  # no other run has the key
+    result_files: int = 0
+    results: int = 0
+
+    def counted(self) -> list[OldRun]:
+        """Return the runs, the results counted for the newest of them."""
+        *older, newest = sorted(self.runs, key=lambda run: run.started)
+        whole = {"files": newest.files + self.result_files, "bytes": newest.bytes + self.results}
+        return [*older, newest.model_copy(update=whole)]
+
+
+class Pruning(Model):
+    """What is old in a store: what goes, by run key, and what stays."""
+
+    before: str  # ISO 8601, UTC: what was last worked on before then is old
+    keys: list[OldKey]
+    kept: list[Kept]
+
+    @property
+    def runs(self) -> list[OldRun]:
+        """What goes, the oldest first; shared results count for the newest run with the key."""
+        return sorted(chain.from_iterable(key.counted() for key in self.keys), key=lambda run: run.started)
+
+
+async def survey(
+    store: ArtifactStore, before: datetime, *, keep_reports: bool = False, unfinished: bool = False
+) -> Pruning:
+    """Return what has not been worked on since a time; nothing is changed.
+
+    With `keep_reports`, only the tool outputs and the stored results of a finished run go. Runs that have not finished
+    stay without `unfinished`; those that never had a folder go all the same.
+    """
+    search = _Search(store, before, keep_reports, unfinished)
+    by_key: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for manifest in await runs(store, partial=True):
+        by_key[str(manifest.get("run_key") or manifest.get(PARTIAL) or "")].append(manifest)
+    damaged = [Kept(run_id="", query="", reason=str(m["warning"])) for m in by_key.pop("", []) if "warning" in m]
+    keys = sorted({*by_key, *await store.list(RESULTS)})
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def limited(key: str) -> OldKey | None:
+        async with limit:
+            return await search.of_key(key, by_key[key])
+
+    found = await asyncio.gather(*map(limited, keys))
+    return Pruning(before=search.before, keys=[key for key in found if key], kept=[*damaged, *search.kept])
+
+
+class _Search:
+    """A search for what is old."""
+
+    def __init__(self, store: ArtifactStore, before: datetime, keep_reports: bool, unfinished: bool) -> None:
+        self._store = store
+        self._keep_reports = keep_reports
+        self._unfinished = unfinished
+        self.before = before.astimezone(UTC).isoformat(timespec="seconds")
+        self.kept: list[Kept] = []
+
+    async def of_key(self, key: str, manifests: Sequence[dict[str, Any]]) -> OldKey | None:
+        """Return what is old of the runs with a key and of their results."""
+        started = [manifest for manifest in manifests if PARTIAL in manifest or self._is_old(manifest)]
+        if manifests and not started:
+            return None
+        try:
+            lease = await read_lease(self._store, key)
+            if not manifests and (lease is None or not (lease.held or lease.renewed < self.before)):
+                return None
+            if lease and lease.alive:
+                for manifest in started:
+                    self._keep(manifest, str(lease.busy().message))
+                return None
+            chosen = [run for manifest in started if (run := await self._old_run(key, manifest, lease))]
+            if not manifests and lease:
+                query = str(lease.parameters.get("query", ""))
+                own = lease.model_dump(include={"run_id", "run_key", "started"})
+                chosen = [OldRun(part="leftovers", query=query, **own)]
+            last = len(chosen) == len(manifests) or not manifests
+            results = await self._store.sizes(f"{RESULTS}/{key}") if last else {}
+        except FathomError as error:
+            for manifest in started:
+                self._keep(manifest, error.message, failed=True)
+            return None
+        # Of a run that kept its report only, nothing may be left to remove.
+        if not results and all(run.part == "evidence" and not run.files for run in chosen):
+            return None
+        return OldKey(run_key=key, runs=chosen, last=last, result_files=len(results), results=sum(results.values()))
+
+    async def _old_run(self, key: str, manifest: dict[str, Any], lease: Lease | None) -> OldRun | None:
+        """Return what is to be removed of a run that started long ago."""
+        if _was_worked_on(manifest, lease, self.before):
+            return None
+        sizes = await self._store.sizes(manifest["folder"])
+        finished, begun = f"{manifest['folder']}/{_RESULT}" in sizes, PARTIAL in manifest
+        if not finished and not begun and not self._unfinished:
+            self._keep(manifest, "it has not finished; --unfinished removes it too")
+            return None
+        part: Literal["run", "evidence"] = "evidence" if self._keep_reports and finished and not begun else "run"
+        if part == "evidence":
+            sizes = {path: size for path, size in sizes.items() if _is_raw(path)}
+        return OldRun(
+            part=part,
+            run_key=key,
+            folder=manifest["folder"],
+            files=len(sizes),
+            bytes=sum(sizes.values()),
+            **{name: str(manifest.get(name, "")) for name in ("run_id", "query", "started")},
+        )
+
+    def _is_old(self, manifest: dict[str, Any]) -> bool:
+        return bool(manifest.get("started")) and str(manifest["started"]) < self.before
+
+    def _keep(self, manifest: dict[str, Any], reason: str, *, failed: bool = False) -> None:
+        run_id, query = (str(manifest.get(name, "")) for name in ("run_id", "query"))
+        self.kept.append(Kept(run_id=run_id, query=query, reason=reason, failed=failed))
+
+
+async def remove(store: ArtifactStore, pruning: Pruning) -> Pruning:
+    """Remove what a survey found, unless it was worked on since, and return what was removed and what was kept."""
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def removed(key: OldKey) -> OldKey | Iterable[Kept]:
+        async with limit:
+            try:
+                return await _remove(store, key, pruning.before)
+            except FathomError as error:
+                failed = not isinstance(error, RunBusy)
+                return [
+                    Kept(run_id=run.run_id, query=run.query, reason=error.message, failed=failed) for run in key.runs
+                ]
+
+    done = await asyncio.gather(*map(removed, pruning.keys))
+    return Pruning(
+        before=pruning.before,
+        keys=[key for key in done if isinstance(key, OldKey) and key.runs],
+        kept=[*pruning.kept, *chain.from_iterable(kept for kept in done if not isinstance(kept, OldKey))],
+    )
+
+
+async def _remove(store: ArtifactStore, key: OldKey, before: str) -> OldKey:
+    lease, last = await LeaseFile.hold(store, key.runs[0].run_id, key.run_key)
+    removal = _Removal(store, lease)
+    gone = [run for run in key.runs if await removal.of_run(run, last, before)]
+    # A run with the key that came since the survey has taken its lease since then, too.
+    unused = last is None or last.held or last.renewed < before
+    if not (key.last and len(gone) == len(key.runs) and unused):
+        await lease.withdraw()
+        return key.model_copy(update={"runs": gone, "result_files": 0, "results": 0})
+    await removal.of_results(f"{RESULTS}/{key.run_key}")
+    return key
+
+
+class _Removal:
+    """The removal of files under a lease, which is kept."""
+
+    def __init__(self, store: ArtifactStore, lease: LeaseFile) -> None:
+        self._store = store
+        self._lease = lease
+
+    async def of_run(self, run: OldRun, last: Lease | None, before: str) -> bool:
+        """Remove a run's folder or its evidence; return whether it was still as the survey found it."""
+        if run.part == "leftovers":
+            return True
+        folder = RunFolder(self._store, run.folder)
+        try:
+            manifest = await folder.load_json(MANIFEST)
+        except FileNotFoundError:
+            return True  # another removal was quicker
+        same = isinstance(manifest, dict) and str(manifest.get("run_id")) == run.run_id
+        if not same or _was_worked_on(manifest, last, before):
+            return False
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        if run.part == "evidence":
+            removed = {"removed": now, "files": run.files, "bytes": run.bytes}
+            await self._store.create(f"{run.folder}/{PRUNED}", json_bytes(removed))  # unless an earlier removal did
+            await self._all(run.folder, [path for path in await self._store.sizes(run.folder) if _is_raw(path)])
+            return True
+        own = f"{run.folder}/{MANIFEST}"
+        await self._store.write(own, partial(run.run_id, run.run_key))
+        await self._all(run.folder, [path for path in await self._store.sizes(run.folder) if path != own])
+        await self._store.remove_all([own])
+        return True
+
+    async def of_results(self, folder: str) -> None:
+        """Remove stored results, then the leases, the own one last."""
+        leases = f"{folder}/lease/"
+        paths = [path for path in await self._store.sizes(folder) if path != self._lease.path]
+        await self._all(folder, sorted(paths, key=lambda path: path.startswith(leases)))
+        await self._store.remove_all([self._lease.path])
+
+    async def _all(self, folder: str, paths: Sequence[str]) -> None:
+        for start in range(0, len(paths), _BATCH):
+            if not await self._lease.renew():
+                raise RunBusy("Another process has taken over the run.", next_step="see fathom runs")
+            await self._store.remove_all(paths[start : start + _BATCH])
+        if paths and (left := {*paths} & {*await self._store.sizes(folder)}):
+            raise StoreError(
+                f"{self._store.address(min(left))} cannot be removed, and so are {len(left) - 1} others.",
+                next_step="allow these credentials to delete objects, then prune again",
+            )
+
+
+def partial(run_id: str, run_key: str) -> bytes:
+    """Return the manifest of a run that is not whole: nobody finds it, and the next removal removes it."""
+    return json_bytes({"run_id": run_id, PARTIAL: run_key})
+
+
+def _was_worked_on(manifest: dict[str, Any], lease: Lease | None, before: str) -> bool:
+    """Whether a run that started long ago was worked on since a time, because it was resumed."""
+    if lease is None or lease.held or PARTIAL in manifest:
+        return False
+    return lease.run_id == str(manifest.get("run_id")) and lease.renewed >= before
+
+
+def _is_raw(path: str) -> bool:
+    return _RAW in path.rpartition("/")[2]

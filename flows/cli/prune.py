@@ -1,0 +1,84 @@
+"""`fathom prune`: old runs are removed from the artifact store."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.cli.options import Json, Root
+from flows.cli.printing import line, one_line, output, row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.storage.pruning import OldRun, Pruning
+    from flows.keeping import Pruned
+
+
+def prune(
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="PERIOD", help="Since a run was last worked on: 12h, 90d or 26w.")
+    ],
+    *,
+    keep_reports: Annotated[
+        bool, typer.Option("--keep-reports", help="Keep the reports; remove only tool outputs and stored results.")
+    ] = False,
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="Also remove runs that did not finish; they cannot be resumed then.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False,
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Remove old runs from the artifact store.
+
+    Runs in progress stay, and so do stored results whose run key a newer run uses. Old answers in this machine's cache
+    go too. With --keep-reports, a run can still be shown and exported, but no longer be verified or replayed. Exits
+    with 1 if something could not be removed.
+
+    Example: fathom prune --older-than 90d --keep-reports --dry-run
+    """
+    import asyncio
+
+    from fathom.config.periods import period
+    from fathom.errors import InvalidInput
+    from fathom.storage.store import ArtifactStore
+    from flows.keeping import prune as remove
+    from flows.preflight import artifact_root
+
+    age, store = period(older_than, "--older-than"), ArtifactStore(artifact_root(artifacts))
+    asking = not (dry_run or yes)
+    if asking and (as_json or not sys.stdin.isatty()):
+        raise InvalidInput("Nothing is removed without a yes.", next_step="add --yes, or --dry-run to look first")
+
+    def agreed(found: Pruning) -> bool:
+        if not (asking and found.keys):
+            return True
+        _show_runs(found.runs)
+        return typer.confirm(f"Remove them from {store.address()}?", err=True)
+
+    done = asyncio.run(
+        remove(store, age, keep_reports=keep_reports, unfinished=unfinished, dry_run=dry_run, agreed=agreed)
+    )
+    output(done, lambda done: _show(done, listed=asking), as_json=as_json)
+    raise typer.Exit(1 if done.failed else 0)
+
+
+def _show(done: Pruned, *, listed: bool) -> None:
+    if not listed:
+        _show_runs(done.removed)
+    for kept in done.kept:
+        row(f"{kept.run_id[:8]:8}  ", ("kept: ", "yellow"), one_line(kept.reason))
+    line((done.summary(), "bold"))
+
+
+def _show_runs(runs: Sequence[OldRun]) -> None:
+    from fathom.text.counting import size
+
+    what = {"run": "", "evidence": "evidence of: ", "leftovers": "left over of: "}
+    for run in runs:
+        started = run.started[:16].replace("T", " ")
+        row(f"{one_line(run.run_id[:8]):8}  {started:16}  {size(run.bytes):>9}  ", what[run.part], one_line(run.query))

@@ -1,0 +1,73 @@
+"""Old runs and old cached answers are removed, for the command and for the flow alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from fathom.config.environment import Environment
+from fathom.models import Model
+from fathom.storage.cache import sweep
+from fathom.storage.pruning import Kept, OldRun, Pruning, remove, survey
+from fathom.storage.store import ArtifactStore
+from fathom.text.counting import counted, size
+
+
+class Pruned(Model):
+    """What was removed, or with `dry_run` would be. `bytes` and `files` are those of the store."""
+
+    dry_run: bool
+    before: str  # what was last worked on before then is old; ISO 8601, UTC
+    removed: list[OldRun]
+    kept: list[Kept]
+    files: int
+    bytes: int
+    cache_files: int
+    cache_bytes: int
+
+    @property
+    def failed(self) -> bool:
+        """Whether something stayed that should have gone."""
+        return any(kept.failed for kept in self.kept)
+
+    def summary(self) -> str:
+        """Return one line on it."""
+        verb = "would be removed" if self.dry_run else "removed"
+        cache = f"; {size(self.cache_bytes)} of cached answers" if self.cache_files else ""
+        if not (self.removed or self.cache_files):
+            return "nothing is that old"
+        return f"{counted(len(self.removed), 'run')}, {size(self.bytes)} in {counted(self.files, 'file')} {verb}{cache}"
+
+
+def _agreed(_found: Pruning) -> bool:
+    return True
+
+
+async def prune(
+    store: ArtifactStore,
+    older_than: timedelta,
+    *,
+    keep_reports: bool = False,
+    unfinished: bool = False,
+    dry_run: bool = False,
+    agreed: Callable[[Pruning], bool] = _agreed,
+) -> Pruned:
+    """Remove the runs of a store, and the cached answers of this machine, that are older than a period.
+
+    `agreed` is asked once it is known what goes; without its consent, nothing does.
+    """
+    before = datetime.now(UTC) - older_than
+    found = await survey(store, before, keep_reports=keep_reports, unfinished=unfinished)
+    dry_run = dry_run or not agreed(found)
+    done = found if dry_run else await remove(store, found)
+    cache_files, cache_bytes = sweep(Environment.read().cache, before.timestamp(), dry_run=dry_run)
+    return Pruned(
+        dry_run=dry_run,
+        before=done.before,
+        removed=done.runs,
+        kept=done.kept,
+        files=sum(run.files for run in done.runs),
+        bytes=sum(run.bytes for run in done.runs),
+        cache_files=cache_files,
+        cache_bytes=cache_bytes,
+    )
