@@ -51,7 +51,7 @@ main()
 """
 COMMANDS = [
     *("research", "batch", "resume", "runs", "show", "verify", "trace", "audit", "replay", "export", "import", "prune"),
-    *("doctor", "worker", "limits"),
+    *("costs", "metrics", "worker", "doctor", "limits"),
 ]
 ENSURE = "from flows.server import ensure_api; server = ensure_api(); print(server.api_url, server.started)"
 

@@ -18,7 +18,7 @@ def worker(
         float, typer.Option(metavar="S", min=0, help="How long to wait for runs in progress when it is stopped.")
     ] = 60,
 ) -> None:
-    """Run the questions that are scheduled on a work pool, many of them in one process.
+    """Run what is scheduled on a work pool, many runs in one process.
 
     A run costs a tenth of the processor time that it does in a process of its own, as `prefect worker start` gives it;
     both can serve the same pool. Ctrl-C or SIGTERM stops it: no new run begins, those in progress have time to end, and
