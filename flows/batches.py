@@ -10,16 +10,17 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from typing import Any
 
+import httpx
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import WorkerStatus
-from prefect.exceptions import ObjectNotFound
+from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
 from fathom.batch.folder import BATCHES, QUESTIONS
 from fathom.batch.questions import lines_of
 from fathom.models.batch import BatchQuestion, BatchResult
 from fathom.storage.store import ArtifactStore
 from flows.batch import research_batch
-from flows.deploying import POOL
+from flows.deploying import POOL, ensure_pool
 from flows.local import address, new_run, run_here
 from flows.worker import HEARTBEAT_SECONDS, Worker, is_dead, serving
 
@@ -38,6 +39,7 @@ async def run(
     path = f"{BATCHES}/{request['run_key']}/{QUESTIONS}"
     await store.write(path, lines_of(questions).encode())
     pool = await _pool(request["deployment"])
+    await ensure_pool(pool)
     flow_run = await new_run(research_batch, {**request, "file": store.address(path)})
     say(f"Batch {request['run_key']}  {address(flow_run)}")
     async with _staffed(pool, request["at_once"], say):
@@ -78,9 +80,9 @@ async def _staffed(pool: str, limit: int, say: Callable[[str], object]) -> Async
 
 
 async def _has_workers(pool: str) -> bool:
-    async with get_client() as client:
-        try:
+    try:
+        async with get_client() as client:
             workers = await client.read_workers_for_work_pool(pool)
-        except ObjectNotFound:
-            return False
+    except (httpx.HTTPError, PrefectHTTPStatusError):  # asked again
+        return True
     return any(worker.status is WorkerStatus.ONLINE and not is_dead(worker.name) for worker in workers)

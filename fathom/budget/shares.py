@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 
 from fathom.budget.ledger import Cost
 from fathom.errors import BudgetExceeded
 
 LEAST_SHARE = Decimal("0.25")
 """Of its share, with which a run still starts; with less it would wait, and then not start at all."""
+_MICRO = Decimal("0.000001")
 _NO_CAP = Cost(Decimal(10**9), 10**15, 10**12)
 """More than all runs together can use; finite, so that it can be subtracted."""
 
@@ -31,7 +32,8 @@ class SharedBudget:
 
     def __init__(self, caps: Cost, at_once: int) -> None:
         self._left = caps
-        self._share = Cost(self._left.usd / at_once, -(-self._left.tokens // at_once), -(-self._left.calls // at_once))
+        usd = (self._left.usd / at_once).quantize(_MICRO, ROUND_DOWN)  # shares add up to no more than the cap
+        self._share = Cost(usd, -(-self._left.tokens // at_once), -(-self._left.calls // at_once))
         self._open = 0
 
     def reserve(self, own: Cost) -> Cost | None:
