@@ -42,6 +42,7 @@ ROOMS = [
     "tools",
     "extractive",
     "run",
+    "changes",
     "report",
 ]
 """The rooms of fathom from the bottom up: each may import those before it."""
