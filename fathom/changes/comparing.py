@@ -38,8 +38,8 @@ class _Found:
 
 def compare(before: Side, after: Side) -> Changes:
     """Return what changed between two runs, of which the first is the earlier one."""
-    report = after.report or before.report
-    changes = Changes(query=report.query if report else "", before=before.compared(), after=after.compared())
+    regained = bool(after.report and not before.report)
+    changes = Changes(query=after.query, before=before.compared(), after=after.compared(), regained=regained)
     if not before.report or not after.report:
         return changes
     return _Comparison(before, after).made(changes)

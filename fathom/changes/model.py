@@ -7,7 +7,8 @@ from typing import Literal
 from fathom.models import Answered, Model
 
 CHANGES = "changes.json"
-"""The file in a run's folder; `changes.md` and `changes.html` beside it say the same to a reader."""
+CHANGES_FILES = (CHANGES, "changes.md", "changes.html")
+"""The files in the folder of a watch's run; the last two say the same to a reader."""
 
 About = Literal["number", "date", "name", "negation", "opposite", "words"]
 Kind = Literal["changed", "new", "gone", "disputed", "settled"]
@@ -77,6 +78,7 @@ class Changes(Model):
     unchanged: int = 0
     unmentioned: int = 0
     unread: list[Statement] = []
+    regained: bool = False  # there is a report, and the run right before has none
     sources_new: list[Place] = []  # cited now, not read before
     sources_gone: list[Place] = []  # cited before, not read now
 
@@ -84,11 +86,6 @@ class Changes(Model):
     def lost(self) -> bool:
         """Whether the later run has no report although the earlier one has."""
         return self.before.answered is not None and self.after.answered is None
-
-    @property
-    def regained(self) -> bool:
-        """Whether the later run has a report although the earlier one has none."""
-        return self.before.answered is None and self.after.answered is not None
 
     @property
     def any(self) -> bool:

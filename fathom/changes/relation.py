@@ -24,7 +24,7 @@ _RANK = {Verdict.unsupported: 0, Verdict.weak: 1, Verdict.supported: 2}
 
 def bears(claim: Claim, line: Line, source: Source) -> bool:
     """Whether a sentence says a claim as well as the claim's own sources do."""
-    text = f"{line.header}\n|---|\n{line.text}" if line.header else line.text
+    text = f"{line.header}\n|---|\n| {line.text} |" if line.header else line.text
     return _RANK[check_texts(claim.sentence, [StoredText(source, text)]).verdict] >= _RANK[claim.verdict]
 
 

@@ -19,6 +19,7 @@ class Side:
 
     run_id: str
     started: str  # ISO 8601, UTC
+    query: str
     report: Report | None
     texts: Sequence[StoredText]
 

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.audit import audit
+from flows.cli.diff import diff
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
 from flows.cli.export import export
@@ -28,7 +29,7 @@ app = typer.Typer(
 )
 
 
-for command in (research, resume, runs, show, verify, trace, audit, replay, export, doctor):
+for command in (research, resume, runs, show, verify, trace, diff, audit, replay, export, doctor):
     app.command()(command)
 
 

@@ -1,0 +1,163 @@
+"""What Fathom tells of a run through Prefect's events, for automations, other programs and `--watch`.
+
+The resource of each is the flow run; its name says where the report is, because `prefect deployment run --watch` prints
+the name of an event's resource and no message of a state. `docs/watching.md` lists the payloads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from prefect.client.schemas.objects import FlowRun
+from prefect.events import emit_event
+from prefect.runtime import deployment, flow_run
+
+from fathom.changes.model import Change, Changes, Statement
+from fathom.config.environment import Environment
+from fathom.config.models import Role
+from fathom.config.secrets import Scrubber, each_text
+from fathom.evidence.provenance import digest_of
+from fathom.models import Ending, Report, RunResult
+from fathom.report.changes import summary_of
+from fathom.run.engine import RunStart
+from fathom.storage.store import json_bytes
+from tasks.durable import recorded_task
+
+STARTED, CHANGED, BUDGET = "fathom.run.started", "fathom.answer.changed", "fathom.budget.warning"
+FAILED = "fathom.run.failed"
+ENDED = {
+    Ending.complete: "fathom.run.completed",
+    Ending.degraded: "fathom.run.degraded",
+    Ending.insufficient_evidence: FAILED,
+    Ending.failed: FAILED,
+}
+"""The event of each ending; a run without a report failed, and its payload says how."""
+MOST_CHANGES, MOST_CHARS = 20, 500  # that a payload shows, and characters of each text
+
+Payload = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class About:
+    """The run that an event is of."""
+
+    run_id: str
+    question: str
+    watch: str  # empty for none
+
+    @classmethod
+    def of(cls, start: RunStart) -> About:
+        """Return what every event of a run says."""
+        return cls(start.run_id, start.query, start.watch)
+
+
+async def tell(event: str, about: About, place: str, payload: Payload) -> None:
+    """Emit an event of this flow run; a run that has none, such as a replay, tells nothing.
+
+    Args:
+        event: its name.
+        about: the run.
+        place: where to look, or what happened, in one line: the name of the event's resource.
+        payload: what is told beside the run and its deployment.
+    """
+    if flow_run.id:
+        told = {**asdict(about), "deployment": await asyncio.to_thread(_deployment), **payload}
+        await asyncio.to_thread(_emit, event, str(flow_run.id), place, told)
+
+
+def _deployment() -> str:
+    return str(deployment.name or "")
+
+
+def _emit(event: str, flow_run_id: str, place: str, payload: Payload) -> None:
+    scrubber = Scrubber(Environment.read().secrets)
+    resource = {"prefect.resource.name": place, "fathom.watch": payload["watch"]}
+    resource = {"prefect.resource.id": f"prefect.flow-run.{flow_run_id}", **each_text(resource, scrubber.message)}
+    emit_event(event, resource, payload=each_text(payload, scrubber.message))
+
+
+async def tell_start(start: RunStart) -> None:
+    """Tell that a run has begun."""
+    settings = start.settings
+    payload = {"profile": settings.profile.value, "model": settings.role_models[Role.reporter].model}
+    await tell(STARTED, About.of(start), start.query, payload)
+
+
+async def tell_end(
+    start: RunStart, result: RunResult, report: Report | None, where: str, changes: Changes | None
+) -> None:
+    """Tell how a run has ended and, of a watch, what changed; once, however often the same ending is reached."""
+    ended = {
+        "ending": result.status.value,
+        "reason": result.reason.partition("\n")[0],
+        "report": f"{result.artifacts}/report.html" if report else "",
+        "folder": result.artifacts,
+        "answered": result.answered.value if result.answered else "",
+        "claims": dict(Counter(claim.verdict.value for claim in report.claims)) if report else {},
+        "sources": len(result.sources),
+        "changes": changes_payload(changes, result.artifacts) if changes else None,
+    }
+    digest = digest_of(json_bytes(ended))
+    spent = {"cost_usd": result.metrics.cost_usd, "seconds": round(result.metrics.seconds, 1)}
+    await _told_once(
+        start.run_id, digest, _start=start, _place=where, _event=ENDED[result.status], _payload={**ended, **spent}
+    )
+    if changes and changes.any:
+        await _told_once(
+            start.run_id, f"{digest}-changed", _start=start, _place=where, _event=CHANGED, _payload={**ended, **spent}
+        )
+
+
+@recorded_task(name="tell", run_name="tell how the run ended")
+async def _told_once(run_id: str, digest: str, _start: RunStart, _place: str, _event: str, _payload: Payload) -> str:
+    """Emit an event; as its record is kept, a retry of the run does not tell the same again."""
+    await tell(_event, About.of(_start), _place, _payload)
+    return _event
+
+
+def changes_payload(changes: Changes, folder: str) -> dict[str, Any]:
+    """Return what changed as an event has it: the counts, and the first changes with both values and sources."""
+    return {
+        "summary": summary_of(changes),
+        "any": changes.any,
+        "counts": {
+            **Counter(change.kind for change in changes.changes),
+            "unchanged": changes.unchanged,
+            "unmentioned": changes.unmentioned,
+            "unread": len(changes.unread),
+        },
+        "compared_with": changes.before.run_id,
+        "page": f"{folder}/changes.html",
+        "items": [_item(change) for change in changes.changes[:MOST_CHANGES]],
+    }
+
+
+def _item(change: Change) -> dict[str, Any]:
+    return {
+        "kind": change.kind,
+        "values": [
+            {"about": d.about, "before": _short(d.before), "after": _short(d.after)} for d in change.differences
+        ],
+        "before": _side(change.before),
+        "after": _side(change.after),
+        "note": change.note,
+    }
+
+
+def _side(said: Statement | None) -> dict[str, Any] | None:
+    return {"sentence": _short(said.sentence), "sources": [place.url for place in said.sources]} if said else None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_CHARS else f"{text[: MOST_CHARS - 1]}…"
+
+
+async def tell_failure(run: FlowRun, reason: str) -> None:
+    """Tell that a run failed with an error."""
+    about = About(str(run.id), *(str(run.parameters.get(name) or "") for name in ("query", "watch")))
+    payload = {**asdict(about), "ending": Ending.failed.value, "reason": reason, "report": "", "changes": None}
+    await asyncio.to_thread(_emit, FAILED, str(run.id), reason, {**payload, "deployment": ""})
