@@ -38,9 +38,9 @@ async def run(query: str, settings: ResearchSettings, run_key: str | None = None
     return await execute(await create(query, settings, run_key))
 
 
-async def create(query: str, settings: ResearchSettings, run_key: str | None = None) -> FlowRun:
+async def create(query: str, settings: ResearchSettings, run_key: str | None = None, watch: str = "") -> FlowRun:
     """Create a run without starting it, so that its id and address are known before it starts."""
-    parameters = {"query": query, "settings": settings, "run_key": run_key}
+    parameters = {"query": query, "settings": settings, "run_key": run_key, "watch": watch}
     async with get_client() as client:
         return await client.create_flow_run(
             deep_research, parameters=deep_research.serialize_parameters(parameters), state=Pending()

@@ -22,7 +22,7 @@ from fathom.config.models import Role
 from fathom.config.secrets import Scrubber, each_text
 from fathom.evidence.provenance import digest_of
 from fathom.models import Ending, Report, RunResult
-from fathom.report.changes import summary_of
+from fathom.report.changes import HEADINGS, summary_of
 from fathom.run.engine import RunStart
 from fathom.storage.store import json_bytes
 from tasks.durable import recorded_task
@@ -77,7 +77,7 @@ def _emit(event: str, flow_run_id: str, place: str, payload: Payload) -> None:
     scrubber = Scrubber(Environment.read().secrets)
     resource = {"prefect.resource.name": place, "fathom.watch": payload["watch"]}
     resource = {"prefect.resource.id": f"prefect.flow-run.{flow_run_id}", **each_text(resource, scrubber.message)}
-    emit_event(event, resource, payload=each_text(payload, scrubber.message))
+    emit_event(event, resource, payload=each_text({"event": event, **payload}, scrubber.message))
 
 
 async def tell_start(start: RunStart) -> None:
@@ -91,7 +91,7 @@ async def tell_end(
     start: RunStart, result: RunResult, report: Report | None, where: str, changes: Changes | None
 ) -> None:
     """Tell how a run has ended and, of a watch, what changed; once, however often the same ending is reached."""
-    ended = {
+    ended: dict[str, Any] = {
         "ending": result.status.value,
         "reason": result.reason.partition("\n")[0],
         "report": f"{result.artifacts}/report.html" if report else "",
@@ -101,6 +101,7 @@ async def tell_end(
         "sources": len(result.sources),
         "changes": changes_payload(changes, result.artifacts) if changes else None,
     }
+    ended["text"] = _text(ended, changes)
     digest = digest_of(json_bytes(ended))
     spent = {"cost_usd": result.metrics.cost_usd, "seconds": round(result.metrics.seconds, 1)}
     await _told_once(
@@ -125,15 +126,29 @@ def changes_payload(changes: Changes, folder: str) -> dict[str, Any]:
         "summary": summary_of(changes),
         "any": changes.any,
         "counts": {
-            **Counter(change.kind for change in changes.changes),
+            **{kind: len(changes.of(kind)) for kind in HEADINGS},
             "unchanged": changes.unchanged,
             "unmentioned": changes.unmentioned,
             "unread": len(changes.unread),
         },
         "compared_with": changes.before.run_id,
         "page": f"{folder}/changes.html",
-        "items": [_item(change) for change in changes.changes[:MOST_CHANGES]],
+        "claims": [_item(change) for change in changes.changes[:MOST_CHANGES]],
     }
+
+
+def _text(ended: Payload, changes: Changes | None) -> str:
+    """Return what happened in a few lines for a person."""
+    how = f"{ended['ending']}: {ended['reason']}" if ended["reason"] else ended["ending"]
+    lines = [summary_of(changes) if changes else how.replace("_", " ")]
+    for change in changes.changes[:MOST_CHANGES] if changes else []:
+        values = "; ".join(f"{d.before or '–'} → {d.after or '–'}" for d in change.differences)
+        said = change.after or change.before
+        places = ", ".join(place.url for place in said.sources) if said else ""
+        lines.append(
+            f"- {change.kind}: {f'{values}: ' if values else ''}{_short(said.sentence) if said else ''} ({places})"
+        )
+    return "\n".join([*lines, str(ended["report"] or ended["folder"])])
 
 
 def _item(change: Change) -> dict[str, Any]:
@@ -159,5 +174,12 @@ def _short(text: str) -> str:
 async def tell_failure(run: FlowRun, reason: str) -> None:
     """Tell that a run failed with an error."""
     about = About(str(run.id), *(str(run.parameters.get(name) or "") for name in ("query", "watch")))
-    payload = {**asdict(about), "ending": Ending.failed.value, "reason": reason, "report": "", "changes": None}
+    payload = {
+        **asdict(about),
+        "ending": Ending.failed.value,
+        "reason": reason,
+        "report": "",
+        "changes": None,
+        "text": reason,
+    }
     await asyncio.to_thread(_emit, FAILED, str(run.id), reason, {**payload, "deployment": ""})

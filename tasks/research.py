@@ -77,7 +77,9 @@ async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) 
         spent = {"usd": float(total.usd), "tokens": total.tokens, "calls": total.calls}
         await _engine.audit.record(AuditType.budget_warning, "system", message, step_id=step.step_id, **spent)
         if _engine.warnings.first("budget"):
-            await events.tell(events.BUDGET, events.About.of(_engine.start), message, {"message": message, **spent})
+            await events.tell(
+                events.BUDGET, events.About.of(_engine.start), message, {"message": message, "text": message, **spent}
+            )
     return Checked(allowance=_engine.ledger.allowance(notes=notes))
 
 

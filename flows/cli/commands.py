@@ -16,10 +16,12 @@ from flows.cli.diff import diff
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
 from flows.cli.export import export
+from flows.cli.notify import notify
 from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
 from flows.cli.verify import trace, verify
+from flows.cli.watches import watch
 
 app = typer.Typer(
     help="Turn a question into a cited report that can be checked.\n\n"
@@ -31,6 +33,8 @@ app = typer.Typer(
 
 for command in (research, resume, runs, show, verify, trace, diff, audit, replay, export, doctor):
     app.command()(command)
+for name, group in (("watch", watch), ("notify", notify)):
+    app.add_typer(group, name=name)
 
 
 def _version(wanted: bool) -> None:
