@@ -141,7 +141,7 @@ class _Comparison:
         rows = line.kind == became.kind == "table"
         values = (row_differences if rows else differences)(old.text, new.text)
         of_claim = concerned(claim.sentence, values, earlier=earlier)
-        if values and not of_claim and not bears(claim, became, page.source):
+        if values and not of_claim and bears(claim, line, page.source) and not bears(claim, became, page.source):
             of_claim = values  # it says them in its own way: "about 400" of 412
         return Ground(page, line, stands=False, read=True, other=became, values=tuple(of_claim))
 
@@ -165,32 +165,32 @@ class _Comparison:
 
     def _told_changed(self, claim: Claim, grounds: Sequence[Ground], *, earlier: bool) -> bool:
         """Tell of a claim of which a sentence has another value now; once, though several claims say it."""
-        edited = [g for g in grounds if g.values and g.other]
-        if not edited:
-            return False
-        pairs = [_pair(g, earlier=earlier) for g in edited]
-        known = next((self.found.pairs[pair] for pair in pairs if pair in self.found.pairs), None)
+        edited = {_pair(g, earlier=earlier): g for g in grounds if g.values and g.other}
+        for pair in edited:
+            known = self.found.changed[self.found.pairs[pair]] if pair in self.found.pairs else None
+            if known and known.after and not known.after.claim and not earlier:
+                after = said(claim, list(edited.values()))
+                self.found.changed[self.found.pairs[pair]] = known.model_copy(update={"after": after})
+        if new := [g for pair, g in edited.items() if pair not in self.found.pairs]:
+            self.found.pairs |= {pair: len(self.found.changed) for pair in edited if pair not in self.found.pairs}
+            self.found.changed.append(self._change(claim, new, grounds, earlier=earlier))
+        return bool(edited)
+
+    @staticmethod
+    def _change(claim: Claim, edited: Sequence[Ground], grounds: Sequence[Ground], *, earlier: bool) -> Change:
         own = said(claim, edited)
-        if known is None:
-            texts = list(dict.fromkeys(g.other.text for g in edited if g.other))
-            other = Statement(sentence=texts[0], passages=texts, sources=own.sources)
-            places = {g.page.source.url for g in edited}
-            standing = (g.page.source for g in grounds if g.stands and g.page.source.url not in places)
-            still = ", ".join(dict.fromkeys(source.title or source.url for source in standing))
-            known = len(self.found.changed)
-            self.found.changed.append(
-                Change(
-                    kind="changed",
-                    before=own if earlier else other,
-                    after=other if earlier else own,
-                    differences=list({d.model_dump_json(): d for g in edited for d in g.values}.values()),
-                    note=f"Still as it was: {still}." if still else "",
-                )
-            )
-        elif not earlier and (change := self.found.changed[known]).after and not change.after.claim:
-            self.found.changed[known] = change.model_copy(update={"after": own})
-        self.found.pairs |= dict.fromkeys(pairs, known)
-        return True
+        texts = list(dict.fromkeys(g.other.text for g in edited if g.other))
+        other = Statement(sentence=texts[0], passages=texts, sources=own.sources)
+        places = {g.page.source.url for g in edited}
+        standing = (g.page.source for g in grounds if g.stands and g.page.source.url not in places)
+        still = ", ".join(dict.fromkeys(source.title or source.url for source in standing))
+        return Change(
+            kind="changed",
+            before=own if earlier else other,
+            after=other if earlier else own,
+            differences=list({d.model_dump_json(): d for g in edited for d in g.values}.values()),
+            note=f"Still as it was: {still}." if still else "",
+        )
 
     def _matched(
         self, new: list[Borne], gone: list[Borne], unread: list[Borne]

@@ -36,9 +36,10 @@ def concerned(claim: str, values: Sequence[Difference], *, earlier: bool) -> lis
 def _has(claim: str, value: str, about: str) -> bool:
     if not value:
         return False
-    if about not in ("number", "date"):
+    its = facts_of(value)
+    if about not in ("number", "date") or not (its.numbers or its.dates):
         return bool(set(terms(re.sub(r"\Anot ", "", value))) & set(terms(claim)))
-    own, its = facts_of(claim), facts_of(value)
+    own = facts_of(claim)
     numbers = any(number.agrees(other) for number in own.numbers for other in its.numbers)
     return numbers or any(found.date.agrees(other.date) for found in own.dates for other in its.dates)
 

@@ -19,6 +19,10 @@ from fathom.text.terms import language_of, query_terms, terms
 ALIKE = 0.6  # of the words of both: in less similar sentences a "not" may deny something else
 SPELLING = 0.75  # likeness of two words that are one, spelled differently
 MOST_WORDS = 4  # that stand in one place and are exchanged
+_TIME = re.compile(
+    r"\b(?:[01]?\d|2[0-3])[:.][0-5]\d(?=\s?(?:[ap]\.?m\b|Uhr\b|h\b))|\b(?:[01]?\d|2[0-3]):[0-5]\d\b", re.IGNORECASE
+)
+_ORDINAL = re.compile(r"\b(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last)\b", re.IGNORECASE)
 
 _CELL = re.compile(r"(?:\\.|[^|\t\\]|\\(?=\Z))+")
 _WORD = re.compile(r"\w+(?:[.,'’-]\w+)*|[^\w\s]")
@@ -30,10 +34,11 @@ def differences(old: str, new: str) -> list[Difference]:
 
     A date that became more exact and a number in another unit or notation are the same.
     """
-    before, after = facts_of(old), facts_of(new)
-    found = [*_numbers(before, after), *_dates(before, after), *_names(old, new, before, after)]
+    times = list(_exchanged(_TIME, old, new))
+    before, after = (facts_of(_TIME.sub(" ", text)) for text in (old, new))
+    found = [*times, *_numbers(before, after), *_dates(before, after), *_names(old, new, before, after)]
     if _alike(old, new):
-        found += [*_denials(old, new), *_opposites(old, new)]
+        found += [*_exchanged(_ORDINAL, old, new), *_denials(old, new), *_opposites(old, new)]
         found = found or list(_words(old, new))
     return found
 
@@ -86,6 +91,13 @@ def _dates(before: Facts, after: Facts) -> Iterator[Difference]:
     mine, yours = _unmatched(before.dates, after.dates, lambda a, b: a.date.agrees(b.date))
     for a, b in _paired(mine, yours, lambda a, b: _exactness(a.date) == _exactness(b.date)):
         yield Difference(about="date", before=a.text if a else "", after=b.text if b else "")
+
+
+def _exchanged(pattern: re.Pattern[str], old: str, new: str) -> Iterator[Difference]:
+    """Yield what a pattern finds in only one of two sentences, where it finds as much in the other."""
+    mine, yours = _unmatched(pattern.findall(old), pattern.findall(new), lambda a, b: a.lower() == b.lower())
+    if len(mine) == len(yours):
+        yield from (Difference(about="number", before=a, after=b) for a, b in zip(mine, yours, strict=True))
 
 
 def _exactness(date: Date) -> tuple[bool, ...]:
