@@ -5,6 +5,7 @@ scripted model, over HTTP, writes one report in the first wording and another in
 
     same pages      over the same pages: whatever is told is false
     changed pages   over pages of which some sentences were changed, added or removed: each must be told, nothing else
+    reworded pages  over pages that say the same facts in the words of the second report: whatever is told is false
     quotations      the same changed pages without a model, from a folder of documents
 
 A change that neither report has is not counted: what a report leaves out nobody watches.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import json
 import os
 import re
@@ -43,7 +45,7 @@ KINDS = {"~": "changed", "+": "new", "-": "gone"}
 
 @dataclass(frozen=True)
 class Fact:
-    """A sentence or row of a page: as it was and as it is, and how the two reports say it; empty where there is none."""
+    """A sentence or row of a page: as it was and as it is, and how both reports say it; empty where it is not."""
 
     mark: Mark
     before: str
@@ -62,8 +64,10 @@ class Page:
     header: str = ""
     facts: list[Fact] = field(default_factory=list)
 
-    def text(self, *, changed: bool) -> str:
+    def text(self, *, changed: bool, reworded: bool = False) -> str:
         """Return the page, before or after its changes, with a line that is another one at each visit."""
+        if reworded:
+            return "\n\n".join([f"# {self.title}", *(fact.second for fact in self.facts if fact.mark == "=")])
         lines = [f"# {self.title}", ""]
         rows = [(f.after if changed else f.before) for f in self.facts if f.row]
         if rows:
@@ -128,16 +132,20 @@ def _fact(head: str, rest: str) -> Fact:
     return Fact("~" if mark == "~" else "=", before, after or before, wordings[0], wordings[1], row)
 
 
-async def report_on(question: Question, stubs: Stubs, root: Path, *, changed: bool, second: bool) -> Side:
+async def report_on(
+    question: Question, stubs: Stubs, root: Path, *, changed: bool, second: bool, reworded: bool = False
+) -> Side:
     """Let the scripted model read the pages and write a report in one of the wordings."""
     ids = source_ids(page.url for page in question.pages)
-    planted = {page.url: page.text(changed=changed) for page in question.pages}
+    planted = {page.url: page.text(changed=changed, reworded=reworded) for page in question.pages}
     bullets, lines = [], []
     for page in question.pages:
         for fact in page.facts:
             stands = fact.after if changed else fact.before
             # Over the same pages, what the second report says of a changing fact is in the first wording.
             wording = fact.second if second and (changed or fact.mark == "=") else fact.first
+            if reworded:
+                stands = wording = fact.second if fact.mark == "=" else ""
             if stands and wording:
                 bullets.append(f"{stands} [{ids[page.url]}]")
                 lines.append(f"{wording} [{ids[page.url]}]")
@@ -215,9 +223,20 @@ def _line(change: Change) -> str:
     return f"{change.kind}: {' -> '.join(sides)} {values or ''}"
 
 
+def _said_again(found: Changes) -> Changes:
+    """Leave out that a reworded page lacks the facts that change; it has the others only."""
+    lacking = [spaced_words(fact.before) for question in questions() for fact in question.planted]
+    told = [
+        change
+        for change in found.changes
+        if change.kind != "gone" or not change.before or spaced_words(change.before.passages[0]) not in lacking
+    ]
+    return found.model_copy(update={"changes": told})
+
+
 async def measure(chosen: Sequence[Question], root: Path) -> Iterator[tuple[str, Score]]:
     """Return the scores of all pairs."""
-    same, changed, quoted = Score(), Score(), Score()
+    same, changed, reworded, quoted = Score(), Score(), Score(), Score()
     with serving() as stubs:
         os.environ.update(stubs.env)
         for number, question in enumerate(chosen):
@@ -227,10 +246,14 @@ async def measure(chosen: Sequence[Question], root: Path) -> Iterator[tuple[str,
             later = await report_on(question, stubs, place, changed=True, second=True)
             score(compare(first, other), question, first, other, changed=False, total=same)
             score(compare(first, later), question, first, later, changed=True, total=changed)
+            again = await report_on(question, stubs, place, changed=False, second=True, reworded=True)
+            score(_said_again(compare(first, again)), question, first, again, changed=False, total=reworded)
             early = await quote_on(question, place, changed=False)
             late = await quote_on(question, place, changed=True)
             score(compare(early, late), question, early, late, changed=True, total=quoted)
-    return iter((("same pages", same), ("changed pages", changed), ("quotations", quoted)))
+    return iter(
+        (("same pages", same), ("changed pages", changed), ("reworded pages", reworded), ("quotations", quoted))
+    )
 
 
 def main() -> None:
@@ -239,7 +262,7 @@ def main() -> None:
     parser.add_argument("--only", type=int, help="the number of one question, from 0")
     chosen = questions()
     only = parser.parse_args().only
-    with tempfile.TemporaryDirectory() as folder, redirect_stderr(open(os.devnull, "w")):
+    with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):
         os.environ["XDG_CACHE_HOME"] = folder
         scores = list(asyncio.run(measure(chosen if only is None else [chosen[only]], Path(folder))))
     for name, found in scores:

@@ -113,10 +113,14 @@ def _names(old: str, new: str, before: Facts, after: Facts) -> Iterator[Differen
         return not (one_word and (name.opening or (nouns_have_capitals and name.words[0][1:].islower())))
 
     mine, yours = set(map(str.lower, re.findall(r"\w+", old))), set(map(str.lower, re.findall(r"\w+", new)))
-    left = [name for name in before.names if telling(name) and not yours & {word.lower() for word in name.words}]
-    came = [name for name in after.names if telling(name) and not mine & {word.lower() for word in name.words}]
+    left = [name for name in before.names if telling(name) and not yours & _parts(name)]
+    came = [name for name in after.names if telling(name) and not mine & _parts(name)]
     for one, other in zip(left, came, strict=False):
         yield Difference(about="name", before=" ".join(one.words), after=" ".join(other.words))
+
+
+def _parts(name: Name) -> set[str]:
+    return set(re.findall(r"\w+", " ".join(name.words).lower()))
 
 
 def _alike(old: str, new: str) -> bool:
@@ -133,6 +137,12 @@ def _denials(old: str, new: str) -> Iterator[Difference]:
         yield Difference(about="negation", before=f"not {word}", after=word)
     for word in won[:1]:
         yield Difference(about="negation", before=word, after=f"not {word}")
+    if denied and denying and set(query_terms(old)) == set(query_terms(new)):  # all else is the same
+        own, its = denied_terms(old, 1), denied_terms(new, 1)
+        for word in [word for term, word in own.items() if term not in denying][:1]:
+            yield Difference(about="negation", before=f"not {word}", after=word)
+        for word in [word for term, word in its.items() if term not in denied][:1]:
+            yield Difference(about="negation", before=word, after=f"not {word}")
 
 
 def _opposites(old: str, new: str) -> Iterator[Difference]:
@@ -154,6 +164,9 @@ def _words(old: str, new: str) -> Iterator[Difference]:
         return
     _, first, last, start, stop = changes[0]
     left, came = mine[first:last], yours[start:stop]
+    if first and all(word[0].isupper() for word in (*left, *came)) and len(left) == len(came):
+        yield Difference(about="name", before=" ".join(left), after=" ".join(came))
+        return
     bounded = (first == 0 or _is_function(mine[first - 1])) and (last == len(mine) or _is_function(mine[last]))
     if bounded and max(len(left), len(came)) <= MOST_WORDS and not _same_words(left, came):
         yield Difference(about="words", before=" ".join(left), after=" ".join(came))
