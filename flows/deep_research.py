@@ -109,7 +109,7 @@ async def deep_research(
                 if report:  # last, because it contains the hash of every other file
                     await save_provenance(engine, run, report)
                 display.end(result.status)
-            await tell_end(start, result, report, whereabouts(result), changes)  # whoever hears of it finds every file
+            await tell_end(engine, result, report, whereabouts(result), changes)  # whoever hears of it finds every file
     run_logger().info("%s", whereabouts(result))
     return ended(result)
 

@@ -19,6 +19,9 @@ from flows.preflight import artifact_root
 from flows.server import ask_api
 
 FLOW = "deep-research"
+BATCH = "research-batch"
+FLOWS = (FLOW, BATCH)
+"""Flows whose runs hold a lease while a process works on them."""
 _FIRST_WORD = re.compile(rf"({'|'.join(Ending)})\b")
 UNDER_WAY = ("RUNNING", "PENDING", "CANCELLING")
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Mapping
+from typing import Any
 
 import httpx
+from prefect import Flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.objects import FlowRun, State, StateType
@@ -22,11 +25,11 @@ from prefect.utilities.urls import url_for
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, ServerLost
 from fathom.models import RunResult
-from fathom.storage.store import runs
 from flows.deep_research import deep_research
 from flows.endings import ending_of, result_in
 from flows.flow_runs import FLOW, place
 from flows.runs import load
+from tasks.durable import recorded_folders
 
 
 async def run(query: str, settings: ResearchSettings, run_key: str | None = None) -> RunResult:
@@ -40,27 +43,41 @@ async def run(query: str, settings: ResearchSettings, run_key: str | None = None
 
 async def create(query: str, settings: ResearchSettings, run_key: str | None = None, watch: str = "") -> FlowRun:
     """Create a run without starting it, so that its id and address are known before it starts."""
-    parameters = {"query": query, "settings": settings, "run_key": run_key, "watch": watch}
+    asked = {"query": query, "settings": settings, "run_key": run_key, "watch": watch}
+    return await new_run(deep_research, asked)
+
+
+async def new_run(flow: Flow[..., Any], parameters: Mapping[str, Any]) -> FlowRun:
+    """Create a run of a flow without starting it."""
     async with get_client() as client:
         return await client.create_flow_run(
-            deep_research, parameters=deep_research.serialize_parameters(parameters), state=Pending()
+            flow, parameters=flow.serialize_parameters(dict(parameters)), state=Pending()
         )
 
 
 async def execute(flow_run: FlowRun) -> RunResult:
-    """Run a flow run in this process; its id is recorded, so that no other resumes the run before it has a lease.
+    """Run a flow run of the pipeline in this process and return its result.
 
     Raises:
         FathomError: the run failed or was stopped; it can be resumed.
     """
+    return await result_in(await run_here(deep_research, flow_run))
+
+
+async def run_here(flow: Flow[..., Any], flow_run: FlowRun) -> State[Any]:
+    """Run a flow run in this process; its id is recorded, so that no other resumes the run before it has a lease.
+
+    Raises:
+        FathomError: the run was stopped; it can be resumed.
+    """
     async with get_client() as client:
         await client.update_flow_run(flow_run.id, infrastructure_pid=f"{socket.gethostname()}:{os.getpid()}")
-    outcome = run_flow(deep_research, flow_run=flow_run, parameters=flow_run.parameters, return_type="state")
+    outcome = run_flow(flow, flow_run=flow_run, parameters=flow_run.parameters, return_type="state")
     assert asyncio.iscoroutine(outcome), "the flow is a coroutine function"
     try:
         state = await outcome
         assert isinstance(state, State)
-        return await result_in(state)
+        return state
     except Abort as abort:
         if isinstance(abort.__cause__, FathomError):
             raise abort.__cause__ from None
@@ -84,8 +101,11 @@ async def result_of(flow_run: FlowRun) -> RunResult | None:
     if flow_run.state_type is not StateType.COMPLETED and ending_of(flow_run.state) is None:
         return None
     store, key = place(str(flow_run.id), flow_run.parameters)
-    found = [manifest for manifest in await runs(store) if manifest.get("run_key") == key]
-    return (await load(store, found[0])).result if found else None
+    results = [
+        (await load(store, {"folder": folder, "run_key": key})).result for folder in await recorded_folders(store, key)
+    ]
+    own = [result for result in results if result and result.run_id == str(flow_run.id)]
+    return next(iter(own or results), None)
 
 
 def address(flow_run: FlowRun) -> str:

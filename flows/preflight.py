@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from fathom.batch.questions import settings_of
 from fathom.budget.prices import Pricing
 from fathom.config.caps import Budget
 from fathom.config.environment import Environment
@@ -19,6 +21,7 @@ from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models import Model
+from fathom.models.batch import BatchQuestion
 from fathom.run.estimate import PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
@@ -68,10 +71,23 @@ def check_request(query: str, settings: ResearchSettings) -> Checked:
     Raises:
         UserError: it cannot be run; nothing was written.
     """
-    environment = Environment.read()
     typed = check_query(query)
-    query = Scrubber(environment.secrets).message(typed)  # now, because Prefect stores it before the flow begins
+    query = Scrubber(Environment.read().secrets).message(typed)  # now, because Prefect stores it before the flow begins
     hidden = [f"A password or key in the question was replaced by {HIDDEN}."] if query != typed else []
+    settings, notices = check_settings(settings)
+    find_api()  # fails if the configured one does not answer; none is started yet
+    # Last, because it creates the root's folder.
+    asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
+    return Checked(query, settings, [*hidden, *notices])
+
+
+def check_settings(settings: ResearchSettings) -> tuple[ResearchSettings, list[str]]:
+    """Check settings and return them with absolute paths, and what a user should know, one line each.
+
+    Raises:
+        UserError: no question can be researched with them.
+    """
+    environment = Environment.read()
     if not all(path.strip() for path in settings.docs):  # an empty path would mean the present folder
         raise InvalidInput("A --docs path is empty.", next_step="give a file or folder, or leave --docs out")
     settings = settings.model_copy(
@@ -83,10 +99,35 @@ def check_request(query: str, settings: ResearchSettings) -> Checked:
     tools = configured_tools(settings, environment)
     check_documents(settings.docs, settings.embed_model)
     check_models(resolve(settings, environment, tools), environment)
+    return settings, _notices(settings, tools)
+
+
+def check_batch(
+    settings: ResearchSettings, questions: Sequence[BatchQuestion]
+) -> tuple[ResearchSettings, list[BatchQuestion], list[str]]:
+    """Check the questions of a batch and return them and its settings, as `check_request` does, and its notices.
+
+    Raises:
+        UserError: one cannot be researched; nothing was written.
+    """
+    settings, notices = check_settings(settings.model_copy(update={"artifacts": artifact_root(settings.artifacts)}))
+    scrubber = Scrubber(Environment.read().secrets)
+    checked: dict[str, ResearchSettings] = {}
+    found: list[BatchQuestion] = []
+    for question in questions:
+        own = dict(question.settings)
+        if own:
+            text = json.dumps(own, sort_keys=True)
+            if text not in checked:
+                checked[text] = check_settings(settings_of(question, settings))[0]
+            own.update({"docs": list(checked[text].docs)} if "docs" in own else {})
+        asked = scrubber.message(question.question)
+        if asked != question.question:
+            notices.append(f"A password or key in a question was replaced by {HIDDEN}.")
+        found.append(question.model_copy(update={"question": asked, "settings": own}))
     find_api()  # fails if the configured one does not answer; none is started yet
-    # Last, because it creates the root's folder.
     asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
-    return Checked(query, settings, [*hidden, *_notices(settings, tools)])
+    return settings, found, list(dict.fromkeys(notices))
 
 
 def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:

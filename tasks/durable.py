@@ -165,6 +165,13 @@ async def recorded_start(store: ArtifactStore, run_key: str, run_id: str) -> Run
     return None
 
 
+async def recorded_folders(store: ArtifactStore, run_key: str) -> list[str]:
+    """Return the folders that the runs of a key have in their store: usually one, and none before it is claimed."""
+    results, place = _results_on(store), f"{RESULTS}/{run_key}"
+    claims = [name for name in await store.list(place) if name.startswith("claim_folder-")]
+    return sorted({str((await results.aread(f"{place}/{name}")).result) for name in claims})
+
+
 Recorded = Callable[[Task[Any, Any], Mapping[str, Any]], Awaitable[Any]]
 """How a recorded task gets its result outside Prefect, given the task and all its inputs by name."""
 

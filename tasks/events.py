@@ -23,9 +23,9 @@ from fathom.config.secrets import Scrubber, each_text
 from fathom.evidence.provenance import digest_of
 from fathom.models import Ending, Report, RunResult
 from fathom.report.changes import HEADINGS, summary_of
-from fathom.run.engine import RunStart
+from fathom.run.engine import Engine, RunStart
+from fathom.storage.lease import RESULTS
 from fathom.storage.store import json_bytes
-from tasks.durable import recorded_task
 
 STARTED, CHANGED, BUDGET = "fathom.run.started", "fathom.answer.changed", "fathom.budget.warning"
 FAILED = "fathom.run.failed"
@@ -65,12 +65,8 @@ async def tell(event: str, about: About, place: str, payload: Payload) -> None:
         payload: what is told beside the run and its deployment.
     """
     if flow_run.id:
-        told = {**asdict(about), "deployment": await asyncio.to_thread(_deployment), **payload}
+        told = {**asdict(about), "deployment_id": str(deployment.id or ""), **payload}
         await asyncio.to_thread(_emit, event, str(flow_run.id), place, told)
-
-
-def _deployment() -> str:
-    return str(deployment.name or "")
 
 
 def _emit(event: str, flow_run_id: str, place: str, payload: Payload) -> None:
@@ -88,9 +84,10 @@ async def tell_start(start: RunStart) -> None:
 
 
 async def tell_end(
-    start: RunStart, result: RunResult, report: Report | None, where: str, changes: Changes | None
+    engine: Engine, result: RunResult, report: Report | None, where: str, changes: Changes | None
 ) -> None:
-    """Tell how a run has ended and, of a watch, what changed; once, however often the same ending is reached."""
+    """Tell how a run has ended and, of a watch, what changed; a retry that ends in the same way tells nothing again."""
+    start, store = engine.start, engine.store
     ended: dict[str, Any] = {
         "ending": result.status.value,
         "reason": result.reason.partition("\n")[0],
@@ -102,22 +99,14 @@ async def tell_end(
         "changes": changes_payload(changes, result.artifacts) if changes else None,
     }
     ended["text"] = _text(ended, changes)
-    digest = digest_of(json_bytes(ended))
+    digest = digest_of(json_bytes([start.run_id, ended]))[:24]
+    told = f"{RESULTS}/{start.run_key}/told-{digest}"
+    if await store.exists(told):
+        return
     spent = {"cost_usd": result.metrics.cost_usd, "seconds": round(result.metrics.seconds, 1)}
-    await _told_once(
-        start.run_id, digest, _start=start, _place=where, _event=ENDED[result.status], _payload={**ended, **spent}
-    )
-    if changes and changes.any:
-        await _told_once(
-            start.run_id, f"{digest}-changed", _start=start, _place=where, _event=CHANGED, _payload={**ended, **spent}
-        )
-
-
-@recorded_task(name="tell", run_name="tell how the run ended")
-async def _told_once(run_id: str, digest: str, _start: RunStart, _place: str, _event: str, _payload: Payload) -> str:
-    """Emit an event; as its record is kept, a retry of the run does not tell the same again."""
-    await tell(_event, About.of(_start), _place, _payload)
-    return _event
+    for event in [ENDED[result.status], *([CHANGED] if changes and changes.any else [])]:
+        await tell(event, About.of(start), where, {**ended, **spent})
+    await store.write(told, b"")
 
 
 def changes_payload(changes: Changes, folder: str) -> dict[str, Any]:
@@ -182,4 +171,6 @@ async def tell_failure(run: FlowRun, reason: str) -> None:
         "changes": None,
         "text": reason,
     }
-    await asyncio.to_thread(_emit, FAILED, str(run.id), reason, {**payload, "deployment": ""})
+    await asyncio.to_thread(
+        _emit, FAILED, str(run.id), reason, {**payload, "deployment_id": str(run.deployment_id or "")}
+    )

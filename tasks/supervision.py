@@ -93,6 +93,11 @@ class Supervision:
         if self._reason is not None:
             await self._end(self._reason)
 
+    @property
+    def reason(self) -> FathomError | None:
+        """Why the run must stop, if it must."""
+        return self._reason
+
     def taken_over(self) -> bool:
         """Whether another process works on the run now."""
         return isinstance(self._reason, RunBusy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Self
 from uuid import UUID
 
@@ -64,6 +64,11 @@ class Display:
         finished = sum(step.status in _FINISHED for step in plan.steps)
         title = f"### {escaped(plan.plan_title)}\n\n{finished} of {counted(len(table), 'step')} finished"
         self._later(lambda: self._put("research-plan", "table", json.dumps(table), title))
+
+    def table(self, key: str, rows: Sequence[Mapping[str, Any]], title: str) -> None:
+        """Show a table, or change the one of that key."""
+        data = json.dumps(rows)
+        self._later(lambda: self._put(key, "table", data, title))
 
     def report(self, report: Report, page: str) -> None:
         """Show the report, with links to the pages it cites and the place of its own page, and its sources."""

@@ -44,6 +44,11 @@ def watched(run_id: UUID, stop: Stop) -> Iterator[None]:
         _watch.remove(run_id)
 
 
+def stop_all(reason: FathomError) -> None:
+    """Stop all runs of this process."""
+    _watch.stop_all(reason)
+
+
 async def cancelled(client: PrefectClient, run_ids: Sequence[UUID]) -> list[UUID]:
     """Return the runs among these that are cancelled or are to be, 200 of them at most.
 
@@ -82,6 +87,10 @@ class _Watch:
         with self._lock:
             del self._runs[run_id]
 
+    def stop_all(self, reason: FathomError) -> None:
+        for run_id in list(self._runs):
+            self._stop(run_id, reason)
+
     def _goes_on(self) -> bool:
         with self._lock:
             self._running = bool(self._runs)
@@ -99,8 +108,7 @@ class _Watch:
                         await asyncio.sleep(self._next_pause())
             except httpx.ConnectError:  # nothing listens there; slow answers are not the same
                 if monotonic() - answered > SERVER_SECONDS:
-                    for run_id in list(self._runs):
-                        self._stop(run_id, ServerLost("The Prefect server is gone.", next_step="start it again"))
+                    self.stop_all(ServerLost("The Prefect server is gone.", next_step="start it again"))
             except (httpx.HTTPError, PrefectHTTPStatusError, TimeoutError, ValueError):
                 pass  # slow, broken, or a proxy's page in its place: asked again
             await asyncio.sleep(FIRST_SECONDS)

@@ -49,6 +49,10 @@ class Cost(NamedTuple):
         """Return the difference."""
         return Cost(self.usd - other.usd, self.tokens - other.tokens, self.calls - other.calls)
 
+    def least(self, other: Cost) -> Cost:
+        """Return the smaller one of each."""
+        return Cost(min(self.usd, other.usd), min(self.tokens, other.tokens), min(self.calls, other.calls))
+
     def fits(self, left: Cost) -> bool:
         """Whether there is enough left of everything."""
         return self.usd <= left.usd and self.tokens <= left.tokens and self.calls <= left.calls

@@ -33,6 +33,16 @@ class Budget(FormModel):
     )
 
 
+class BatchBudget(FormModel):
+    """The caps over all questions of a batch; each question reserves a share of them before it is asked."""
+
+    max_usd: float | None = Field(None, gt=0, description="US dollars. Empty: no cap.", examples=[20])
+    max_tokens: int | None = Field(
+        None, ge=1, description="Tokens sent to and received from models. Empty: no cap.", examples=[10_000_000]
+    )
+    max_calls: int | None = Field(None, ge=1, description="Requests to models. Empty: no cap.", examples=[2_000])
+
+
 class Price(FormModel):
     """What a model costs, in US dollars per million tokens."""
 

@@ -207,6 +207,13 @@ async def read_lease(store: ArtifactStore, run_key: str) -> Lease | None:
     return await _read(store, run_key, await _last(store, run_key))
 
 
+async def died(store: ArtifactStore, run_key: str) -> int:
+    """Return how many attempts at a run ended without giving it up: their process was killed, or still works."""
+    last = await _last(store, run_key)
+    leases = [await _read(store, run_key, number) for number in range(1, last + 1)]
+    return sum(lease is not None and not lease.released for lease in leases)
+
+
 def result_key(run_id: str, run_key: str | None) -> str:
     """Return the folder name of a run's results: the key it was given, else its id. A key may be any text."""
     if not run_key or re.fullmatch(r"[a-z0-9_-]{1,80}", run_key):

@@ -11,8 +11,9 @@ from typing import Literal
 
 from fathom.config.caps import Budget
 from fathom.models import Account, Plan, StepStatus
+from fathom.models.batch import BatchRow
 
-Kind = Literal["phase", "begin", "end", "plan", "step", "tool", "spent", "speed", "reflection", "warning"]
+Kind = Literal["phase", "begin", "end", "plan", "step", "tool", "spent", "speed", "reflection", "warning", "batch"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Event:
     spent: Account | None = None  # of `spent`: by all attempts of the run, as are the next two
     caps: Budget | None = None
     priced: bool = True  # whether the cost of the last call is known
+    rows: tuple[BatchRow, ...] = ()  # of `batch`: the questions that changed; the first time, all of them
 
 
 _listener: ContextVar[Callable[[Event], None] | None] = ContextVar("fathom_listener", default=None)

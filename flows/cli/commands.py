@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.audit import audit
+from flows.cli.batch import batch
 from flows.cli.diff import diff
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
@@ -22,6 +23,7 @@ from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
 from flows.cli.verify import trace, verify
 from flows.cli.watches import watch
+from flows.cli.worker import worker
 
 app = typer.Typer(
     help="Turn a question into a cited report that can be checked.\n\n"
@@ -31,7 +33,7 @@ app = typer.Typer(
 )
 
 
-for command in (research, resume, runs, show, verify, trace, diff, audit, replay, export, doctor):
+for command in (research, batch, resume, runs, show, verify, trace, diff, audit, replay, export, doctor, worker):
     app.command()(command)
 for name, group in (("watch", watch), ("notify", notify)):
     app.add_typer(group, name=name)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from flows.notifying import Notification
 
 notify = typer.Typer(
-    help="Tell a webhook or a Slack channel what happens to runs, by Prefect's automations.\n\n"
+    help="Tell a webhook or a Slack channel what happens to runs.\n\n"
     "Start with: fathom notify add --webhook https://hooks.example.org/abc --on changed,failed",
     rich_markup_mode=None,
 )
@@ -37,7 +37,7 @@ def add(
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Its name; by default made of the others.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Tell a webhook or a Slack channel of changes, failures, endings or a budget that is nearly spent.
+    """Tell a webhook or a Slack channel what happens to runs.
 
     The address of a webhook is kept in a Prefect block and not shown again.
 

@@ -33,7 +33,7 @@ _LABELS = {
 _KEPT = {"speed": "dim", "warning": "yellow"}
 """Styles of the kinds whose lines stay above the live view."""
 _STYLES = {"todo": "dim", "in_progress": "bold", "done": "green", "blocked": "yellow"}
-_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_A_SECOND = 8
 MOST_STEPS = 12  # that the live view shows
 MOST_DOING = 4
@@ -138,9 +138,11 @@ class Watch:
             doing = [*doing[: MOST_DOING - 1], f"and {len(doing) - MOST_DOING + 1} more"]
         used = list(self._lines(self._used()))
         room = self.console.height - len(doing) - len(used) - 2
-        frame = _FRAMES[int(monotonic() * FRAMES_A_SECOND) % len(_FRAMES)]
+        frame = FRAMES[int(monotonic() * FRAMES_A_SECOND) % len(FRAMES)]
         steps = self._steps(max(0, min(room, MOST_STEPS)))
-        return Group(*steps, _line(f"{frame} {self._phase}"), *(_line(f"    {what}") for what in doing), *used)
+        return Group(
+            *steps, drawn_line(f"{frame} {self._phase}"), *(drawn_line(f"    {what}") for what in doing), *used
+        )
 
     def _steps(self, room: int) -> Iterator[Text]:
         """Draw the plan as a checklist; of a long one, the part around the first step that is not done."""
@@ -149,12 +151,12 @@ class Watch:
             return
         statuses = [self._statuses.get(str(step.step_id), "todo") for step in steps]
         drawn = zip(statuses, steps, strict=True)
-        lines = [_line(f"  {MARKS[status]} {s.step_id}. {s.title}", _STYLES[status]) for status, s in drawn]
+        lines = [drawn_line(f"  {MARKS[status]} {s.step_id}. {s.title}", _STYLES[status]) for status, s in drawn]
         at = next((n for n, status in enumerate(statuses) if status in ("todo", "in_progress")), 0)
         if len(lines) > room:
             first = max(0, min(at - 1, len(lines) - room + 1))
             shown = lines[first : first + room - 1]
-            lines = [*shown, _line(f"    {counted(len(lines) - len(shown), 'more step')}", "dim")]
+            lines = [*shown, drawn_line(f"    {counted(len(lines) - len(shown), 'more step')}", "dim")]
         yield from lines
 
     def _used(self) -> Iterator[str]:
@@ -168,25 +170,27 @@ class Watch:
             cap = "" if caps.max_usd is None else f" of ${caps.max_usd:,.2f}"
             yield dollars(spent.usd if self._priced else None) + cap
         if spent and caps and caps.max_seconds is not None:
-            yield f"{_clock(spent.seconds + monotonic() - self._heard)} of {_clock(caps.max_seconds)}"
+            yield f"{clock(spent.seconds + monotonic() - self._heard)} of {clock(caps.max_seconds)}"
         else:
-            yield _clock(monotonic() - self._began)
+            yield clock(monotonic() - self._began)
 
     def _lines(self, parts: Iterator[str]) -> Iterator[Text]:
         """Join parts into lines of the terminal's width."""
         line = ""
         for part in parts:
             if line and len(line) + len(part) + 3 > self.console.width:
-                yield _line(line, "dim")
+                yield drawn_line(line, "dim")
                 line = ""
             line = f"{line} · {part}" if line else f"  {part}"
-        yield _line(line, "dim")
+        yield drawn_line(line, "dim")
 
 
-def _line(text: str, style: str = "") -> Text:
+def drawn_line(text: str, style: str = "") -> Text:
+    """Return a line of the live view, cut to the width of the terminal."""
     return Text(printable(text).replace("\n", " "), style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Return seconds as minutes and seconds."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02}"

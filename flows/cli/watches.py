@@ -48,9 +48,9 @@ def add(
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Watch a question: ask it on a schedule, and say what changed since the run before.
+    """Ask a question on a schedule, and say what changed.
 
-    A worker of the pool `fathom` must be running: prefect worker start --pool fathom. The runs read the web afresh.
+    Each run is compared with the one before, by what their sources say. A worker must be running where the checkout is: fathom worker. The runs read the web afresh.
 
     Example: fathom watch add "What does the Pro plan cost?" --every 1d --notify https://hooks.example.org/abc
     """
@@ -101,7 +101,7 @@ def _show_added(found: Watch, notices: Sequence[str]) -> None:
         line((notice, "yellow"))
     _show([found])
     row(("  first run   ", "dim"), f"by its schedule; now: fathom watch run {found.name}")
-    row(("  runs on     ", "dim"), "a worker: prefect worker start --pool fathom")
+    row(("  runs on     ", "dim"), "a worker, in the root of the checkout: fathom worker")
 
 
 @watch.command("list")
@@ -167,7 +167,7 @@ def _change(name: str, action: str, done: str) -> None:
 
 @watch.command()
 def remove(name: Name) -> None:
-    """Remove a watch and its notifications; what its runs have stored stays.
+    """Remove a watch and its notifications; its runs stay.
 
     Example: fathom watch remove plan-prices
     """
@@ -190,7 +190,7 @@ def remove(name: Name) -> None:
 
 @watch.command()
 def run(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
-    """Run a watch now, in this process, and say what changed since the run before.
+    """Run a watch now, in this process, and say what changed.
 
     Example: fathom watch run plan-prices
     """
@@ -211,7 +211,7 @@ def run(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
 
 @watch.command()
 def history(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
-    """List the runs of a watch: how each ended, and what had changed since the one before.
+    """List the runs of a watch, and what changed with each.
 
     Needs no server.
 

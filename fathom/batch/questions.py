@@ -1,0 +1,186 @@
+"""Reading the questions of a batch: text, CSV or JSON Lines, with any setting of a run beside each question."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import JsonValue, ValidationError
+
+from fathom.config.caps import Budget
+from fathom.config.inputs import check_query
+from fathom.config.models import ModelCallSettings
+from fathom.config.settings import ResearchSettings
+from fathom.errors import InvalidInput
+from fathom.models.batch import BatchQuestion
+
+Format = Literal["txt", "csv", "jsonl"]
+FORMATS: Mapping[str, Format] = {".txt": "txt", ".md": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+MOST_QUESTIONS = 10_000
+_NAMES = ("question", "query")
+_HELP = "a column or field is `question`, `run_key` or a setting, as in docs/settings.md"
+
+
+def format_of(name: str) -> Format:
+    """Return the format that a file's ending stands for; text where it says nothing.
+
+    Raises:
+        InvalidInput: files of that kind cannot be read.
+    """
+    ending = f".{name.rpartition('.')[2].lower()}" if "." in name.rpartition("/")[2] else ".txt"
+    if ending not in FORMATS:
+        raise InvalidInput(f"{name} is neither {', '.join(FORMATS)}.", next_step="choose one with --format")
+    return FORMATS[ending]
+
+
+def read_questions(text: str, kind: Format, base: ResearchSettings) -> list[BatchQuestion]:
+    """Return the questions in a text, each of which can be researched with the settings of the batch and its own.
+
+    Raises:
+        InvalidInput: there are none, too many, or one cannot be used; the message names its line.
+    """
+    readers = {"txt": _lines, "csv": _table, "jsonl": _objects}
+    found: list[BatchQuestion] = []
+    for line, fields in readers[kind](text.removeprefix("\ufeff")):
+        try:
+            found.append(_question(fields, base))
+        except InvalidInput as error:
+            raise InvalidInput(f"Line {line}: {error.message}", next_step=error.next_step) from None
+        if len(found) > MOST_QUESTIONS:
+            raise InvalidInput(f"There are more than {MOST_QUESTIONS:,} questions.", next_step="split the file")
+    if not found:
+        raise InvalidInput("There is no question in it.", next_step="write one question a line")
+    return found
+
+
+def lines_of(questions: Sequence[BatchQuestion]) -> str:
+    """Return questions as JSON Lines, which `read_questions` reads."""
+    return "".join(
+        json.dumps({"question": q.question, "run_key": q.run_key, **q.settings}, ensure_ascii=False) + "\n"
+        for q in questions
+    )
+
+
+def settings_of(question: BatchQuestion, base: ResearchSettings) -> ResearchSettings:
+    """Return the settings of a question: those of its batch, with its own in their place.
+
+    Raises:
+        InvalidInput: one of its own cannot be used.
+    """
+    given = base.model_dump(mode="json", exclude_unset=True)
+    for name, value in question.settings.items():
+        inner = given.get(name)
+        given[name] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, dict) else value
+    try:
+        return ResearchSettings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        raise InvalidInput(f"{name} {first['input']!r}: {first['msg']}.", next_step=_HELP) from None
+
+
+def _question(fields: Mapping[str, JsonValue], base: ResearchSettings) -> BatchQuestion:
+    named = {_plain(name): value for name, value in fields.items()}
+    asked = [named.pop(name) for name in _NAMES if name in named]
+    if len(asked) != 1 or not isinstance(asked[0], str):
+        raise InvalidInput("There is no question.", next_step=_HELP)
+    run_key = named.pop("run_key", "") or ""
+    question = BatchQuestion(question=check_query(asked[0]), settings=_placed(named), run_key=str(run_key))
+    settings_of(question, base)
+    return question
+
+
+def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return the settings in `NAME=VALUE` texts, written like the cells of a table.
+
+    Raises:
+        InvalidInput: a text has another form.
+    """
+    fields: dict[str, JsonValue] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise InvalidInput(f"{pair!r} is not NAME=VALUE.", next_step="for example --set depth=2")
+        fields[_plain(name)] = _cell(name, value)
+    return _placed(fields)
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("-", "_").replace(" ", "_")
+
+
+def _placed(fields: Mapping[str, JsonValue]) -> dict[str, Any]:
+    """Return fields as nested settings: `max_usd` and `budget.max_usd` both stand in `budget`."""
+    settings: dict[str, Any] = {}
+    for name, value in fields.items():
+        if value is None or value == "":
+            continue
+        *outer, last = _PLACES.get(name, tuple(name.split(".")))
+        place = settings
+        for part in outer:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return settings
+
+
+_PLACES: Mapping[str, tuple[str, ...]] = {
+    **{name: ("budget", name) for name in Budget.model_fields},
+    **{f"model_{name}": ("model_calls", name) for name in ModelCallSettings.model_fields},
+}
+"""Where settings stand that the command line has as options of their own, such as `max_usd`."""
+
+
+def _lines(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield number, {"question": line.strip()}
+
+
+def _objects(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except ValueError as error:
+            raise InvalidInput(f"Line {number} is not JSON: {error}.", next_step="write one object a line") from None
+        if isinstance(found, str):
+            found = {"question": found}
+        if not isinstance(found, dict):
+            raise InvalidInput(f"Line {number} is no object.", next_step='for example {"question": "..."}')
+        yield number, found
+
+
+def _table(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = next(rows, [])
+        if not {name.strip().lower() for name in header} & set(_NAMES):
+            raise InvalidInput("The first line names no column `question`.", next_step=_HELP)
+        for cells in rows:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) > len(header):
+                said = f"Line {rows.line_num} has {len(cells)} cells, and the first line {len(header)}."
+                raise InvalidInput(said, next_step="put cells with commas in quotes")
+            yield rows.line_num, {name: _cell(name, cell) for name, cell in zip(header, cells, strict=False)}
+    except csv.Error as error:
+        raise InvalidInput(f"Line {rows.line_num} is not CSV: {error}.", next_step="check its quotes") from None
+
+
+def _cell(name: str, cell: str) -> JsonValue:
+    """Return the value of a cell: a list of a setting that is one may be written with `;` between its values."""
+    cell = cell.strip()
+    if cell[:1] in ("{", "["):
+        try:
+            value: JsonValue = json.loads(cell)
+        except ValueError as error:
+            raise InvalidInput(f"{name} {cell!r} is not JSON: {error}.", next_step=_HELP) from None
+        return value
+    field = ResearchSettings.model_fields.get(_plain(name))
+    if field and cell and "list[" in str(field.annotation):
+        return [part.strip() for part in cell.split(";") if part.strip()]
+    return cell

@@ -1,0 +1,132 @@
+"""A batch: many questions, each of them a flow run of its own on a work pool, and one budget for all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated
+
+from fsspec.core import open as open_file
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
+from pydantic import Field, WithJsonSchema
+
+from fathom.batch.page import dollars, used, words
+from fathom.batch.questions import format_of, read_questions
+from fathom.config.caps import BatchBudget
+from fathom.config.environment import Environment
+from fathom.config.secrets import Scrubber, guard_logs
+from fathom.config.settings import ResearchSettings
+from fathom.errors import InvalidInput, RunCancelled
+from fathom.models.batch import BatchQuestion, BatchResult
+from fathom.text.counting import counted
+from flows.flow_runs import BATCH
+from flows.submitting import ON_DEMAND, Batch
+from tasks.durable import current_run_id, current_run_key, run_store
+from tasks.supervision import Supervision
+from tasks.ui import Display
+
+_NO_QUESTIONS: list[str] = []
+_DEFAULTS = ResearchSettings()
+_NO_CAPS = BatchBudget()
+AtOnce = Annotated[int, Field(ge=1, le=500)]
+Key = Annotated[str | None, WithJsonSchema({"type": "string"})]
+
+
+def _run_name() -> str:
+    return f"batch {flow_run.parameters.get('run_key') or flow_run.id}"
+
+
+@flow(name=BATCH, flow_run_name=_run_name, retries=0)
+async def research_batch(  # noqa: PLR0917 - the boxes of a form
+    questions: list[str] = _NO_QUESTIONS,
+    file: str = "",
+    settings: ResearchSettings = _DEFAULTS,
+    at_once: AtOnce = 8,
+    budget: BatchBudget = _NO_CAPS,
+    deployment: str = ON_DEMAND,
+    run_key: Key = "",
+) -> State[BatchResult]:
+    """Research many questions, each in a flow run of its own, and list how each ended.
+
+    Args:
+        questions: The questions. Example: `["What is a descriptor?", "What is a metaclass?"]`
+        file: Instead of questions: a txt, csv or jsonl file of them, as the worker sees it. Example: `s3://bucket/q.csv`
+        settings: How to research them. A line of a csv or jsonl file can have settings of its own.
+        at_once: Most questions that are researched at the same time. Example: `8`
+        budget: Caps over all questions together.
+        deployment: The deployment that researches a question. Example: `deep-research/on-demand`
+        run_key: Batches with the same key share what has finished. Empty: only retries of this one do. Example: `may`
+    """
+    environment = Environment.read()
+    scrubber = Scrubber(environment.secrets)
+    guard_logs(scrubber)
+    store = run_store(settings.artifacts or environment.artifacts)
+    await store.check_writable()
+    async with Supervision(store, scrubber) as supervision, Display() as display:
+        asked = await _questions(questions, file, settings)
+        batch = Batch(
+            current_run_key(),
+            asked,
+            store,
+            settings=settings,
+            budget=budget,
+            at_once=at_once,
+            deployment=deployment,
+            show=lambda batch: _show(display, batch),
+        )
+        try:
+            await batch.run()
+        except asyncio.CancelledError:
+            if isinstance(supervision.reason, RunCancelled):
+                await batch.cancel()
+            raise
+        result = batch.folder.result(current_run_id(), batch.rows)
+    ended = ", ".join(f"{count} {words(status)}" for status, count in result.ended.items())
+    message = f"{counted(result.questions, 'question')}: {ended}. Results: {result.page}"
+    state: State[BatchResult] = (Failed if result.failed else Completed)(message=message, data=result)
+    return state
+
+
+research_batch.parameters.properties["run_key"].pop("default")
+
+
+async def _questions(texts: Sequence[str], file: str, settings: ResearchSettings) -> list[BatchQuestion]:
+    """Return the questions of a batch.
+
+    Raises:
+        InvalidInput: there are none, they are given twice, or one cannot be used.
+    """
+    if bool(texts) == bool(file):
+        raise InvalidInput("Give either questions or a file of them.", next_step="fill in one of the two")
+    if texts:
+        return read_questions("\n".join(" ".join(text.split()) for text in texts), "txt", settings)
+
+    def read() -> str:
+        with open_file(file, "rt", encoding="utf-8") as opened:
+            return str(opened.read())
+
+    try:
+        text = await asyncio.to_thread(read)
+    except (OSError, ValueError, ImportError) as error:
+        raise InvalidInput(f"{file} cannot be read: {error}.", next_step="check its path and encoding") from error
+    return read_questions(text, format_of(file), settings)
+
+
+def _show(display: Display, batch: Batch) -> None:
+    table = [
+        {
+            "number": row.number,
+            "question": row.question,
+            "ended": words(row.status),
+            "sources": row.sources or "",
+            "cost": dollars(row),
+            "reason": row.reason,
+            "report": row.report,
+        }
+        for row in batch.rows
+    ]
+    done = sum(row.status.ended for row in batch.rows)
+    display.table("research-batch", table, f"### {done} of {counted(len(table), 'question')}\n\n{used(batch.rows)}")

@@ -1,0 +1,86 @@
+"""A batch that a command runs: its flow here, its questions on the workers of a pool or, if there is none, here too.
+
+Imports Prefect: call `flows.server.ensure_api` first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from typing import Any
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import WorkerStatus
+from prefect.exceptions import ObjectNotFound
+
+from fathom.batch.folder import BATCHES, QUESTIONS
+from fathom.batch.questions import lines_of
+from fathom.models.batch import BatchQuestion, BatchResult
+from fathom.storage.store import ArtifactStore
+from flows.batch import research_batch
+from flows.deploying import POOL
+from flows.local import address, new_run, run_here
+from flows.worker import HEARTBEAT_SECONDS, Worker, serving
+
+ASK_SECONDS = HEARTBEAT_SECONDS  # a worker that was killed counts as running for three of them
+
+
+async def run(
+    questions: Sequence[BatchQuestion], request: Mapping[str, Any], say: Callable[[str], object]
+) -> BatchResult:
+    """Research questions and return how they ended; `request` holds the other parameters of the batch's flow.
+
+    Raises:
+        FathomError: the batch failed or was stopped; another one with its run key continues it.
+    """
+    store = ArtifactStore(request["settings"].artifacts)
+    path = f"{BATCHES}/{request['run_key']}/{QUESTIONS}"
+    await store.write(path, lines_of(questions).encode())
+    pool = await _pool(request["deployment"])
+    flow_run = await new_run(research_batch, {**request, "file": store.address(path)})
+    say(f"Batch {request['run_key']}  {address(flow_run)}")
+    async with _staffed(pool, request["at_once"], say):
+        state = await run_here(research_batch, flow_run)
+    result = await state.aresult(raise_on_failure=False)
+    if isinstance(result, BaseException):
+        raise result
+    assert isinstance(result, BatchResult)
+    return result
+
+
+async def _pool(deployment: str) -> str:
+    """Return the work pool of a deployment; the usual one if there is no such deployment yet."""
+    async with get_client() as client:
+        try:
+            return (await client.read_deployment_by_name(deployment)).work_pool_name or POOL
+        except ObjectNotFound:
+            return POOL
+
+
+@asynccontextmanager
+async def _staffed(pool: str, limit: int, say: Callable[[str], object]) -> AsyncIterator[None]:
+    """Have a worker in this process inside the block as soon as the pool has none."""
+    with ExitStack() as own:
+
+        async def watch() -> None:
+            while await _has_workers(pool):  # noqa: ASYNC110 - the server tells nobody
+                await asyncio.sleep(ASK_SECONDS)
+            say(f"No worker serves the pool {pool!r}: the questions are researched in this process.")
+            own.enter_context(serving(Worker(pool, limit)))
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await asyncio.wait([watching])
+
+
+async def _has_workers(pool: str) -> bool:
+    async with get_client() as client:
+        try:
+            workers = await client.read_workers_for_work_pool(pool)
+        except ObjectNotFound:
+            return False
+    return any(worker.status is WorkerStatus.ONLINE for worker in workers)

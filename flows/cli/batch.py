@@ -1,0 +1,131 @@
+"""`fathom batch`: many questions from a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.options import Json, Quiet, Root
+from flows.cli.printing import output
+
+if TYPE_CHECKING:
+    from fathom.models.batch import BatchQuestion, BatchResult
+
+
+def batch(
+    file: Annotated[str, typer.Argument(help="txt, csv or jsonl file of questions; - for standard input.")],
+    *,
+    at_once: Annotated[int, typer.Option(metavar="N", min=1, max=500, help="Most questions at the same time.")] = 8,
+    kind: Annotated[
+        str | None, typer.Option("--format", metavar="NAME", help="txt, csv or jsonl, if the file's ending is not.")
+    ] = None,
+    docs: Annotated[list[str] | None, typer.Option(metavar="PATH", help="File or folder to read; repeatable.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
+    profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
+    mode: Annotated[str | None, typer.Option(metavar="NAME", help="report (default) or answer.")] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any other setting of every question; repeatable."),
+    ] = None,
+    max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most that all questions may cost.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(metavar="N", help="Most tokens of all questions.")] = None,
+    max_calls: Annotated[int | None, typer.Option(metavar="N", help="Most model requests of all questions.")] = None,
+    deployment: Annotated[
+        str, typer.Option(metavar="NAME", help="Deployment that researches a question.")
+    ] = "deep-research/on-demand",
+    artifacts: Root = None,
+    run_key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Continue the batch of that key, or name a new one.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Research many questions, each in a run of its own.
+
+    A txt file has a question a line. A csv or jsonl file has a column or field `question` and, beside it, any setting
+    of a run, such as profile, docs, model or max_usd. The workers of the deployment's work pool research them; if none
+    is running, this command does. results.jsonl and index.html list how each question ended.
+
+    Interrupted, it continues with the same command and --run-key: no finished question is researched again, and no
+    finished call of the others is repeated. Exit code: 0 if every question was researched, 1 if not.
+
+    Example: fathom batch questions.csv --docs notes/ --at-once 4
+    """
+    from datetime import UTC, datetime
+
+    from fathom.batch.questions import format_of, read_questions, read_settings
+    from fathom.storage.lease import result_key
+    from fathom.storage.names import slug
+    from flows.cli.batch_watch import show_batch
+    from flows.preflight import check_batch, settings_from
+
+    name = "batch" if file == "-" else Path(file).stem
+    written = format_of(f".{kind}" if kind else "" if file == "-" else file)
+    chosen = {"docs": docs, "model": model, "profile": profile, "mode": mode, "artifacts": artifacts}
+    settings = settings_from(
+        read_settings(setting or []) | {name: one for name, one in chosen.items() if one is not None}
+    )
+    questions = read_questions(sys.stdin.read() if file == "-" else _read(Path(file)), written, settings)
+    settings, questions, notices = check_batch(settings, questions)
+    caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls}
+    request = {
+        "settings": settings,
+        "at_once": at_once,
+        "budget": {name: cap for name, cap in caps.items() if cap is not None},
+        "deployment": deployment,
+        "run_key": result_key("", run_key) or f"{slug(name)[:40]}-{datetime.now(UTC):%Y%m%d-%H%M%S}",
+    }
+    result = _research(questions, request, notices, quiet=quiet, progress=not as_json)
+    if quiet and not as_json:
+        typer.echo(result.results)
+    else:
+        output(result, show_batch, as_json=as_json)
+    raise typer.Exit(1 if result.failed else 0)
+
+
+def _read(path: Path) -> str:
+    from fathom.errors import InvalidInput
+
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.", next_step="give a file of questions") from None
+    except UnicodeError:
+        raise InvalidInput(f"{path} is not text in UTF-8.", next_step="save it as UTF-8") from None
+
+
+def _research(
+    questions: Sequence[BatchQuestion],
+    request: dict[str, Any],
+    notices: Sequence[str],
+    *,
+    quiet: bool,
+    progress: bool,
+) -> BatchResult:
+    import asyncio
+    import logging
+
+    from fathom.telemetry.progress import listen
+    from flows.cli.batch_watch import BatchWatch
+    from flows.server import ensure_api
+
+    logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
+    key = request["run_key"]
+    try:
+        # Whatever a library prints must not get between the results on stdout.
+        with BatchWatch(quiet=quiet, progress=progress) as watch, redirect_stdout(sys.stderr):
+            for notice in notices:
+                watch.say(notice)
+            ensure_api(watch.say)
+            from flows.batches import run
+
+            with listen(watch):
+                return asyncio.run(run(questions, request, watch.say))
+    except BaseException as error:
+        error.add_note(f"to continue, run the same command with --run-key {key}")
+        raise

@@ -1,0 +1,47 @@
+"""How the run of a question in a batch ended, by what Prefect and the artifact store know of it."""
+
+from __future__ import annotations
+
+from prefect.client.schemas.objects import FlowRun, StateType
+
+from fathom.models import RunResult
+from fathom.models.batch import BatchRow, RowStatus
+from fathom.storage.lease import died, read_lease
+from flows.flow_runs import place
+from flows.local import result_of
+from flows.recovering import MOST_DEATHS
+
+
+async def outcome(flow_run: FlowRun, row: BatchRow) -> BatchRow | None:
+    """Return the row of a question whose run is in a terminal state; None if a worker is to take it up again."""
+    if result := await result_of(flow_run):
+        return _with(row, result)
+    message = (flow_run.state and flow_run.state.message) or "it ended without a result"
+    status = RowStatus.failed
+    if flow_run.state_type is StateType.CANCELLED:
+        status = RowStatus.cancelled
+    elif flow_run.state_type is StateType.CRASHED:
+        where = place(str(flow_run.id), flow_run.parameters)
+        if await read_lease(*where) and await died(*where) < MOST_DEATHS:
+            return None
+    return row.model_copy(update={"status": status, "reason": message, "run_id": str(flow_run.id)})
+
+
+def _with(row: BatchRow, result: RunResult) -> BatchRow:
+    metrics = result.metrics
+    return row.model_copy(
+        update={
+            "status": RowStatus(result.status.value),
+            "reason": result.reason,
+            "run_id": result.run_id,
+            "report": result.report or "",
+            "answer": result.answer,
+            "answered": result.answered,
+            "sources": len(result.sources),
+            "tool_calls": metrics.tool_calls,
+            "llm_calls": metrics.llm_calls,
+            "tokens": metrics.prompt_tokens + metrics.completion_tokens,
+            "cost_usd": metrics.cost_usd,
+            "seconds": round(metrics.account.seconds if metrics.account else metrics.seconds, 1),
+        }
+    )

@@ -1,0 +1,232 @@
+"""The questions of a batch: submitted as flow runs within one budget, and settled when they have ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from time import monotonic
+from uuid import UUID
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterState, FlowRunFilterStateType
+from prefect.client.schemas.objects import TERMINAL_STATES
+from prefect.deployments import arun_deployment
+from prefect.exceptions import ObjectNotFound
+from prefect.states import Cancelling, Scheduled
+
+from fathom.batch.folder import BatchFolder, Record, Share
+from fathom.batch.page import words
+from fathom.batch.questions import settings_of
+from fathom.budget.ledger import Cost, Ledger
+from fathom.budget.shares import SharedBudget, caps
+from fathom.config.caps import DEFAULT_USD, BatchBudget, Budget
+from fathom.config.settings import ResearchSettings
+from fathom.errors import BudgetExceeded, InvalidInput
+from fathom.models.batch import BatchQuestion, BatchRow, RowStatus
+from fathom.storage.lease import RESULTS, result_key
+from fathom.storage.store import ArtifactStore
+from fathom.telemetry.progress import Event, phase, publish
+from fathom.text.counting import counted
+from flows.deep_research import deep_research
+from flows.deploying import POOL, deploy
+from flows.flow_runs import FLOW
+from flows.outcomes import outcome
+from flows.recovering import recover
+from tasks.durable import run_logger
+
+ON_DEMAND = f"{FLOW}/on-demand"
+POLL_SECONDS = 1.5
+KEEP_SECONDS = 10.0  # between two changes of the results on the store and of the table in the UI
+RECOVER_SECONDS = 20.0
+_IDS = 200  # in one request, the most that the server returns
+
+
+class Batch:
+    """Researches its questions, at most `at_once` of them at the same time.
+
+    A record of each is stored before its run is submitted and when it has ended, so a batch that was stopped goes on
+    where it was. `show` is called after the results were stored.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        questions: Sequence[BatchQuestion],
+        store: ArtifactStore,
+        *,
+        settings: ResearchSettings,
+        budget: BatchBudget,
+        at_once: int,
+        deployment: str = ON_DEMAND,
+        show: Callable[[Batch], object] = lambda batch: None,
+    ) -> None:
+        self.folder = BatchFolder(store, key)
+        self._key = key
+        self._asked = questions
+        self._store = store
+        self._settings = settings
+        self._caps = budget
+        self._budget = SharedBudget(caps(budget.max_usd, budget.max_tokens, budget.max_calls), at_once)
+        self._at_once = at_once
+        self._deployment = deployment
+        self._show = show
+        self._questions: dict[str, BatchQuestion] = {}  # by id, as is the next
+        self._records: dict[str, Record] = {}
+        self._open: dict[UUID, str] = {}  # ids of the questions under way, by their flow run
+        self._kept = 0.0  # when, as the next
+        self._recovered = monotonic()
+        self._changed = False
+
+    @property
+    def rows(self) -> list[BatchRow]:
+        """A row for each question, in the order of the file."""
+        return [record.row for record in self._records.values()]
+
+    async def run(self) -> None:
+        """Have every question researched that is not finished yet.
+
+        Raises:
+            InvalidInput: there is no such deployment.
+        """
+        pool = await self._pool()
+        waiting = await self._load()
+        try:
+            while waiting or self._open:
+                while waiting and len(self._open) < self._at_once and await self._start(waiting[0]):
+                    del waiting[0]
+                await self._note_ended()
+                if monotonic() - self._recovered > RECOVER_SECONDS:
+                    self._recovered = monotonic()
+                    await recover(pool)
+                if self._changed and monotonic() - self._kept > KEEP_SECONDS:
+                    await self._keep()
+                if self._open:
+                    await asyncio.sleep(POLL_SECONDS)
+        finally:
+            await self._keep()
+
+    async def cancel(self) -> None:
+        """Cancel the runs that are under way."""
+        async with get_client() as client:
+            for run_id in self._open:
+                await client.set_flow_run_state(run_id, Cancelling(message="The batch was cancelled."))
+
+    async def _load(self) -> list[str]:
+        """Read what earlier attempts have stored, and return the ids of the questions that are not finished."""
+        self._records = await self.folder.records(self._asked)
+        self._questions = dict(zip(self._records, self._asked, strict=True))
+        for record in self._records.values():
+            if record.granted:
+                self._budget.take(record.granted.cost)
+                if record.row.status.finished and record.used:
+                    self._budget.settle(record.granted.cost, record.used.cost)
+        waiting = [row_id for row_id, record in self._records.items() if not record.row.status.finished]
+        waiting.sort(key=lambda row_id: not self._records[row_id].run_key)  # first those that may be under way
+        before = len(self._records) - len(waiting)
+        publish(Event("batch", rows=tuple(self.rows)))
+        phase(f"researching {counted(len(waiting), 'question')}" + (f"; {before} finished before" if before else ""))
+        return waiting
+
+    async def _keep(self) -> None:
+        """Store the results as they are, and show them."""
+        self._kept, self._changed = monotonic(), False
+        await self.folder.save_results(f"Batch of {counted(len(self._records), 'question')}", self.rows)
+        self._show(self)
+
+    async def _pool(self) -> str:
+        """Return the work pool of the deployment, which is made if it is the usual one and there is none."""
+        async with get_client() as client:
+            try:
+                found = await client.read_deployment_by_name(self._deployment)
+            except ObjectNotFound:
+                if self._deployment != ON_DEMAND:
+                    raise InvalidInput(
+                        f"There is no deployment {self._deployment!r}.", next_step="prefect deployment ls lists them"
+                    ) from None
+                await deploy(ON_DEMAND.rpartition("/")[2], deep_research, description="Research a question on request.")
+                return POOL
+        if not found.work_pool_name:
+            raise InvalidInput(f"{self._deployment} has no work pool.", next_step="deploy it to one")
+        return found.work_pool_name
+
+    async def _start(self, row_id: str) -> bool:
+        """Submit the run of a question; False if it must wait for what others give back to the budget."""
+        record = self._records[row_id]
+        granted = record.granted.cost if record.granted else None
+        if self._caps != BatchBudget() and granted is None:
+            try:
+                granted = self._budget.reserve(self._own_caps(row_id))
+            except BudgetExceeded as error:
+                row = record.row.model_copy(update={"status": RowStatus.not_asked, "reason": error.message})
+                await self._note(row_id, record.model_copy(update={"row": row}))
+                return True
+            if granted is None:
+                return False
+        await self._submit(row_id, granted)
+        return True
+
+    async def _submit(self, row_id: str, granted: Cost | None) -> None:
+        question = self._questions[row_id]
+        settings = settings_of(question, self._settings)
+        if granted:
+            settings = settings.model_copy(update={"budget": self._within(settings.budget, granted)})
+        run_key = question.run_key or f"{self._key}-{row_id}"
+        row = self._records[row_id].row.model_copy(update={"status": RowStatus.running, "reason": ""})
+        share = Share.of(granted) if granted else None
+        await self._note(row_id, Record(row=row, run_key=result_key("", run_key), granted=share))
+        given = settings.model_dump(mode="json", exclude_unset=True)
+        flow_run = await arun_deployment(
+            self._deployment,
+            parameters={"query": question.question, "settings": given, "run_key": run_key},
+            timeout=0,
+            tags=["fathom", f"batch:{self._key}"],
+            idempotency_key=f"{self._key}/{row_id}",
+        )
+        if flow_run.state_type in TERMINAL_STATES and not self._is_finished(await outcome(flow_run, row)):
+            async with get_client() as client:  # the run failed in an earlier attempt at the batch
+                await client.set_flow_run_state(flow_run.id, Scheduled(message="Asked again."), force=True)
+        self._open[flow_run.id] = row_id
+
+    @staticmethod
+    def _is_finished(row: BatchRow | None) -> bool:
+        return row is not None and row.status.finished
+
+    async def _note_ended(self) -> None:
+        """Take note of the runs that have ended, asking for all of them at once."""
+        ended = FlowRunFilterState(type=FlowRunFilterStateType(any_=list(TERMINAL_STATES)))
+        run_ids = list(self._open)
+        async with get_client() as client:
+            for start in range(0, len(run_ids), _IDS):
+                which = FlowRunFilter(id=FlowRunFilterId(any_=run_ids[start : start + _IDS]), state=ended)
+                for flow_run in await client.read_flow_runs(flow_run_filter=which):
+                    row_id = self._open[flow_run.id]
+                    if row := await outcome(flow_run, self._records[row_id].row):
+                        del self._open[flow_run.id]
+                        await self._settle(row_id, row)
+
+    async def _settle(self, row_id: str, row: BatchRow) -> None:
+        record = self._records[row_id].model_copy(update={"row": row})
+        if record.granted:
+            account = f"{RESULTS}/{record.run_key}/ledger"
+            spent = (await Ledger.open(Budget(), self._store, account)).total
+            self._budget.settle(record.granted.cost, spent)
+            record = record.model_copy(update={"used": Share.of(spent)})
+        await self._note(row_id, record)
+        run_logger().info("%d. %s: %s", row.number, words(row.status), row.question)
+
+    async def _note(self, row_id: str, record: Record) -> None:
+        await self.folder.save(row_id, record)
+        self._records[row_id] = record
+        self._changed = True
+        publish(Event("batch", rows=(record.row,)))
+
+    def _own_caps(self, row_id: str) -> Cost:
+        """Return the caps of a question by itself."""
+        own = settings_of(self._questions[row_id], self._settings).budget
+        usd = DEFAULT_USD if own.max_usd is None and self._caps.max_usd else own.max_usd
+        return caps(usd, own.max_tokens, own.max_calls)
+
+    def _within(self, own: Budget, granted: Cost) -> Budget:
+        """Return the budget of a question with what it was granted of each cap that the batch has."""
+        given = {"max_usd": float(granted.usd), "max_tokens": granted.tokens, "max_calls": granted.calls}
+        return own.model_copy(update={name: cap for name, cap in given.items() if getattr(self._caps, name)})

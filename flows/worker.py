@@ -1,0 +1,240 @@
+"""A worker that runs many runs in one process: each is a task of its event loop.
+
+Prefect's process worker starts a process for each run, which takes seconds of processor time before the run begins.
+Runs here share what a process loads once. A run that leaks or blocks can disturb the others, so the process worker
+remains the choice where isolation matters more; both can serve the same work pool.
+
+Imports Prefect: call `flows.server.ensure_api` first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from importlib import import_module
+from textwrap import shorten
+from typing import Any
+from uuid import UUID
+
+import httpx
+from prefect import Flow
+from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.responses import SetStateStatus, WorkerFlowRunResponse
+from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+from prefect.flow_engine import run_flow
+from prefect.states import Crashed, Pending, Scheduled
+
+from fathom.errors import RunTerminated
+from flows.deploying import POOL, ensure_pool
+from flows.flow_runs import BATCH, FLOW
+from flows.recovering import recover
+from tasks.watching import stop_all
+
+POLL_SECONDS = 2.0
+HEARTBEAT_SECONDS = 15.0
+RECOVER_SECONDS = 20.0
+DRAIN_SECONDS = 60.0
+AHEAD = 4  # runs asked for, as a multiple of those that fit: other workers ask for the same ones
+
+_FLOWS: Mapping[str, tuple[str, str]] = {
+    FLOW: ("flows.deep_research", "deep_research"),
+    BATCH: ("flows.batch", "research_batch"),
+}
+"""Modules and functions of the flows that this worker runs, by the flow's name. Those that wait for others take no
+slot: a batch in the last one would wait for ever."""
+_WAITING = {BATCH}
+
+
+class Worker:
+    """Takes scheduled runs from a work pool and runs up to `limit` of them at once.
+
+    `say` is told in one line what happens. Every worker looks for runs of the pool whose process is gone and schedules
+    them again, so a worker that is killed loses no run while another one lives.
+    """
+
+    def __init__(
+        self,
+        pool: str = POOL,
+        limit: int = 8,
+        name: str = "",
+        say: Callable[[str], object] = lambda line: None,
+        drain_seconds: float = DRAIN_SECONDS,
+    ) -> None:
+        self.name = name or f"fathom {socket.gethostname()} {os.getpid()}"
+        self._pool = pool
+        self._limit = limit
+        self._say = say
+        self._drain_seconds = drain_seconds
+        self._running: dict[asyncio.Task[None], FlowRun] = {}
+        self._names: dict[UUID, str] = {}  # of flows, by id
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake = asyncio.Event()
+        self._stopping = self._hurried = False
+
+    def stop(self) -> None:
+        """Take no more runs and end when those in progress have ended; a second call does not wait for them.
+
+        From any thread, and from a signal handler.
+        """
+        self._hurried = self._stopping
+        self._stopping = True
+        if self._loop:
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    async def serve(self) -> None:
+        """Work until `stop` is called. What is then still running after `drain_seconds` is left to other workers."""
+        self._loop = asyncio.get_running_loop()
+        await ensure_pool(self._pool)
+        async with get_client() as client:
+            beside = [
+                asyncio.create_task(self._repeat(HEARTBEAT_SECONDS, lambda: self._report(client))),
+                asyncio.create_task(self._repeat(RECOVER_SECONDS, lambda: recover(self._pool))),
+            ]
+            self._say(f"{self.name} takes up to {self._limit} runs at once from the pool {self._pool!r}.")
+            try:
+                await self._repeat(POLL_SECONDS, lambda: self._poll(client), self._woken)
+                await self._drain(client)
+            finally:
+                for task in beside:
+                    task.cancel()
+                await asyncio.gather(*beside, return_exceptions=True)
+                await self._leave(client)
+
+    async def _woken(self, seconds: float) -> None:
+        """Wait until a run has ended or the worker is to stop, at most for some seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        self._wake.clear()
+
+    async def _repeat(
+        self,
+        seconds: float,
+        work: Callable[[], Awaitable[object]],
+        wait: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Do something again and again until the worker stops; an outage of the server is waited for."""
+        failing = False
+        while not self._stopping:
+            try:
+                await work()
+                failing = False
+            except (httpx.HTTPError, PrefectHTTPStatusError) as error:
+                if not failing:
+                    self._say(f"The Prefect server does not answer ({type(error).__name__}); asking again.")
+                failing = True
+            await wait(seconds * random.uniform(0.8, 1.2))  # noqa: S311 - so that workers do not ask together
+
+    async def _report(self, client: PrefectClient) -> None:
+        await client.send_worker_heartbeat(self._pool, self.name, HEARTBEAT_SECONDS)
+
+    async def _leave(self, client: PrefectClient) -> None:
+        """Take this worker off the pool's list, where it would count as running for a while."""
+        with suppress(httpx.HTTPError, PrefectHTTPStatusError):
+            path = {"work_pool_name": self._pool, "name": self.name}
+            await client.request("DELETE", "/work_pools/{work_pool_name}/workers/{name}", path_params=path)
+
+    def _free(self) -> int:
+        taken = sum(self._names.get(run.flow_id) not in _WAITING for run in self._running.values())
+        return max(0, self._limit - taken)
+
+    async def _poll(self, client: PrefectClient) -> None:
+        """Start scheduled runs while there are free slots."""
+        if not (free := self._free()):
+            return
+        answer = await client.request(
+            "POST",
+            "/work_pools/{name}/get_scheduled_flow_runs",
+            path_params={"name": self._pool},
+            json={"scheduled_before": datetime.now(UTC).isoformat(), "limit": AHEAD * free},
+        )
+        found = [row.flow_run for row in WorkerFlowRunResponse.model_validate_list(answer.json())]
+        for flow_run in random.sample(found, len(found)):
+            if self._stopping or not self._free():
+                return
+            name = await self._name(client, flow_run.flow_id)
+            if name not in _FLOWS:
+                said = f"{self.name} runs no flow {name!r}: start a worker of Prefect's for it"
+                await client.set_flow_run_state(flow_run.id, Crashed(message=said), force=True)
+            elif await _taken(client, flow_run):
+                self._start(flow_run, name)
+
+    async def _name(self, client: PrefectClient, flow_id: UUID) -> str:
+        if flow_id not in self._names:
+            self._names[flow_id] = (await client.read_flow(flow_id)).name
+        return self._names[flow_id]
+
+    def _start(self, flow_run: FlowRun, name: str) -> None:
+        self._say(f"{str(flow_run.id)[:8]} started: {shorten(str(flow_run.parameters.get('query') or name), 80)}")
+        module, function = _FLOWS[name]
+        task = asyncio.create_task(_run(getattr(import_module(module), function), flow_run))
+        self._running[task] = flow_run
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        flow_run = self._running.pop(task)
+        error = None if task.cancelled() else task.exception()
+        how = f"stopped ({error})" if error else "ended"  # with an error, the run is taken up again, here or elsewhere
+        self._say(f"{str(flow_run.id)[:8]} {how}; {len(self._running)} running")
+        self._wake.set()
+
+    async def _drain(self, client: PrefectClient) -> None:
+        """Wait for the runs in progress, then hand over those that have not ended."""
+        if self._running:
+            self._say(f"Waiting up to {self._drain_seconds:g} s for {len(self._running)} runs.")
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._drain_seconds
+        while self._running and not self._hurried and (left := deadline - loop.time()) > 0:
+            await self._woken(left)
+        left_over = dict(self._running)
+        if not left_over:
+            return
+        self._say(f"Handing over {len(left_over)} runs to other workers.")
+        stop_all(RunTerminated("Its worker was stopped."))
+        await asyncio.wait(left_over, timeout=self._drain_seconds)
+        for flow_run in left_over.values():
+            with suppress(httpx.HTTPError, PrefectHTTPStatusError, ObjectNotFound):  # else a worker finds it in time
+                state = (await client.read_flow_run(flow_run.id)).state
+                if state is None or not (state.is_completed() or state.is_failed() or state.is_cancelled()):
+                    said = "Handed over: its worker was stopped."
+                    await client.set_flow_run_state(flow_run.id, Scheduled(message=said), force=True)
+
+
+def serve_until_stopped(worker: Worker) -> None:
+    """Serve until SIGTERM or Ctrl-C. The runs are in a thread: in the main one, Prefect would handle these signals."""
+    with ThreadPoolExecutor(1, "worker") as thread:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: worker.stop())
+        thread.submit(asyncio.run, worker.serve()).result()
+
+
+@contextmanager
+def serving(worker: Worker) -> Iterator[None]:
+    """Serve in a thread while the block runs. What has not ended then is scheduled again at once."""
+    with ThreadPoolExecutor(1, "worker") as thread:
+        served = thread.submit(asyncio.run, worker.serve())
+        try:
+            yield
+        finally:
+            worker.stop()
+            worker.stop()
+            served.result()
+
+
+async def _taken(client: PrefectClient, flow_run: FlowRun) -> bool:
+    """Whether this process was the first to take a scheduled run."""
+    return (await client.set_flow_run_state(flow_run.id, Pending())).status is SetStateStatus.ACCEPT
+
+
+async def _run(flow: Flow[..., Any], flow_run: FlowRun) -> None:
+    outcome = run_flow(flow, flow_run=flow_run, parameters=flow_run.parameters, return_type="state")
+    assert asyncio.iscoroutine(outcome), "the flow is a coroutine function"
+    await outcome
