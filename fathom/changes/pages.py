@@ -32,7 +32,13 @@ class Line(NamedTuple):
     text: str
     kind: Kind
     header: str  # of a row: the row that names the columns
-    around: tuple[str, ...]  # the keys of its neighbours
+    above: tuple[str, ...]  # the keys of its neighbours
+    below: tuple[str, ...]
+
+    @property
+    def around(self) -> set[str]:
+        """The keys of all its neighbours."""
+        return {*self.above, *self.below}
 
     @property
     def cells(self) -> list[str]:
@@ -73,8 +79,8 @@ class Page:
         return []
 
     def covers(self, line: Line) -> bool:
-        """Whether the part of the page in which a line of the other run stands was read."""
-        return self.whole or any(key in self.keys for key in line.around)
+        """Whether the part of the page in which a line of the other run stands was read: with what is around it."""
+        return self.whole or all(not self.keys.isdisjoint(near) for near in (line.above, line.below))
 
 
 class Edits(NamedTuple):
@@ -105,7 +111,7 @@ def edits_of(old: Page, new: Page) -> Edits:
 
 
 def _lines(text: str) -> Iterator[Line | None]:
-    """Yield a line for each sentence of a text, None for what says nothing: headings and rules."""
+    """Yield a line for each sentence of a text, None for what says nothing: headings, rules and names of columns."""
     sentences = parse(text).sentences
     keys = [spaced_words(sentence.clean) for sentence in sentences]
     header = ""
@@ -114,21 +120,23 @@ def _lines(text: str) -> Iterator[Line | None]:
             header = sentences[number - 1].text
         elif sentence.kind != "table":
             header = ""
-        if sentence.kind in ("heading", "rule") or not key.strip():
+        names = sentence.kind == "table" and [one.kind for one in sentences[number + 1 : number + 2]] == ["rule"]
+        if sentence.kind in ("heading", "rule") or names or not key.strip():
             yield None
             continue
-        near = range(max(0, number - NEIGHBOURS), min(len(keys), number + NEIGHBOURS + 1))
-        around = tuple(keys[n] for n in near if n != number and keys[n].strip())
-        yield Line(key, sentence.clean, sentence.kind, header, around)
+        above = tuple(filter(str.strip, keys[max(0, number - NEIGHBOURS) : number]))
+        below = tuple(filter(str.strip, keys[number + 1 : number + 1 + NEIGHBOURS]))
+        said = " | ".join(cells_of(sentence.clean)) if sentence.kind == "table" else sentence.clean
+        yield Line(key, said, sentence.kind, header, above, below)
 
 
 def _pairs(removed: Sequence[Line], added: Sequence[Line]) -> Iterator[tuple[float, Line, Line]]:
     holding: defaultdict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(added):
-        for word in _about(line) | set(line.around):
+        for word in _about(line) | line.around:
             holding[word].append(number)
     for line in removed:
-        words = sorted(_about(line) | set(line.around), key=lambda word: (len(holding.get(word, ())), word))
+        words = sorted(_about(line) | line.around, key=lambda word: (len(holding.get(word, ())), word))
         near = dict.fromkeys(number for word in words for number in holding.get(word, ()))
         for number in islice(near, MOST):
             if (score := _alike(line, added[number])) >= ALIKE:
@@ -150,7 +158,7 @@ def _without_figures(text: str) -> str:
 
 def _alike(a: Line, b: Line) -> float:
     """Return how sure it is that a line became another one, from 0 to about 1."""
-    in_place = IN_PLACE if set(a.around) & set(b.around) else 0.0
+    in_place = IN_PLACE if a.around & b.around else 0.0
     if "table" in (a.kind, b.kind):
         return _rows_alike(a, b) + in_place
     field, other = _FIELD.match(a.text), _FIELD.match(b.text)

@@ -124,8 +124,15 @@ def _parts(name: Name) -> set[str]:
 
 
 def _alike(old: str, new: str) -> bool:
+    """Whether two sentences have most of their words in common; of short ones, most words in their order."""
     mine, yours = set(query_terms(old)), set(query_terms(new))
-    return 2 * len(mine & yours) >= ALIKE * (len(mine) + len(yours))
+    if 2 * len(mine & yours) >= ALIKE * (len(mine) + len(yours)):
+        return True
+    return SequenceMatcher(None, _lowered(old), _lowered(new), autojunk=False).ratio() >= ALIKE
+
+
+def _lowered(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
 
 
 def _denials(old: str, new: str) -> Iterator[Difference]:
@@ -158,7 +165,7 @@ def _words(old: str, new: str) -> Iterator[Difference]:
     words of topic, and another one is often only another wording.
     """
     mine, yours = _WORD.findall(old), _WORD.findall(new)
-    matcher = SequenceMatcher(None, [w.lower() for w in mine], [w.lower() for w in yours], autojunk=False)
+    matcher = SequenceMatcher(None, _lowered(old), _lowered(new), autojunk=False)
     changes = [code for code in matcher.get_opcodes() if code[0] != "equal" and _says(mine, yours, code)]
     if len(changes) != 1 or changes[0][0] != "replace":
         return

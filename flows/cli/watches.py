@@ -50,7 +50,8 @@ def add(
 ) -> None:
     """Ask a question on a schedule, and say what changed.
 
-    Each run is compared with the one before, by what their sources say. A worker must be running where the checkout is: fathom worker. The runs read the web afresh.
+    Each run reads the web afresh and is compared with the one before, by what their sources say. A worker runs it:
+    `fathom worker`, started in the root of the checkout.
 
     Example: fathom watch add "What does the Pro plan cost?" --every 1d --notify https://hooks.example.org/abc
     """
