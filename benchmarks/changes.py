@@ -217,6 +217,10 @@ def _tells(change: Change, fact: Fact) -> bool:
     )
 
 
+def _passages(change: Change) -> list[str]:
+    return [passage for said in (change.before, change.after) if said for passage in said.passages]
+
+
 def _line(change: Change) -> str:
     sides = [side.sentence if side else "-" for side in (change.before, change.after)]
     values = [(d.before, d.after) for d in change.differences]
@@ -229,7 +233,7 @@ def _said_again(found: Changes) -> Changes:
     told = [
         change
         for change in found.changes
-        if change.kind != "gone" or not change.before or spaced_words(change.before.passages[0]) not in lacking
+        if change.kind != "gone" or not any(spaced_words(p) in lacking for p in _passages(change))
     ]
     return found.model_copy(update={"changes": told})
 

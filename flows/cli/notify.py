@@ -17,6 +17,7 @@ notify = typer.Typer(
     help="Tell a webhook or a Slack channel what happens to runs.\n\n"
     "Start with: fathom notify add --webhook https://hooks.example.org/abc --on changed,failed",
     rich_markup_mode=None,
+    no_args_is_help=True,
 )
 
 

@@ -22,6 +22,7 @@ watch = typer.Typer(
     help="Ask a question again on a schedule, and say what changed.\n\n"
     'Start with: fathom watch add "What does the Pro plan cost?" --every 1d --docs prices/',
     rich_markup_mode=None,
+    no_args_is_help=True,
 )
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The watch's name, as fathom watch list shows it.")]
 
