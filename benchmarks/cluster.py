@@ -82,16 +82,17 @@ class Service:
         return sum(sum(map(int, fields[11:15])) for _, fields in self._processes()) / _TICKS
 
     def _processes(self) -> list[tuple[int, list[str]]]:
-        """Return the ids of the session's processes with the fields of their `stat` after the name."""
-        found = []
+        """Return the ids of the process and its descendants, with the fields of their `stat` after the name."""
+        known: dict[int, list[str]] = {}
         for path in Path("/proc").glob("[0-9]*/stat"):
             try:
-                fields = path.read_text().rpartition(")")[2].split()
+                known[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            if fields[3] == str(self._process.pid):
-                found.append((int(path.parent.name), fields))
-        return found
+        family = {self._process.pid}
+        while more := {pid for pid, fields in known.items() if int(fields[1]) in family} - family:
+            family |= more
+        return [(pid, fields) for pid, fields in known.items() if pid in family]
 
 
 class Cluster:
@@ -168,7 +169,7 @@ class Cluster:
         subprocess.run(command, check=True, capture_output=True, cwd=data)
         port = str(self._port + 1)
         options = ["-D", str(data), "-p", port, "-k", str(data), "-h", "127.0.0.1", "-c", "max_connections=300"]
-        self._add("postgres", [*before, postgres, *options], {**environment(self.home)})
+        database = self._add("postgres", [*before, postgres, *options], {**environment(self.home)})
         address = f"postgresql+asyncpg://prefect@127.0.0.1:{port}/postgres"
         self._settings |= {
             "PREFECT_API_DATABASE_CONNECTION_URL": address,
@@ -176,7 +177,9 @@ class Cluster:
         }
         upgrade = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "-y"]
         env = environment(self.home, **self._settings)
-        wait_until(lambda: _succeeds(upgrade, env), "the migration")
+        wait_until(lambda: not database.running or _succeeds(upgrade, env), "the migration")
+        if not database.running:
+            raise SystemExit(f"PostgreSQL has ended; is port {port} taken? See {self.home / 'postgres.log'}")
 
     def _start_redis(self) -> None:
         program, port = shutil.which("redis-server"), str(self._port + 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
+from datetime import UTC, datetime
 from time import monotonic
 from typing import Annotated
 
@@ -14,13 +15,15 @@ from prefect.runtime import flow_run
 from pydantic import WithJsonSchema
 
 from fathom.budget.ledger import Ledger
+from fathom.budget.purse import purse_of
 from fathom.config.environment import Environment
 from fathom.config.inputs import check_query
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Execution, Mode, ResearchSettings
 from fathom.evidence.provenance import RoundRecord
-from fathom.llm.model_checks import check_models
+from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
+from fathom.network.limits import sharing
 from fathom.report.changes import summary_of
 from fathom.report.unanswered import render_unanswered
 from fathom.report.unread import unread_lines
@@ -30,8 +33,11 @@ from fathom.run.metrics import measure
 from fathom.run.state import RunState
 from fathom.storage.lease import RESULTS
 from fathom.telemetry.audit_events import AuditType
-from fathom.telemetry.audit_log import AuditLog
+from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
+from fathom.telemetry.json_logs import start_logs
 from fathom.telemetry.progress import Event, phase, publish
+from fathom.telemetry.spans import describe_run
+from fathom.telemetry.tracing import start_tracing
 from fathom.text.counting import counted
 from flows.endings import ended, page, tell_failure, whereabouts
 from flows.flow_runs import FLOW
@@ -40,6 +46,7 @@ from flows.writing import save_explanation, save_provenance, save_report, write_
 from tasks.auditing import log_event, quieten_tasks, session
 from tasks.durable import durable_run, run_logger, run_store
 from tasks.events import tell_end, tell_start
+from tasks.limits import SharedTurns, read_limits
 from tasks.planning import make_plan
 from tasks.reflection import reflect
 from tasks.research import research_step
@@ -75,6 +82,7 @@ async def deep_research(
             before. Example: `plan-prices`
     """
     environment = Environment.read()
+    start_logs(environment)
     scrubber = Scrubber(environment.secrets)
     guard_logs(scrubber)
     quieten_tasks()
@@ -87,11 +95,17 @@ async def deep_research(
             asked = settings.model_copy(update={"artifacts": None})  # a store that has moved is the same store
             start = await begin(query, asked, _artifacts=store.address(), _environment=environment, _watch=watch or "")
             check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
-            ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger")
-            audit = AuditLog(store, f"{RESULTS}/{start.run_key}/audit-pending.jsonl", log_event)
+            purse = purse_of(store, environment, datetime.now(UTC))
+            if models_of(start.settings):
+                await purse.check()
+            ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger", purse)
+            audit = AuditLog(store, f"{RESULTS}/{start.run_key}/{PENDING_FILE}", log_event)
             engine = Engine(start, store, environment, ledger, audit)
+            if problem := start_tracing(environment):
+                engine.warnings.warn(run_logger(), problem, problem)
+            turns = SharedTurns(await read_limits())
             async with Display() as display:
-                async with aclosing(engine), session(engine, supervision.taken_over):
+                async with aclosing(engine), sharing(turns), session(engine, supervision.taken_over) as span:
                     display.label(start.settings)
                     await tell_start(start)
                     publish(Event("spent", spent=ledger.account, caps=ledger.budget))
@@ -101,6 +115,7 @@ async def deep_research(
                         result = result.model_copy(update={"changes": summary_of(changes)})
                     phase("finishing the run")
                     status, metrics = result.status.value, result.metrics.model_dump(mode="json")
+                    describe_run(span, status, result.metrics)
                     await audit.record(
                         AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics
                     )

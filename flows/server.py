@@ -83,17 +83,17 @@ def find_api(say: Callable[[str], object] | None = None) -> ServerInfo | None:
     return _use(ServerInfo(running)) if (running := _running(say)) else None
 
 
-def ask_api(path: str, body: object) -> Any:
-    """Return what the API in use answers to a POST request; None if it refuses that."""
+def ask_api(path: str, body: object, seconds: float = BUSY_SECONDS) -> Any:
+    """Return what the API in use answers to a POST request; None if it refuses that or does not answer in time."""
     url = f"{_setting('PREFECT_API_URL')}/{path}"
     headers = {"Content-Type": "application/json"}
     if key := _setting("PREFECT_API_KEY"):
         headers["Authorization"] = f"Bearer {key}"
     elif credentials := _setting("PREFECT_API_AUTH_STRING"):
         headers["Authorization"] = f"Basic {b64encode(credentials.encode()).decode()}"
-    request = Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - the configured address
     try:
-        with _opener(url, _NoRedirect()).open(request, timeout=BUSY_SECONDS) as response:
+        request = Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - the configured address
+        with _opener(url, _NoRedirect()).open(request, timeout=seconds) as response:
             return json.load(response)
     except (OSError, HTTPException, ValueError):
         return None

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from fathom.errors import FathomError
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditEvent, AuditType
+from fathom.telemetry.spans import run_span
+from fathom.telemetry.tracing import Span
 from tasks.durable import run_logger
 from tasks.sentences import sentence_of
 
@@ -44,8 +46,9 @@ def quieten_tasks() -> None:
 
 
 @asynccontextmanager
-async def session(engine: Engine, taken_over: Callable[[], bool]) -> AsyncIterator[None]:
-    """Record the start and the end of an attempt at the run; events recorded inside are part of it.
+async def session(engine: Engine, taken_over: Callable[[], bool]) -> AsyncIterator[Span]:
+    """Record the start and the end of an attempt at the run; events recorded inside are part of it,
+    and so are all spans.
 
     After another process has taken over the run, only that process writes the log.
     """
@@ -61,9 +64,9 @@ async def session(engine: Engine, taken_over: Callable[[], bool]) -> AsyncIterat
         tools=start.settings.tools,
         budget=start.settings.budget.model_dump(mode="json"),
     )
-    with audit.under(event):
+    with audit.under(event), run_span(event, start.run_id, start.run_key) as span:
         try:
-            yield
+            yield span
         except asyncio.CancelledError:
             if not taken_over():
                 await audit.record(AuditType.session_completed, "system", "stopped", status="stopped")

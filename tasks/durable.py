@@ -31,7 +31,7 @@ from prefect.cache_policies import NO_CACHE, CachePolicy
 from prefect.context import FlowRunContext, TaskRunContext
 from prefect.filesystems import WritableFileSystem
 from prefect.logging import get_logger, get_run_logger
-from prefect.results import ResultStore
+from prefect.results import ResultStore, get_result_store
 from prefect.runtime import flow_run
 from prefect.serializers import JSONSerializer
 from prefect.tasks import Task
@@ -215,17 +215,33 @@ class RunTask(Generic[P, R]):
     server on SQLite answers some of these with 503, which the client repeats only after two seconds (Prefect 3.8.8).
     """
 
-    def __init__(self, task: Task[P, Any], *, recorded: bool) -> None:
+    def __init__(self, task: Task[P, Any], *, recorded: bool, shown: bool = True) -> None:
         self.task = task
         self._recorded = recorded
+        self._shown = shown
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the task."""
         recorded = _outside.get()
         if recorded and self._recorded:
             result: R = await recorded(self.task, get_call_parameters(self.task.fn, args, kwargs))
-        else:
+        elif recorded or self._shown:
             result = await (self.task.fn if recorded else self.task)(*args, **kwargs)
+        else:
+            result = await self.quietly(*args, **kwargs)
+        return result
+
+    async def quietly(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Return the stored result, or compute and store it: what Prefect does for a task run, without one."""
+        if _outside.get():
+            return await self(*args, **kwargs)
+        path = _result_path(current_run_key(), self.task.name, get_call_parameters(self.task.fn, args, kwargs))
+        results = get_result_store()
+        try:
+            result: R = (await results.aread(path)).result
+        except FileNotFoundError:
+            result = await self.task.fn(*args, **kwargs)
+            await results.awrite(result, key=path)
         return result
 
 
@@ -242,9 +258,12 @@ def _eager(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
 
 
 def recorded_task(
-    *, name: str, run_name: str | Callable[[], str]
+    *, name: str, run_name: str | Callable[[], str], shown: bool = True
 ) -> Callable[[Callable[P, Awaitable[R]]], RunTask[P, R]]:
-    """Make a coroutine function a task whose result is stored; its name and its inputs are the key of the result."""
+    """Make a coroutine function a task whose result is stored; its name and its inputs are the key of the result.
+
+    One that is not `shown` has no task run: each costs the server and the process more than reading a clock does.
+    """
 
     def decorate(function: Callable[P, Awaitable[R]]) -> RunTask[P, R]:
         made = task(
@@ -255,7 +274,7 @@ def recorded_task(
             result_serializer="json",
             cache_result_in_memory=False,
         )(_eager(function))
-        return RunTask(made, recorded=True)
+        return RunTask(made, recorded=True, shown=shown)
 
     return decorate
 

@@ -17,7 +17,6 @@ from fathom.roles.judge import Judged, Opinion
 from fathom.run.engine import Engine
 from fathom.sources.scoring import score_sources
 from fathom.telemetry.progress import phase
-from tasks.durable import computed_task
 from tasks.model_calls import ask
 from tasks.results import Scored, Verified
 
@@ -32,7 +31,6 @@ async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[Stor
     return await asyncio.to_thread(stored_texts, dict(zip(names, files, strict=True)), found)
 
 
-@computed_task(name="score sources", run_name="score the sources")
 async def score_retrieved(
     plan: Plan, notes: list[Note], found: list[Contradiction], _texts: Sequence[StoredText], _engine: Engine
 ) -> Scored:
@@ -59,7 +57,6 @@ async def score_retrieved(
     return Scored(qualities=qualities, contradictions=contradictions)
 
 
-@computed_task(name="verify", run_name="check the claims")
 async def verify_claims(report: Report, _texts: Sequence[StoredText], _engine: Engine) -> Verified:
     """Check every sentence of the report against the stored bytes, and, if the settings say so, ask a model too."""
     credibility = {quality.source_id: quality.credibility for quality in report.qualities}

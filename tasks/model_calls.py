@@ -15,6 +15,7 @@ from fathom.roles.base import AnswerT, RequestT
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
+from fathom.telemetry.spans import role_span
 from tasks.durable import recorded_task, run_logger
 
 
@@ -32,20 +33,25 @@ async def complete(
     spec = SPECS[role]
     call = ModelCall(spec=spec, request=request, model=model, invalid=invalid)
 
-    async def record(model: str, **details: object) -> None:
-        by = "without a model" if model == EXTRACTIVE else model
-        await _engine.audit.record(AuditType.llm_called, spec.role, f"{role}: {by}", model=model, **details)
+    with role_span(role) as span:
 
-    try:
-        with doing(f"asking {model.model} ({role})") if model.model != EXTRACTIVE else nullcontext():
-            completion = await _engine.backend(model).complete(call)
-    except ModelError as error:
-        await record(model.model, success=False, code=error.code, error=error.message)
-        if isinstance(error, ModelRejected):
-            raise
-        return Failure(code=error.code, message=error.message)
-    usage = completion.usage
-    await record(completion.model, success=True, **usage.model_dump(exclude={"llm_calls", "fallbacks"}))
+        async def record(model: str, **details: object) -> None:
+            by = "without a model" if model == EXTRACTIVE else model
+            await _engine.audit.record(
+                AuditType.llm_called, spec.role, f"{role}: {by}", span.id, model=model, **details
+            )
+
+        try:
+            with doing(f"asking {model.model} ({role})") if model.model != EXTRACTIVE else nullcontext():
+                completion = await _engine.backend(model).complete(call)
+        except ModelError as error:
+            await record(model.model, success=False, code=error.code, error=error.message)
+            if isinstance(error, ModelRejected):
+                raise
+            span.failed(type(error).__name__, error.code)
+            return Failure(code=error.code, message=error.message)
+        usage = completion.usage
+        await record(completion.model, success=True, **usage.model_dump(exclude={"llm_calls", "fallbacks"}))
     ledger = _engine.ledger
     publish(Event("spent", spent=ledger.account, caps=ledger.budget, priced=usage.cost_usd is not None))
     _engine.speed.heard(completion)
@@ -98,7 +104,9 @@ async def _answer(
     invalid: InvalidAnswer | None = None
     usage = Usage()
     while True:
-        completion = await complete(spec.name, request, model, prompt, invalid, _engine=engine)
+        # A call without a model is no request: its task run would only cost time.
+        call = complete.quietly if model.model == EXTRACTIVE else complete
+        completion = await call(spec.name, request, model, prompt, invalid, _engine=engine)
         if isinstance(completion, Failure):
             return completion, usage
         usage += completion.usage

@@ -10,7 +10,7 @@ from fathom.roles import PLANNER, PlanRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
-from tasks.durable import computed_task, recorded_task
+from tasks.durable import recorded_task
 from tasks.model_calls import ask
 from tasks.results import Planned
 
@@ -27,7 +27,6 @@ async def look_for_words(words: list[str], settings: dict[str, JsonValue], _engi
     return await _engine.tools.holdings(words)
 
 
-@computed_task(name="plan", run_name="plan the research")
 async def make_plan(query: str, _engine: Engine) -> Planned:
     """Break the query into steps."""
     found = await survey(query, _engine.tools.settings, _engine=_engine)

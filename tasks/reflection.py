@@ -10,12 +10,11 @@ from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.text.counting import counted
-from tasks.durable import computed_task, run_logger
+from tasks.durable import run_logger
 from tasks.model_calls import ask
 from tasks.results import Reflected
 
 
-@computed_task(name="reflect", run_name="reflect on round {round_number}")
 async def reflect(plan: Plan, notes: list[Note], round_number: int, max_follow_ups: int, _engine: Engine) -> Reflected:
     """Score the evidence, update the checklist and propose what the next round should find."""
     request = ReflectRequest(

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from prefect.runtime import task_run
-
 from fathom.config.groups import Unsupported
 from fathom.config.models import EXTRACTIVE
 from fathom.errors import AnswerInvalid
@@ -25,12 +23,11 @@ from fathom.roles.reporter import UnsupportedSentence
 from fathom.run.engine import Engine
 from fathom.text.citations import cited_ids, with_known_ids
 from fathom.text.counting import counted
-from tasks.durable import computed_task, run_logger
+from tasks.durable import run_logger
 from tasks.model_calls import answer_without_model, ask
 from tasks.results import Outlined, Written
 
 
-@computed_task(name="outline", run_name="outline the report")
 async def make_outline(
     plan: Plan,
     notes: list[Note],
@@ -57,12 +54,6 @@ async def make_outline(
     return Outlined(outline=answer, usage=usage)
 
 
-def _section_name() -> str:
-    parameters = task_run.parameters
-    return f"write: {parameters['outline'].sections[parameters['position']].heading}"
-
-
-@computed_task(name="section", run_name=_section_name)
 async def write_section(
     outline: OutlineAnswer,
     position: int,
@@ -164,7 +155,6 @@ async def _checked(markdown: str, texts: Sequence[StoredText]) -> tuple[list[Cla
     return [claim for claim in claims if claim.verdict is not Verdict.unsupported], failing
 
 
-@computed_task(name="answer", run_name="answer the question")
 async def write_answer(
     notes: list[Note], authority: dict[str, float], _texts: Sequence[StoredText], _engine: Engine
 ) -> Written:

@@ -13,6 +13,7 @@ from fathom.roles import COMPRESSOR, RESEARCHER, ResearchRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
+from fathom.telemetry.spans import step_span
 from tasks import events
 from tasks.durable import computed_task, recorded_task
 from tasks.model_calls import ask
@@ -27,7 +28,7 @@ async def research_step(plan_title: str, step: PlanStep, notes: list[Note], _eng
     started = await _engine.audit.record(
         AuditType.step_started, "system", step.title, step_id=step.step_id, priority=step.priority.value
     )
-    with _engine.audit.under(started):
+    with _engine.audit.under(started), step_span(started, str(step.step_id)):
         outcome = await _research(plan_title, step, notes, _engine)
         counts = {"calls": len(outcome.calls), "notes": len(outcome.notes), "cut": outcome.cut}
         await _engine.audit.record(AuditType.step_completed, "system", step.title, step_id=step.step_id, **counts)
@@ -67,7 +68,7 @@ async def _research(plan_title: str, step: PlanStep, notes: list[Note], engine: 
     return StepOutcome(step_id=step.step_id, notes=found, calls=calls, usage=usage, cut=cut)
 
 
-@recorded_task(name="budget", run_name="check the budget")
+@recorded_task(name="budget", run_name="check the budget", shown=False)
 async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) -> Checked:
     """Ask the ledger how much research may still do; the answer is stored, so that a resumed run decides alike."""
     level, total = _engine.ledger.level, _engine.ledger.total
@@ -118,7 +119,6 @@ async def _compress_all(
     return list(await asyncio.gather(*waiting))
 
 
-@computed_task(name="decide", run_name="choose the next calls")
 async def decide_calls(
     step: PlanStep, notes: list[Note], tried: list[ToolCall], breadth: int, _engine: Engine
 ) -> Decided:

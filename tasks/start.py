@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 
 from fathom.changes.model import CHANGES_FILES
@@ -25,19 +26,24 @@ _WARNING = (
 )
 
 
-@recorded_task(name="today", run_name="read the date")
+@cache
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in ("fathom-research", "prefect", "litellm", "pydantic")}
+
+
+@recorded_task(name="today", run_name="read the date", shown=False)
 async def first_day() -> str:
     """Return today's date, ISO 8601: the same for all runs with one key, so that they can share calls."""
     return datetime.now(UTC).date().isoformat()
 
 
-@recorded_task(name="seconds", run_name="read the clock")
+@recorded_task(name="seconds", run_name="read the clock", shown=False)
 async def seconds_worked(run_id: str, _engine: Engine) -> float:
     """Return for how many seconds the run has been worked on; `run_id` makes it a record of this run."""
     return round(_engine.ledger.seconds, 1)
 
 
-@recorded_task(name="begin", run_name="start")
+@recorded_task(name="begin", run_name="start", shown=False)
 async def begin(
     query: str, settings: ResearchSettings, _artifacts: str, _environment: Environment, _watch: str = ""
 ) -> RunStart:
@@ -64,7 +70,7 @@ async def begin(
     )
 
 
-@recorded_task(name="claim folder", run_name="create the folder")
+@recorded_task(name="claim folder", run_name="create the folder", shown=False)
 async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
     """Claim the folder of a plan title, writing the run's manifest, and return the folder's name.
 
@@ -81,7 +87,7 @@ async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
         settings=start.settings.model_dump(mode="json", exclude={"role_models"}),
         models={role.value: model.model for role, model in start.settings.role_models.items()},
         prompts=prompt_hashes(),
-        versions={name: version(name) for name in ("fathom-research", "prefect", "litellm", "pydantic")},
+        versions=_versions(),
         watch=start.watch,
     )
     folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))

@@ -22,6 +22,7 @@ from fathom.run.engine import Engine
 from fathom.storage.names import artifact_name
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
+from fathom.telemetry.spans import describe_tool, tool_span
 from fathom.text.counting import counted
 from fathom.text.parsed import parse
 from fathom.text.tokens import count_tokens
@@ -40,45 +41,50 @@ async def call_tool(
     A call that fails for good is a result without sources: the coverage table shows why, and nothing is stored.
     """
     began = time.monotonic()
+    with tool_span(call.tool) as span:
+        result = await _called(plan_title, step, call, number, _engine)
+        describe_tool(span, result)
+        await _record(result, time.monotonic() - began, span.id, _engine)
+    return result
+
+
+async def _called(plan_title: str, step: PlanStep, call: ToolCall, number: int, engine: Engine) -> ToolResult:
     try:
         with doing(f"{call.tool}: {call.input}"):
-            output = await _engine.tools.run(call)
+            output = await engine.tools.run(call)
     except ToolError as error:
         run_logger().warning("%s failed: %s", call.tool, error)
         message = f"{error.message} ({error.next_step})" if error.next_step else error.message
         publish(Event("warning", f"{call.tool} failed: {message}"))
         failure = ToolFailure(code=error.code, message=message)
-        result = ToolResult(call=call, failures=[failure], retrieved=_now())
-    else:
-        extension: Literal["json", "txt"] = "json" if output.structured else "txt"
-        name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
-        sha256, size = await _engine.run_folder.save_raw(name, output)
-        found = tuple(dict.fromkeys(text.source_id for text in output.results))
-        publish(Event("tool", f"{call.tool}: {call.input} ({counted(len(found), 'source')})", sources=found))
-        result = ToolResult(
-            call=call,
-            artifact_file=name,
-            sha256=sha256,
-            raw_bytes=size,
-            raw_tokens=await asyncio.to_thread(lambda: sum(count_tokens(text.text) for text in output.results)),
-            sources=[text.source() for text in output.results],
-            failures=output.failures,
-            retrieved=output.retrieved or _now(),
-            cached=output.cached,
-        )
-    await _record(result, time.monotonic() - began, _engine)
-    return result
+        return ToolResult(call=call, failures=[failure], retrieved=_now())
+    extension: Literal["json", "txt"] = "json" if output.structured else "txt"
+    name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
+    sha256, size = await engine.run_folder.save_raw(name, output)
+    found = tuple(dict.fromkeys(text.source_id for text in output.results))
+    publish(Event("tool", f"{call.tool}: {call.input} ({counted(len(found), 'source')})", sources=found))
+    return ToolResult(
+        call=call,
+        artifact_file=name,
+        sha256=sha256,
+        raw_bytes=size,
+        raw_tokens=await asyncio.to_thread(lambda: sum(count_tokens(text.text) for text in output.results)),
+        sources=[text.source() for text in output.results],
+        failures=output.failures,
+        retrieved=output.retrieved or _now(),
+        cached=output.cached,
+    )
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-async def _record(result: ToolResult, seconds: float, engine: Engine) -> None:
+async def _record(result: ToolResult, seconds: float, event_id: str, engine: Engine) -> None:
     call = {"tool": result.call.tool, "input": result.call.input, "seconds": round(seconds, 3)}
     details = result.model_dump(mode="json", exclude={"call", "sources", "raw_tokens"})
     action = f"{result.call.tool}: {result.call.input}"
-    called = await engine.audit.record(AuditType.tool_called, Role.researcher, action, **call, **details)
+    called = await engine.audit.record(AuditType.tool_called, Role.researcher, action, event_id, **call, **details)
     with engine.audit.under(called):
         added = [
             engine.audit.record(AuditType.source_added, Role.researcher, s.title, source_id=s.source_id, url=s.url)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from time import monotonic
 from typing import Any, Self
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterKey
 from prefect.exceptions import PrefectHTTPStatusError
+from prefect.runtime import flow_run
 
 from fathom.changes.model import Changes
 from fathom.config.models import Role
@@ -24,6 +26,7 @@ from fathom.report.markdown import render_markdown
 from fathom.text.counting import counted
 from tasks.durable import current_run_id, run_logger
 
+PLAN_SECONDS = 10.0  # between two changes of the plan's table, but for the last
 _FINISHED = (StepStatus.done, StepStatus.blocked)
 
 
@@ -38,6 +41,8 @@ class Display:
         self._shown = shown
         self._last: asyncio.Task[None] | None = None
         self._drawn: dict[str, UUID] = {}  # artifacts by key
+        self._tags = {*flow_run.tags} - {*Ending} if shown else set()
+        self._plan_drawn = float("-inf")
 
     async def __aenter__(self) -> Self:
         return self
@@ -62,6 +67,9 @@ class Display:
             for s in plan.steps
         ]
         finished = sum(step.status in _FINISHED for step in plan.steps)
+        if finished < len(table) and monotonic() - self._plan_drawn < PLAN_SECONDS:
+            return
+        self._plan_drawn = monotonic()
         title = f"### {escaped(plan.plan_title)}\n\n{finished} of {counted(len(table), 'step')} finished"
         self._later(lambda: self._put("research-plan", "table", json.dumps(table), title))
 
@@ -108,22 +116,23 @@ class Display:
         """Create an artifact of the run, or change the one that it has, also from an earlier attempt."""
         run_id = UUID(current_run_id())
         async with get_client() as client:
-            if key not in self._drawn:
+            if key not in self._drawn and (flow_run.run_count or 1) > 1:
                 of_run, of_key = ArtifactFilterFlowRunId(any_=[run_id]), ArtifactFilterKey(any_=[key])
                 own = ArtifactFilter(flow_run_id=of_run, key=of_key)
-                present = await client.read_artifacts(artifact_filter=own)
-                if not present:
-                    created = await client.create_artifact(
-                        ArtifactCreate(key=key, type=kind, data=data, description=description, flow_run_id=run_id)
-                    )
-                    self._drawn[key] = created.id
-                    return
-                self._drawn[key] = present[0].id
-            await client.update_artifact(self._drawn[key], ArtifactUpdate(data=data, description=description))
+                self._drawn |= {str(found.key): found.id for found in await client.read_artifacts(artifact_filter=own)}
+            if key in self._drawn:
+                await client.update_artifact(self._drawn[key], ArtifactUpdate(data=data, description=description))
+                return
+            created = await client.create_artifact(
+                ArtifactCreate(key=key, type=kind, data=data, description=description, flow_run_id=run_id)
+            )
+            self._drawn[key] = created.id
 
     def _tag(self, tags: set[str]) -> None:
-        run_id = UUID(current_run_id())
-        self._later(lambda: _tag(run_id, tags))
+        """Add tags to the flow run, and remove that of the ending of an earlier attempt."""
+        self._tags |= tags
+        run_id, now = UUID(current_run_id()), sorted(self._tags)
+        self._later(lambda: _tag(run_id, now))
 
 
 def _sources(report: Report) -> list[dict[str, Any]]:
@@ -153,8 +162,6 @@ def _copyable(place: str) -> str:
     return f"`{place}`" if "`" not in place else escaped(place)
 
 
-async def _tag(flow_run_id: UUID, tags: set[str]) -> None:
-    """Add tags to a flow run, and remove that of the ending of an earlier attempt."""
+async def _tag(flow_run_id: UUID, tags: list[str]) -> None:
     async with get_client() as client:
-        present = {*(await client.read_flow_run(flow_run_id)).tags} - {*Ending}
-        await client.update_flow_run(flow_run_id, tags=sorted(present | tags))
+        await client.update_flow_run(flow_run_id, tags=tags)

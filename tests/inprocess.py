@@ -16,11 +16,16 @@ from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.models import RunResult
 from fathom.run.engine import Engine, RunStart
+from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
-from fathom.telemetry.audit_log import AuditLog
+from fathom.telemetry.audit_events import AuditType
+from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
+from fathom.telemetry.spans import describe_run
+from fathom.telemetry.tracing import start_tracing
 from fathom.tools.registry import configured_tools
 from flows.deep_research import deep_research, investigate
 from flows.endings import result_in
+from tasks.auditing import session
 from tasks.durable import outside_prefect
 from tasks.ui import Display
 
@@ -39,11 +44,17 @@ async def investigated(root: Path | str, query: str = QUERY, **settings: Any) ->
     environment, asked, store = Environment.read(), _settings(root, settings), ArtifactStore(str(root))
     resolved = resolve(asked, environment, configured_tools(asked, environment, query))
     now, run_id = datetime.now(UTC).isoformat(timespec="seconds"), uuid.uuid4().hex
+    own = f"{RESULTS}/{run_id}"
     start = RunStart(run_id=run_id, run_key=run_id, query=query, started=now, today=now[:10], settings=resolved)
-    engine = Engine(start, store, environment, Ledger(resolved.budget, store, "ledger"), AuditLog(store, "audit"))
-    async with aclosing(engine):
-        with outside_prefect(_called):
+    ledger, audit = await Ledger.open(resolved.budget, store, f"{own}/ledger"), AuditLog(store, f"{own}/{PENDING_FILE}")
+    engine = Engine(start, store, environment, ledger, audit)
+    start_tracing(environment)
+    with outside_prefect(_called):
+        async with aclosing(engine), session(engine, lambda: False) as span:
             _run, _report, result = await investigate(engine, Display(shown=False))
+            status, metrics = result.status.value, result.metrics
+            describe_run(span, status, metrics)
+            await audit.record(AuditType.session_completed, "system", status, metrics=metrics.model_dump(mode="json"))
     return result
 
 

@@ -50,8 +50,12 @@ from flows.cli.main import main
 main()
 """
 COMMANDS = ["research", "batch", "resume", "runs", "show", "verify", "trace", "diff", "audit", "replay", "export"]
-COMMANDS += ["doctor", "worker"]
-GROUPS = {"watch": ["add", "list", "pause", "resume", "remove", "run", "history"], "notify": ["add", "list", "remove"]}
+COMMANDS += ["costs", "metrics", "doctor", "worker"]
+GROUPS = {
+    "limits": [],
+    "watch": ["add", "list", "pause", "resume", "remove", "run", "history"],
+    "notify": ["add", "list", "remove"],
+}
 ENSURE = "from flows.server import ensure_api; server = ensure_api(); print(server.api_url, server.started)"
 
 

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import NamedTuple, Self
 from uuid import uuid4
 
+from fathom.budget.purse import Purse
 from fathom.config.caps import Budget
 from fathom.errors import BudgetExceeded, CircuitOpen, StoreError
 from fathom.models import Account
@@ -81,13 +82,16 @@ class Ledger:
         store: ArtifactStore,
         folder: str,
         earlier: tuple[Cost, float] = (Cost(), 0.0),
+        *,
         clock: Callable[[], float] = time.monotonic,
+        purse: Purse | None = None,
     ) -> None:
         self.budget = budget
         self._store = store
         self._path = f"{folder}/{uuid4().hex}.json"
         self._earlier, self._earlier_seconds = earlier
         self._spent = self._held = Cost()
+        self._purse = purse or Purse()
         self._clock = clock
         self._began = clock()
         self._settled = asyncio.Event()
@@ -97,8 +101,8 @@ class Ledger:
         """Whether the budget kept a research role from calling its model; set by the caller."""
 
     @classmethod
-    async def open(cls, budget: Budget, store: ArtifactStore, folder: str) -> Self:
-        """Return the ledger of a run, with what earlier processes spent on it.
+    async def open(cls, budget: Budget, store: ArtifactStore, folder: str, purse: Purse | None = None) -> Self:
+        """Return the ledger of a run, with what earlier processes spent on it; the purse is of this process.
 
         Raises:
             StoreError: an account cannot be read.
@@ -114,7 +118,11 @@ class Ledger:
                     f"{store.address(f'{folder}/{name}')} is not a valid account of the budget: {error!r}.",
                     next_step="restore the file; without it the budget cannot be kept",
                 ) from error
-        return cls(budget, store, folder, (spent, seconds))
+        return cls(budget, store, folder, (spent, seconds), purse=purse)
+
+    async def aclose(self) -> None:
+        """Give back what this process took from the caps of all runs and did not use."""
+        await self._purse.close()
 
     @property
     def total(self) -> Cost:
@@ -171,8 +179,10 @@ class Ledger:
         """
         reserved = await self._reserve(worst, research)
         attempt = Attempt(reserved)
-        broken_off = False
+        broken_off = covered = False
         try:
+            await self._purse.cover(reserved.usd)
+            covered = True
             await self._save()
             yield attempt
         except (BudgetExceeded, CircuitOpen):  # no request was made
@@ -186,6 +196,8 @@ class Ledger:
             self._spent = self._spent.plus(attempt.cost)
             self._version += 1
             self._settled.set()
+            if covered:
+                self._purse.give_back(reserved.usd - attempt.cost.usd)
             if not broken_off:
                 await self._save()
 

@@ -23,3 +23,9 @@ def model_entry(model: str) -> Mapping[str, object]:
     table = json.loads(Path(spec.origin).with_name(_FILE).read_bytes())
     entry: Mapping[str, object] = table.get(model) or table.get(model.partition("/")[2]) or {}
     return entry
+
+
+def provider_and_name(model: str) -> tuple[str, str]:
+    """Return a model's provider, named or known from the table, and its name there."""
+    provider, slash, name = model.partition("/")
+    return (provider, name) if slash else (str(model_entry(model).get("litellm_provider") or "openai"), model)

@@ -6,8 +6,11 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from urllib.parse import unquote
+
+from fathom.errors import InvalidInput
 
 SHORTEST_SECRET = 8  # characters; anything shorter would be found in ordinary words
 _SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|AUTH_STRING|CREDENTIALS?)$", re.IGNORECASE)
@@ -25,6 +28,7 @@ class Environment:
     artifacts: str
     cache: Path
     fetch_allow: tuple[str, ...]
+    log: str  # how log lines are written: `json`, or empty
     variables: Mapping[str, str]
 
     @classmethod
@@ -37,6 +41,7 @@ class Environment:
             artifacts=env.get("FATHOM_ARTIFACTS") or "artifacts",
             cache=Path(env.get("FATHOM_CACHE") or home / "fathom"),
             fetch_allow=tuple(env.get("FATHOM_FETCH_ALLOW", "").replace(",", " ").split()),
+            log=env.get("FATHOM_LOG", "").strip().lower(),
             variables=env,
         )
 
@@ -49,6 +54,38 @@ class Environment:
         # The path of a file of credentials is not a secret.
         found.discard(self.variables.get("GOOGLE_APPLICATION_CREDENTIALS", ""))
         return frozenset(value for value in found if len(value) >= SHORTEST_SECRET and not _is_placeholder(value))
+
+    @property
+    def traces(self) -> str:
+        """How traces are sent: `otlp`, empty for not at all, or what stands in the way, for a person."""
+        get = self.variables.get
+        endpoint = get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or get("OTEL_EXPORTER_OTLP_ENDPOINT")
+        exporter = get("OTEL_TRACES_EXPORTER") or ("otlp" if endpoint else "none")
+        if exporter == "none" or get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+            return ""
+        if exporter != "otlp":
+            return f"OTEL_TRACES_EXPORTER is {exporter!r}; Fathom knows otlp and none."
+        protocol = get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or get("OTEL_EXPORTER_OTLP_PROTOCOL") or "http/protobuf"
+        if protocol != "http/protobuf":
+            how = "set OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf and the endpoint's port for HTTP, usually 4318"
+            return f"Fathom does not send them by the protocol {protocol!r}: {how}."
+        return "otlp"
+
+    def cap(self, name: str) -> Decimal | None:
+        """Return a cap in US dollars from a variable; None if it is not set.
+
+        Raises:
+            InvalidInput: it is no amount.
+        """
+        if not (text := self.variables.get(name, "").strip()):
+            return None
+        try:
+            amount = Decimal(text.removeprefix("$"))
+        except InvalidOperation:
+            amount = Decimal("NaN")
+        if not amount.is_finite() or amount <= 0:
+            raise InvalidInput(f"{name} is {text!r}, which is no amount.", next_step=f"for example {name}=20")
+        return amount
 
     def quieten_litellm(self) -> None:
         """Keep litellm, when it is imported, from fetching tables, loading `.env` files and printing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
 from pydantic import ValidationError
 
@@ -36,6 +37,29 @@ def words_asked(query: str) -> int | None:
     """Return the length in words that a question asks for ("in about 500 words"); None when it asks for none."""
     found = _WORDS.search(query)
     return min(20_000, max(20, int(found[1].replace(",", "")))) if found else None
+
+
+def parse_since(text: str, now: datetime) -> datetime:
+    """Return the time that `30d`, `12h` or a date means, in UTC.
+
+    Raises:
+        InvalidInput: it is none of these, or not in the past.
+    """
+    ago = re.fullmatch(r"(\d{1,5})([dh])", text.strip())
+    try:
+        since = (
+            now - timedelta(**{"d": {"days": int(ago[1])}, "h": {"hours": int(ago[1])}}[ago[2]])
+            if ago
+            else datetime.fromisoformat(text.strip())
+        )
+        since = since if since.tzinfo else since.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise InvalidInput(
+            f"--since {text!r} is no span of time and no date.", next_step="such as 30d, 12h or 2026-11-01"
+        ) from None
+    if since > now:
+        raise InvalidInput(f"--since {text!r} is in the future.", next_step="such as 30d, 12h or 2026-11-01")
+    return since
 
 
 def parse_role_models(pairs: list[str]) -> dict[Role, RoleModel]:

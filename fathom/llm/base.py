@@ -87,6 +87,7 @@ class Piece(NamedTuple):
     finish: str | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    model: str = ""  # as the provider names the one that answers
 
 
 class Reply(NamedTuple):
@@ -99,6 +100,8 @@ class Reply(NamedTuple):
     prompt_tokens: int
     completion_tokens: int
     pace: Pace | None
+    finish: str | None  # the provider's `finish_reason`; None where the answer was cut off here
+    model: str  # as the provider names the one that answered; empty where it does not
 
 
 class Transport(Protocol):

@@ -55,6 +55,7 @@ class _Usage(BaseModel):
 class _Chunk(BaseModel):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
+    model: Any = None
     error: Any = None
 
 
@@ -126,6 +127,7 @@ def _piece(chunk: _Chunk, *, whole: bool) -> Piece:
         finish=(first and first.finish_reason) or ("stop" if whole and first else None),
         prompt_tokens=usage.prompt_tokens or 0,
         completion_tokens=usage.completion_tokens or 0,
+        model=chunk.model if isinstance(chunk.model, str) else "",
     )
 
 

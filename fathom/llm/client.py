@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any
 
 from fathom.budget.ledger import LEAST_SECONDS, Cost, Ledger
+from fathom.budget.model_table import provider_and_name
 from fathom.budget.prices import Pricing, Rates
 from fathom.config.caps import Price
 from fathom.config.environment import Environment
@@ -49,6 +50,8 @@ from fathom.llm.services import MAX_WAIT, circuit_of, pulse_of, slots, spacing_o
 from fathom.llm.shrinking import shrunk
 from fathom.llm.windows import table_answer
 from fathom.models import Usage
+from fathom.network.limits import turn
+from fathom.telemetry.spans import describe_reply, request_span
 from fathom.telemetry.warnings import Warnings
 
 log = logging.getLogger(__name__)
@@ -195,7 +198,11 @@ class ModelBackend:
         most_sent = len(request.encode()) + OVERHEAD_TOKENS
         most_received = learnt.answer_tokens(call.model, sent_tokens(options))
         worst = partial(_worst_case, most_received, most_sent, self._pricing.highest(model) or Rates())
-        async with slots(self._calls.at_once), self._ledger.attempt(worst, research=_is_research(call)) as attempt:
+        async with (
+            slots(self._calls.at_once),
+            turn(model.partition("/")[0]),
+            self._ledger.attempt(worst, research=_is_research(call)) as attempt,
+        ):
             with circuit_of(service).attempt(hash(request)):
                 await spacing_of(service).turn(self._calls.per_minute)
                 left = self._seconds_left(call)
@@ -204,15 +211,19 @@ class ModelBackend:
                 began, most = time.monotonic(), attempt.cost.tokens - most_sent
                 silence, pulse = self._calls.seconds, pulse_of(service)
                 try:
-                    pieces = transport.send(model, dialect, options, most)
-                    reply = await listen(pieces, model, silence=silence, left=left, most=most, pulse=pulse)
+                    with request_span(*provider_and_name(model), call.spec.role, options, most) as request_sent:
+                        pieces = transport.send(model, dialect, options, most)
+                        reply = await listen(pieces, model, silence=silence, left=left, most=most, pulse=pulse)
+                        usage = self._usage(model, reply, time.monotonic() - began)
+                        describe_reply(
+                            request_sent, reply.model, reply.finish, usage, reply.pace.wait if reply.pace else None
+                        )
                 except ModelError as error:
                     if error.unbilled:
                         attempt.took(Cost(calls=1))
                     raise
                 if reply.thought:
                     learnt.thinks()
-                usage = self._usage(model, reply, time.monotonic() - began)
                 if reply.prompt_tokens and (reply.completion_tokens or not reply.text):  # else all of it counts
                     tokens = reply.prompt_tokens + reply.completion_tokens
                     attempt.took(Cost(Decimal(str(usage.cost_usd or 0)), tokens, 1))

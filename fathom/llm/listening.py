@@ -63,6 +63,7 @@ class _Hearing:
         self._repetition = Repetition()
         self._choice = self._refused = self._thought = False
         self._finish: str | None = None
+        self._model = ""
         self._cut_off: CutOff | None = None
         self._prompt_tokens = self._completion_tokens = 0
         self.began = self._first = self._last = self.now
@@ -100,6 +101,7 @@ class _Hearing:
         self._refused |= bool(piece.refusal) or piece.finish == "content_filter"
         self._thought |= bool(piece.thought)
         self._finish = self._finish or piece.finish
+        self._model = self._model or piece.model
         self._prompt_tokens = piece.prompt_tokens or self._prompt_tokens
         self._completion_tokens = piece.completion_tokens or self._completion_tokens
         if heard := piece.text or piece.thought:
@@ -131,6 +133,8 @@ class _Hearing:
             prompt_tokens=self._prompt_tokens,
             completion_tokens=self._completion_tokens,
             pace=self._pace(),
+            finish=self._finish,
+            model=self._model,
         )
 
     def _pace(self) -> Pace | None:

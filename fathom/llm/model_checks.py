@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fathom.budget.prices import Pricing
+from fathom.budget.purse import CAPS
 from fathom.config.caps import DEFAULT_USD, Budget
 from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE
@@ -23,12 +24,13 @@ def check_models(settings: ResolvedSettings, environment: Environment) -> None:
         InvalidInput: litellm knows no provider for the name, or there is a dollar cap and a price is unknown.
         MissingCredential: a key is missing; the message names the variable.
     """
-    if not (models := _models(settings)):
+    if not (models := models_of(settings)):
         return
     for model in models:
         _check_key(model, environment)
     unpriced = _unpriced(models, Pricing(settings.prices))
-    if unpriced and settings.budget.max_usd is not None:
+    capped = settings.budget.max_usd is not None or any(environment.cap(name) is not None for name in CAPS)
+    if unpriced and capped:
         raise InvalidInput(
             f"The price of {unpriced[0]!r} is unknown, so a cap in dollars cannot be kept.",
             next_step=f"give it in dollars per million tokens, --price {unpriced[0]}=INPUT,OUTPUT (setting prices), "
@@ -65,7 +67,7 @@ def _missing_for_litellm(model: str, environment: Environment) -> tuple[list[str
 
 def settled_budget(settings: ResolvedSettings) -> Budget:
     """Return the budget with its dollar cap: the chosen one, else the default if every price is known."""
-    models = _models(settings)
+    models = models_of(settings)
     if settings.budget.max_usd is not None or not models:
         return settings.budget
     if _unpriced(models, Pricing(settings.prices)):
@@ -73,7 +75,8 @@ def settled_budget(settings: ResolvedSettings) -> Budget:
     return settings.budget.model_copy(update={"max_usd": DEFAULT_USD})
 
 
-def _models(settings: ResolvedSettings) -> list[str]:
+def models_of(settings: ResolvedSettings) -> list[str]:
+    """Return the models that a run may ask, without the extractive backend."""
     names = {name for chosen in settings.role_models.values() for name in (chosen.model, *chosen.fallbacks)}
     return sorted(names - {EXTRACTIVE})
 

@@ -157,7 +157,8 @@ def _piece(chunk: Any) -> Piece:
     text = (delta.content or "") + "".join(call.function.arguments or "" for call in calls if call.function)
     thought = getattr(delta, "reasoning_content", None) or ""
     # It makes up an end for an answer without choices, and drops OpenAI's `refusal` from a stream (1.105).
-    return Piece(choice=bool(text or thought or delta.role), text=text, thought=thought, finish=first.finish_reason)
+    spoke, model = bool(text or thought or delta.role), str(getattr(chunk, "model", None) or "")
+    return Piece(choice=spoke, text=text, thought=thought, finish=first.finish_reason, model=model)
 
 
 def _usage(chunks: list[Any]) -> Piece:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
 from pydantic_core import to_jsonable_python
 
@@ -25,8 +24,10 @@ from fathom.telemetry.audit_events import (
     events_in,
     written,
 )
+from fathom.telemetry.tracing import new_id
 
 AUDIT_FILE = "audit.jsonl"
+PENDING_FILE = "audit-pending.jsonl"  # beside the results, while the run has no folder
 
 COMPUTED = frozenset(
     {
@@ -70,8 +71,8 @@ class AuditLog:
         """Whether an earlier process has recorded anything."""
         return await self._store.exists(self._path)
 
-    async def record(self, type: AuditType, actor: Actor, action: str, /, **details: object) -> str:
-        """Write an event and return its id once it is on the disk.
+    async def record(self, type: AuditType, actor: Actor, action: str, event_id: str = "", /, **details: object) -> str:
+        """Write an event and return its id, a new one by default, once it is on the disk.
 
         Events that wait at the same time are written together. What an earlier attempt has computed already is not
         written again.
@@ -79,7 +80,7 @@ class AuditLog:
         Raises:
             StoreError: it could not be written; the next event tries to write it too.
         """
-        event = _event(type, actor, action, details)
+        event = _event(type, actor, action, details, event_id)
         if type in COMPUTED and (known := self._earlier.get(_what(event))):
             return known
         self._waiting[event.id] = event
@@ -157,9 +158,9 @@ async def _whatever_happens(work: Coroutine[Any, Any, None]) -> None:
     await asyncio.shield(asyncio.create_task(work))
 
 
-def _event(type: AuditType, actor: Actor, action: str, details: Mapping[str, object]) -> AuditEvent:
+def _event(type: AuditType, actor: Actor, action: str, details: Mapping[str, object], event_id: str = "") -> AuditEvent:
     return AuditEvent(
-        id=uuid4().hex[:16],
+        id=event_id or new_id(),
         at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         type=type,
         actor=actor,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.network.body import ENCODINGS, TooLarge, limit_body
 from fathom.network.client import tls, user_agent
+from fathom.network.limits import turn
 from fathom.text.retry_after import retry_after
 
 if TYPE_CHECKING:
@@ -106,8 +107,10 @@ def raise_status(
     raise ToolRejected(message, next_step=(remedies or {}).get(status, ""))
 
 
-async def retrying(attempt: Callable[[], Awaitable[T]]) -> T:
+async def retrying(attempt: Callable[[], Awaitable[T]], provider: str = "") -> T:
     """Make up to three attempts of 30 seconds each, 1 and 2 seconds or the service's Retry-After apart.
+
+    Each waits for its turn at the provider, if one is named.
 
     Raises:
         ToolError: trying again cannot help, the attempts are used up, or Retry-After is more than 30 seconds.
@@ -115,14 +118,16 @@ async def retrying(attempt: Callable[[], Awaitable[T]]) -> T:
     pause = FIRST_PAUSE
     for _ in range(ATTEMPTS - 1):
         try:
-            return await _in_time(attempt)
+            async with turn(provider):
+                return await _in_time(attempt)
         except ToolError as error:
             wait = pause if error.retry_after is None else error.retry_after
             if not error.retryable or wait > LONGEST_PAUSE:
                 raise
         await asyncio.sleep(wait)
         pause *= 2
-    return await _in_time(attempt)
+    async with turn(provider):
+        return await _in_time(attempt)
 
 
 async def _in_time(attempt: Callable[[], Awaitable[T]]) -> T:

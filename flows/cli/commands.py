@@ -11,12 +11,16 @@ from typing import Annotated
 
 import typer
 
+from fathom.config.environment import Environment
 from flows.cli.audit import audit
 from flows.cli.batch import batch
+from flows.cli.costs import costs
 from flows.cli.diff import diff
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
 from flows.cli.export import export
+from flows.cli.limits import limits
+from flows.cli.metrics import metrics
 from flows.cli.notify import notify
 from flows.cli.replay import replay
 from flows.cli.research import research, resume
@@ -33,9 +37,10 @@ app = typer.Typer(
 )
 
 
-for command in (research, batch, resume, runs, show, verify, trace, diff, audit, replay, export, doctor, worker):
+READERS = (runs, show, verify, trace, diff, audit, replay, export, costs, metrics)
+for command in (research, batch, resume, *READERS, doctor, worker):
     app.command()(command)
-for name, group in (("watch", watch), ("notify", notify)):
+for name, group in (("limits", limits), ("watch", watch), ("notify", notify)):
     app.add_typer(group, name=name)
 
 
@@ -54,3 +59,7 @@ def _options(
 ) -> None:
     if debug:
         sys.excepthook = show_where
+    if (environment := Environment.read()).log:
+        from fathom.telemetry.json_logs import start_logs
+
+        start_logs(environment)

@@ -80,11 +80,26 @@ def _explain(message: str, error: BaseException) -> None:
     import textwrap
 
     for line in (message, *getattr(error, "__notes__", ())):
-        said = f"fathom: {' '.join(_scrubbed(line).split())}"
+        said = " ".join(_scrubbed(line).split())
+        if logged(said, error=True):
+            continue
+        said = f"fathom: {said}"
         if sys.stderr.isatty():
             width = shutil.get_terminal_size().columns
             said = textwrap.fill(said, width, break_long_words=False, break_on_hyphens=False)
         sys.stderr.write(f"{said}\n")
+
+
+def logged(line: str, *, error: bool = False) -> bool:
+    """Write a line to the log, if that is what is read instead of the screen; return whether it is."""
+    import logging
+
+    from fathom.config.environment import Environment
+
+    as_json = Environment.read().log == "json"
+    if as_json:
+        logging.getLogger("fathom").log(logging.ERROR if error else logging.INFO, "%s", line)
+    return as_json
 
 
 def _scrubbed(text: str) -> str:

@@ -12,7 +12,9 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from fathom.config.environment import Environment
 from fathom.text.counting import counted
+from flows.cli.exits import logged
 from flows.cli.printing import MARKS, dollars, printable
 
 if TYPE_CHECKING:
@@ -49,13 +51,14 @@ class _Stderr(Console):
 class Watch:
     """Follows a run on stderr: a live view on a terminal, one line an event elsewhere, nothing when quiet.
 
-    Without `progress`, only warnings are shown.
+    Without `progress`, only warnings are shown. Where the log is JSON, it has what happens, and lines go there too.
     """
 
     def __init__(self, *, quiet: bool = False, progress: bool = True) -> None:
         self.console: Console = _Stderr(stderr=True, highlight=False)
-        self._quiet = quiet
-        self._progress = progress and not quiet
+        self._logs = bool(Environment.read().log)
+        self._quiet = quiet or self._logs
+        self._progress = progress and not self._quiet
         self._live = Live(
             self, console=self.console, transient=True, redirect_stdout=False, refresh_per_second=FRAMES_A_SECOND
         )
@@ -80,7 +83,9 @@ class Watch:
 
     def say(self, line: str, style: str = "") -> None:
         """Show a line that stays."""
-        if self._progress:
+        if self._logs:
+            logged(line)
+        elif self._progress:
             self._print(line, style)
 
     def _print(self, line: str, style: str = "") -> None:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from flows.cli.exits import logged
+
 
 def worker(
     *,
@@ -37,4 +39,5 @@ def worker(
 def _say(line: str) -> None:
     from datetime import UTC, datetime
 
-    typer.echo(f"{datetime.now(UTC):%H:%M:%S}  {line}", err=True)
+    if not logged(line):
+        typer.echo(f"{datetime.now(UTC):%H:%M:%S}  {line}", err=True)

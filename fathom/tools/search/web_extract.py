@@ -7,6 +7,7 @@ from typing import Self
 
 from fathom.errors import ToolError, ToolRejected
 from fathom.models import ToolFailure, ToolOutput
+from fathom.network.limits import turn
 from fathom.text.urls import canonical_url
 from fathom.tools.base import PageReader, RunContext, Tool
 from fathom.tools.pages import WebPage, is_page, output
@@ -41,7 +42,8 @@ class WebExtractTool(Tool):
             if not (left := [url for url in urls if canonical_url(url) not in read]):
                 break
             try:
-                pages, reasons = await reader.read(left)
+                async with turn(reader.name):
+                    pages, reasons = await reader.read(left)
             except ToolError as error:
                 pages, reasons = [], dict.fromkeys(left, error)
             failed += reasons.items()

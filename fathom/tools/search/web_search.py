@@ -67,7 +67,9 @@ class WebSearchTool(Tool):
 
     async def _ask(self, vendor: SearchVendor, query: str) -> list[WebPage]:
         key = f"search {vendor.name} {vendor.address} {self._wanted} {query}"
-        return await remembered(self._searches, key, lambda: retrying(lambda: vendor.search(query, self._wanted)))
+        return await remembered(
+            self._searches, key, lambda: retrying(lambda: vendor.search(query, self._wanted), vendor.name)
+        )
 
     def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
         """Return a call that reads the best pages for which the searches returned only an excerpt."""

@@ -1,0 +1,191 @@
+"""What each run of a store has used, from its audit log, which holds every call that was made, and from its ledger.
+
+The log says it by model and tool, for runs that are under way or failed too, and only grows. The ledger holds more
+money where requests failed or are not answered yet: what they may have cost at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from fathom.budget.ledger import Ledger
+from fathom.config.caps import Budget
+from fathom.config.models import EXTRACTIVE
+from fathom.errors import StoreError
+from fathom.models import Account, Ending
+from fathom.storage.lease import RESULTS, read_lease
+from fathom.storage.store import RUNS, ArtifactStore
+from fathom.telemetry.audit_events import AuditEvent, AuditType, ChainedEvent, events_in
+from fathom.telemetry.audit_log import AUDIT_FILE, PENDING_FILE
+
+READERS = 16  # files that are read at once
+_STARTS = (AuditType.session_created, AuditType.session_resumed)
+_WITH_RESULT = frozenset(Ending) - {Ending.failed}
+
+
+@dataclass
+class ModelUse:
+    """What the calls to one model took. `usd` is what is known; `unpriced` calls have no known price."""
+
+    calls: int = 0
+    sent: int = 0  # tokens
+    received: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+
+    def add(self, other: ModelUse) -> None:
+        """Add another use of the model."""
+        self.calls += other.calls
+        self.sent += other.sent
+        self.received += other.received
+        self.usd += other.usd
+        self.unpriced += other.unpriced
+
+
+@dataclass
+class RunUse:
+    """What one run has used, over all attempts at it.
+
+    `state` is its ending, or `running`, or `failed`, `stopped` or `interrupted`, and then it may be resumed. `endings`
+    counts its attempts by how they ended, so a run that failed and was resumed has two.
+    """
+
+    run_id: str
+    run_key: str
+    started: datetime
+    state: str = "interrupted"
+    endings: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0  # of work, until the last ending with a result
+    models: dict[str, ModelUse] = field(default_factory=dict)
+    tools: Counter[str] = field(default_factory=Counter)  # calls by name
+    cached: int = 0  # of them
+    faults: Counter[tuple[str, str]] = field(default_factory=Counter)  # by tool, model or `run`, and code
+    account: Account | None = None  # of all runs with its key so far
+    shared: frozenset[str] = frozenset()  # ids of the events before its folder, which runs of the same key may share
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has a result, so that nothing will be added."""
+        return self.state in _WITH_RESULT
+
+    @property
+    def usd(self) -> float:
+        """The known cost of all answered calls."""
+        return sum(use.usd for use in self.models.values())
+
+    @property
+    def unpriced(self) -> int:
+        """The number of answered calls whose price is not known."""
+        return sum(use.unpriced for use in self.models.values())
+
+
+class UsageReader:
+    """Reads what the runs of a store have used; of one that has ended, once.
+
+    `runs` has what was read, by folder, and `unreadable` the folders that could not be. A run that was removed from the
+    store stays in `runs`: what it used was used.
+    """
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+        self._keys = dict[str, set[str]]()  # folders by run key
+        self.runs: dict[str, RunUse] = {}
+        self.unreadable = set[str]()
+
+    async def read(self) -> None:
+        """Read what is new.
+
+        Raises:
+            StoreError: the store itself cannot be read.
+        """
+        self.unreadable.clear()
+        names = [f"{RUNS}/{name}" for name in await self._store.list(RUNS)]
+        unknown = [folder for folder in names if not (folder in self.runs and self.runs[folder].ended)]
+        await self._each(unknown, AUDIT_FILE, ChainedEvent)
+        # Before its plan has a title, a run has no folder.
+        keys = [key for key in await self._store.list(RESULTS) if key not in self._keys]
+        await self._each([f"{RESULTS}/{key}" for key in keys], PENDING_FILE, AuditEvent)
+
+    async def _each(self, folders: Sequence[str], file: str, kind: type[AuditEvent]) -> None:
+        limit = asyncio.Semaphore(READERS)
+
+        async def read(folder: str) -> None:
+            async with limit:
+                try:
+                    await self._read(folder, file, kind)
+                except FileNotFoundError:
+                    return
+                except StoreError:  # one damaged run must not hide the others
+                    self.unreadable.add(folder)
+
+        await asyncio.gather(*map(read, folders))
+
+    async def _read(self, folder: str, file: str, kind: type[AuditEvent]) -> None:
+        events = events_in(await self._store.read(f"{folder}/{file}"), kind)
+        key = next((str(event.details.get("run_key")) for event in events if event.type in _STARTS), None)
+        if key is None:
+            return
+        others = [self.runs[other] for other in self._keys.get(key, ()) if other != folder]
+        run = use_of(key, events, frozenset[str]().union(*(other.shared for other in others)))
+        if file == AUDIT_FILE:
+            self._keys.setdefault(key, set()).add(folder)
+            self.runs.pop(f"{RESULTS}/{key}", None)
+        if not run.ended:
+            lease = await read_lease(self._store, key)
+            run.state = "running" if lease and lease.alive else run.state
+            run.account = (await Ledger.open(Budget(), self._store, f"{RESULTS}/{key}/ledger")).account
+        self.runs[folder] = run
+
+
+def unsettled_usd(runs: Iterable[RunUse]) -> float:
+    """Return what requests of runs that failed or are not answered yet may have cost at most."""
+    known, reserved = dict[str, float](), dict[str, float]()
+    for run in runs:
+        known[run.run_key] = known.get(run.run_key, 0.0) + run.usd
+        reserved[run.run_key] = max(reserved.get(run.run_key, 0.0), run.account.usd if run.account else 0.0)
+    return round(sum(max(0.0, usd - known[key]) for key, usd in reserved.items()), 6)
+
+
+def use_of(run_key: str, events: Sequence[AuditEvent], elsewhere: frozenset[str] = frozenset()) -> RunUse:
+    """Return what a run used by the events of its log, without those that are counted elsewhere, by id."""
+    own = [event for event in events if event.id not in elsewhere]
+    first = next((n for n, event in enumerate(own) if event.type is AuditType.step_started), len(own))
+    run = RunUse("", run_key, datetime.fromisoformat((own or events)[0].at))
+    run.shared = frozenset(event.id for event in own[:first])
+    for event in own:
+        _count(run, event)
+    return run
+
+
+def _count(run: RunUse, event: AuditEvent) -> None:
+    data: Any = event.details
+    if event.type in _STARTS:
+        run.run_id, run.state = str(data.get("run_id")), "interrupted"
+    elif event.type is AuditType.llm_called and data.get("model") != EXTRACTIVE:
+        model = run.models.setdefault(str(data.get("model")), ModelUse())
+        if data.get("success"):
+            model.calls += 1
+            model.sent += data.get("prompt_tokens") or 0
+            model.received += data.get("completion_tokens") or 0
+            model.usd += data.get("cost_usd") or 0.0
+            model.unpriced += data.get("cost_usd") is None
+        else:
+            run.faults[str(data.get("model")), str(data.get("code"))] += 1
+    elif event.type is AuditType.tool_called:
+        run.tools[str(data.get("tool"))] += 1
+        run.cached += bool(data.get("cached"))
+        for failure in data.get("failures") or []:
+            run.faults[str(data.get("tool")), str(failure.get("code"))] += 1
+    elif event.type is AuditType.error_occurred and data.get("code"):
+        run.faults["run", str(data["code"])] += 1
+    elif event.type is AuditType.session_completed:
+        run.state = str(data.get("status") or event.action)
+        run.endings[run.state] += 1
+        if metrics := data.get("metrics"):
+            run.account = Account.model_validate(metrics["account"]) if metrics.get("account") else None
+            run.seconds = run.account.seconds if run.account else float(metrics.get("seconds") or 0)

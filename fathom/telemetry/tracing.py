@@ -1,0 +1,200 @@
+"""What is being done right now: spans, for the ids in log lines and, where the environment asks for them, for traces.
+
+A span is the run itself, a step, a call or a request. Its id is that of the event in the audit log, so that a line of
+the log, a span of a trace and an event of the audit can be found from each other. Without OTEL variables nothing of
+OpenTelemetry is imported. Spans go to a provider of our own: with a global one, Prefect would send a span for each of
+its task runs too, and Prefect's spans hide ours from those inside (`use_span` around every task), so the parent of a
+span is kept here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.metadata import version
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from fathom.config.environment import Environment
+from fathom.errors import FathomError
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Span as OTelSpan
+    from opentelemetry.trace import Tracer
+
+FLUSH_SECONDS = 2.0  # at the end of the process; an endpoint that is down takes no more of it
+_NOT_INSTALLED = (
+    "Traces are configured (OTEL_...), but OpenTelemetry is not installed: pip install 'fathom-research[otel]'"
+)
+
+Attribute = str | int | float | bool | list[str] | None
+
+
+class Span:
+    """One thing that a run does, while it does it. `ids`: of the run, the step and the call that it is part of."""
+
+    def __init__(self, id: str, ids: Mapping[str, str], otel: OTelSpan | None) -> None:
+        self.id = id
+        self.ids = ids
+        self.otel = otel
+
+    def note(self, attributes: Mapping[str, Attribute]) -> None:
+        """Add what is known; None is not."""
+        if self.otel:
+            self.otel.set_attributes({name: value for name, value in attributes.items() if value is not None})
+
+    def failed(self, kind: str, code: str = "") -> None:
+        """Say that it failed, by the name and the code of the error; messages may quote a page."""
+        if self.otel:
+            from opentelemetry.trace import StatusCode
+
+            self.note({"error.type": kind, "fathom.error.code": code or None})
+            self.otel.set_status(StatusCode.ERROR, code)
+
+    @property
+    def trace_id(self) -> str:
+        """The id of its trace, 32 hex digits; empty where none is made."""
+        return format(self.otel.get_span_context().trace_id, "032x") if self.otel else ""
+
+
+_current: ContextVar[Span | None] = ContextVar("fathom_span", default=None)
+_wanted_id: ContextVar[str] = ContextVar("fathom_span_id", default="")
+_tracer: Tracer | None = None
+_started = False
+
+
+def new_id() -> str:
+    """Return an id for a span or an event of the audit log: 16 hex digits."""
+    return uuid4().hex[:16]
+
+
+def current() -> Span | None:
+    """Return the innermost span; None outside a run."""
+    return _current.get()
+
+
+@contextmanager
+def span(
+    name: str,
+    attributes: Mapping[str, Attribute],
+    *,
+    id: str = "",
+    ids: Mapping[str, str] | None = None,
+    root: bool = False,
+    client: bool = False,
+) -> Iterator[Span]:
+    """Do something as a part of what is being done.
+
+    Args:
+        name: of the kind of work, the same in every run.
+        attributes: what is known of it from the start.
+        id: 16 hex digits; a new one by default.
+        ids: those that it adds to the ids of what it is part of.
+        root: it is a run. Outside a run nothing is traced: a replay does no work.
+        client: it is a request to another service.
+    """
+    parent = _current.get()
+    own_id = id or new_id()
+    otel = _open(name, attributes, own_id, parent, client=client) if root or (parent and parent.otel) else None
+    opened = Span(own_id, {**(parent.ids if parent else {}), **(ids or {})}, otel)
+    token = _current.set(opened)
+    try:
+        yield opened
+    except BaseException as error:
+        opened.failed(type(error).__name__, error.code if isinstance(error, FathomError) else "")
+        raise
+    finally:
+        _current.reset(token)
+        if otel:
+            otel.end()
+
+
+def _open(
+    name: str, attributes: Mapping[str, Attribute], id: str, parent: Span | None, *, client: bool
+) -> OTelSpan | None:
+    if _tracer is None:
+        return None
+    from opentelemetry.context import Context
+    from opentelemetry.trace import SpanKind, set_span_in_context
+
+    context = set_span_in_context(parent.otel, Context()) if parent and parent.otel else Context()
+    kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
+    known = {name: value for name, value in attributes.items() if value is not None}
+    token = _wanted_id.set(id)
+    try:
+        return _tracer.start_span(name, context, kind, known)
+    finally:
+        _wanted_id.reset(token)
+
+
+def start_tracing(environment: Environment) -> str:
+    """Begin to send traces, if the environment says where; the first call of a process decides.
+
+    Returns why they cannot be sent, once, or nothing.
+    """
+    global _tracer, _started  # noqa: PLW0603 - one provider a process, as its exporter is one thread
+    if _started or not environment.traces:
+        return ""
+    _started = True
+    if environment.traces != "otlp":
+        return f"No traces: {environment.traces}"
+    try:
+        provider = _provider()
+    except ImportError:
+        return _NOT_INSTALLED
+    _tracer = provider.get_tracer("fathom", version("fathom-research"))
+    return ""
+
+
+def _provider() -> TracerProvider:
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+
+    class Ids(RandomIdGenerator):
+        def generate_span_id(self) -> int:
+            return int(_wanted_id.get(), 16) or super().generate_span_id()
+
+    resource = Resource.create({SERVICE_VERSION: version("fathom-research")})
+    if str(resource.attributes.get(SERVICE_NAME, "")).startswith("unknown_service"):
+        resource = resource.merge(Resource({SERVICE_NAME: "fathom"}))
+    logging.getLogger("opentelemetry").addFilter(_Once())
+    logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter").addFilter(_Once())
+    provider = TracerProvider(resource=resource, id_generator=Ids(), shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    closing = Event()
+
+    def close() -> None:
+        closing.wait()
+        provider.shutdown()
+
+    # A thread can no longer be started while the interpreter ends (Python 3.12), so it waits from now on.
+    closer = Thread(target=close, name="traces", daemon=True)
+    closer.start()
+
+    def flush() -> None:
+        closing.set()
+        closer.join(FLUSH_SECONDS)
+
+    atexit.register(flush)
+    return provider
+
+
+class _Once(logging.Filter):
+    """Lets each kind of message through once: an endpoint that is down would fill the log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said = set[str]()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        new = str(record.msg) not in self._said
+        self._said.add(str(record.msg))
+        return new

@@ -1,0 +1,127 @@
+"""What the runs of a store have cost, by model, day or deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from fathom.errors import ServerUnreachable
+from fathom.run.usage import ModelUse, RunUse, UsageReader, unsettled_usd
+from fathom.storage.store import ArtifactStore
+from flows.server import ask_api, find_api
+
+AD_HOC = "ad hoc"
+UNKNOWN = "not known to Prefect"
+NO_MODEL = "no model"
+_PAGE = 200  # ids that Prefect is asked for at once
+
+
+class By(StrEnum):
+    """What the runs are summed by."""
+
+    model = "model"
+    day = "day"  # in UTC, on which the run began
+    deployment = "deployment"
+
+
+@dataclass
+class Row:
+    """What a group of runs has used. `unpriced_runs` have at least one call whose price is not known."""
+
+    name: str
+    runs: int = 0
+    unpriced_runs: int = 0
+    used: ModelUse = field(default_factory=ModelUse)
+
+    def add(self, uses: Iterable[ModelUse]) -> None:
+        """Add a run's use of models."""
+        unpriced = self.used.unpriced
+        for use in uses:
+            self.used.add(use)
+        self.runs += 1
+        self.unpriced_runs += self.used.unpriced > unpriced
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The costs of the runs that began since a time. `total` counts each run once.
+
+    Attributes:
+        unsettled_usd: what requests that failed or are not answered yet may have cost at most, beside the total.
+        unreadable: folders of runs that could not be read.
+    """
+
+    since: datetime
+    by: By
+    rows: list[Row]
+    total: Row
+    unsettled_usd: float
+    unreadable: list[str]
+
+
+async def costs_of(store: ArtifactStore, since: datetime, by: By) -> Costs:
+    """Return the costs of a store's runs.
+
+    Raises:
+        ServerUnreachable: they are asked for by deployment, which only the Prefect server knows, and it is not there.
+    """
+    reader = UsageReader(store)
+    await reader.read()
+    runs = [run for run in reader.runs.values() if run.started >= since]
+    rows: dict[str, Row] = {}
+    total = Row("total")
+    groups = _groups(by, runs)
+    for run in runs:
+        total.add(run.models.values())
+        for name, uses in groups(run):
+            rows.setdefault(name, Row(name)).add(uses)
+    ordered = sorted(rows.values(), key=lambda row: row.name if by is By.day else (-row.used.usd, -row.used.sent))
+    return Costs(since, by, ordered, total, unsettled_usd(runs), sorted(reader.unreadable))
+
+
+def _groups(by: By, runs: Sequence[RunUse]) -> Callable[[RunUse], Iterator[tuple[str, list[ModelUse]]]]:
+    """Return a function that yields the groups of a run, and what it used in each."""
+    deployments = _deployments(runs) if by is By.deployment else {}
+
+    def groups(run: RunUse) -> Iterator[tuple[str, list[ModelUse]]]:
+        if by is By.model:
+            yield from ((name, [use]) for name, use in run.models.items() or {NO_MODEL: ModelUse()}.items())
+        elif by is By.day:
+            yield run.started.date().isoformat(), list(run.models.values())
+        else:
+            yield deployments.get(run.run_id, UNKNOWN), list(run.models.values())
+
+    return groups
+
+
+def _deployments(runs: Sequence[RunUse]) -> dict[str, str]:
+    """Return the name of the deployment of each run that Prefect knows."""
+    if not find_api():
+        how = "start it, or set PREFECT_API_URL; --by model and --by day need none"
+        raise ServerUnreachable("Only a Prefect server knows of deployments, and there is none.", next_step=how)
+    deployment_of: dict[str, str | None] = {}
+    for ids in _pages([run.run_id for run in runs if _is_id(run.run_id)]):
+        found = ask_api("flow_runs/filter", {"flow_runs": {"id": {"any_": ids}}, "limit": _PAGE}) or []
+        deployment_of |= {run["id"]: run.get("deployment_id") for run in found}
+    names = dict[str, str]()
+    for ids in _pages(sorted({found for found in deployment_of.values() if found})):
+        found = ask_api("deployments/filter", {"deployments": {"id": {"any_": ids}}, "limit": _PAGE}) or []
+        names |= {deployment["id"]: deployment["name"] for deployment in found}
+    return {
+        run_id: names.get(deployment_id, "deleted deployment") if deployment_id else AD_HOC
+        for run_id, deployment_id in deployment_of.items()
+    }
+
+
+def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    yield from (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
+
+
+def _is_id(text: str) -> bool:
+    with suppress(ValueError):
+        return str(UUID(text)) == text
+    return False

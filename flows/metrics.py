@@ -1,0 +1,142 @@
+"""Metrics for Prometheus: what the runs of a store did and used, and what waits in Prefect's work pools.
+
+Counters are sums over everything that was ever read, so they do not go down when runs are removed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any
+
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily as Counting
+from prometheus_client.core import GaugeMetricFamily as Gauge
+from prometheus_client.core import HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+from fathom.run.usage import ModelUse, RunUse, UsageReader, unsettled_usd
+from fathom.storage.store import ArtifactStore
+from flows.server import ask_api
+
+API_SECONDS = 5.0  # in which the Prefect API must answer: Prometheus gives a scrape ten
+BUCKETS = (5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200)  # seconds of a run
+WAITING = ("late", "scheduled", "pending", "running", "paused")
+
+
+class FathomCollector(Collector):
+    """Reads the store and asks the Prefect API at each scrape; of a run that has ended, the store is read once."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._reader = UsageReader(store)
+        self._reading = Lock()
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: to know the metrics, the store would be read."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        with self._reading:
+            asyncio.run(self._reader.read())
+            runs, unreadable = list(self._reader.runs.values()), len(self._reader.unreadable)
+        yield from _of_runs(runs)
+        yield Gauge("fathom_unreadable_runs", "Runs of the store that cannot be read.", value=unreadable)
+        yield from _of_prefect()
+
+
+def _of_runs(runs: list[RunUse]) -> Iterator[Metric]:
+    endings = dict.fromkeys(("complete", "degraded", "insufficient_evidence", "failed", "stopped"), 0)
+    states = dict.fromkeys(("running", "failed", "stopped", "interrupted"), 0)
+    tools, faults, models = Counter[str](), Counter[tuple[str, str]](), dict[str, ModelUse]()
+    for run in runs:
+        for ending, times in run.endings.items():
+            endings[ending] = endings.get(ending, 0) + times
+        if not run.ended:
+            states[run.state] = states.get(run.state, 0) + 1
+        tools.update(run.tools)
+        faults.update(run.faults)
+        for name, use in run.models.items():
+            models.setdefault(name, ModelUse()).add(use)
+    said = "Times that a run ended; one that failed, was resumed and completed has ended twice."
+    yield _labelled(Counting, "fathom_runs", said, ["ending"], endings.items())
+    said = "Runs without a result, by state."
+    yield _labelled(Gauge, "fathom_unfinished_runs", said, ["state"], states.items())
+    yield _histogram([run.seconds for run in runs if run.ended])
+    used = models.items()
+    said = "Answered model calls."
+    yield _labelled(Counting, "fathom_model_calls", said, ["model"], [(name, use.calls) for name, use in used])
+    said = "Tokens of answered model calls."
+    tokens = [(name, "sent", use.sent) for name, use in used] + [(name, "received", use.received) for name, use in used]
+    yield _labelled(Counting, "fathom_model_tokens", said, ["model", "direction"], tokens)
+    said = "Dollars of answered model calls whose price is known."
+    yield _labelled(Counting, "fathom_cost_usd", said, ["model"], [(name, use.usd) for name, use in used])
+    said = "Answered model calls whose price is not known."
+    unpriced = [(name, use.unpriced) for name, use in used]
+    yield _labelled(Counting, "fathom_unpriced_model_calls", said, ["model"], unpriced)
+    said = "Dollars that failed or unanswered requests may have cost at most."
+    yield Gauge("fathom_unsettled_usd", said, value=unsettled_usd(runs))
+    yield _labelled(Counting, "fathom_tool_calls", "Tool calls.", ["tool"], tools.items())
+    said = "Failures by code, of a tool, a model, or a whole run."
+    failures = [(part, code, times) for (part, code), times in faults.items()]
+    yield _labelled(Counting, "fathom_faults", said, ["part", "code"], failures)
+
+
+def _of_prefect() -> Iterator[Metric]:
+    counts: list[tuple[str, str, int]] = []
+    try:
+        for pool in _asked("work_pools/filter", {"limit": 200}):
+            name = pool["name"]
+            counts += [(name, state, _asked("flow_runs/count", _in_state(name, state))) for state in WAITING]
+        up = 1
+    except ConnectionError:
+        up, counts = 0, []
+    yield Gauge("fathom_prefect_up", "Whether the Prefect API answers.", value=up)
+    said = "Flow runs in a work pool that wait or run."
+    yield _labelled(Gauge, "fathom_pool_runs", said, ["pool", "state"], counts)
+
+
+def _asked(path: str, query: Mapping[str, Any]) -> Any:
+    answer = ask_api(path, query, API_SECONDS)
+    if answer is None:
+        raise ConnectionError
+    return answer
+
+
+def _in_state(pool: str, state: str) -> dict[str, Any]:
+    """Return the filter of a pool's runs in a state; those that a schedule has made for later do not wait yet."""
+    flow_runs: dict[str, Any] = {"state": {"type": {"any_": [state.upper()]}}}
+    if state in ("late", "scheduled"):
+        names = {"any_": ["Late"]} if state == "late" else {"not_any_": ["Late"]}
+        flow_runs = {
+            "state": {"type": {"any_": ["SCHEDULED"]}, "name": names},
+            "expected_start_time": {"before_": datetime.now(UTC).isoformat()},
+        }
+    return {"work_pools": {"name": {"any_": [pool]}}, "flow_runs": flow_runs}
+
+
+def _labelled(
+    kind: type[Counting | Gauge], name: str, meaning: str, labels: list[str], samples: Iterable[tuple[Any, ...]]
+) -> Metric:
+    """Return a metric of samples; each is a value behind the values of its labels."""
+    family = kind(name, meaning, labels=labels)
+    for *values, number in samples:
+        family.add_metric(values, number)
+    return family
+
+
+def _histogram(seconds: list[float]) -> Metric:
+    """Return how long runs were worked on; a bucket counts all that took at most its seconds."""
+    ordered = sorted(seconds)
+    buckets = [(f"{float(most)}", bisect_right(ordered, most)) for most in BUCKETS]
+    family = HistogramMetricFamily("fathom_run_seconds", "Seconds of work on a run that ended with a result.")
+    family.add_metric([], [*buckets, ("+Inf", len(ordered))], sum(ordered))
+    return family
