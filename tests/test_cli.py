@@ -52,7 +52,7 @@ main()
 COMMANDS = ["research", "batch", "resume", "runs", "show", "verify", "trace", "diff", "audit", "replay", "export"]
 COMMANDS += ["costs", "metrics", "doctor", "worker"]
 GROUPS = {
-    "limits": [],
+    "limits": ["set", "list", "remove"],
     "watch": ["add", "list", "pause", "resume", "remove", "run", "history"],
     "notify": ["add", "list", "remove"],
 }

@@ -13,7 +13,7 @@ from flows.cli.printing import line, output
 if TYPE_CHECKING:
     from tasks.limits import ProviderLimit
 
-limits = typer.Typer(help="Limit the requests to a provider over all runs and workers of the Prefect server.")
+limits = typer.Typer(help="Limit the requests to a provider over all runs and workers.")
 Provider = Annotated[
     str, typer.Argument(help="The part of a model's name before the slash, such as openai, or a search service.")
 ]
