@@ -24,6 +24,7 @@ from fathom.evidence.provenance import RoundRecord
 from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
 from fathom.network.limits import sharing
+from fathom.report.changes import summary_of
 from fathom.report.unanswered import render_unanswered
 from fathom.report.unread import unread_lines
 from fathom.run.convergence import decide
@@ -38,11 +39,13 @@ from fathom.telemetry.progress import Event, phase, publish
 from fathom.telemetry.spans import describe_run
 from fathom.telemetry.tracing import start_tracing
 from fathom.text.counting import counted
-from flows.endings import ended, page, whereabouts
+from flows.endings import ended, page, tell_failure, whereabouts
 from flows.flow_runs import FLOW
+from flows.since_last import compare_with_last
 from flows.writing import save_explanation, save_provenance, save_report, write_report
 from tasks.auditing import log_event, quieten_tasks, session
 from tasks.durable import durable_run, run_logger, run_store
+from tasks.events import tell_end, tell_start
 from tasks.limits import SharedTurns, read_limits
 from tasks.planning import make_plan
 from tasks.reflection import reflect
@@ -54,6 +57,7 @@ from tasks.ui import Display
 DEFAULTS = ResearchSettings()
 RunKey = Annotated[str | None, WithJsonSchema({"type": "string"})]
 """A run key, empty or None for none. The form has one box for it: see `fathom.config.form`."""
+Watch = RunKey
 
 
 def _run_name() -> str:
@@ -64,14 +68,18 @@ def _run_name() -> str:
 
 
 # The server would retry a refusal, whose state is `Failed`; within a run, calls are retried one by one.
-@flow(name=FLOW, flow_run_name=_run_name, retries=0)
-async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_key: RunKey = "") -> State[RunResult]:
+@flow(name=FLOW, flow_run_name=_run_name, retries=0, on_failure=[tell_failure])
+async def deep_research(
+    query: str, settings: ResearchSettings = DEFAULTS, run_key: RunKey = "", watch: Watch = ""
+) -> State[RunResult]:
     """Research a question and write a cited report.
 
     Args:
         query: The question, at most 10,000 characters. Example: `How does Python look up an attribute?`
         settings: How to research it. Every field has a default; most runs need none of them.
         run_key: Runs with the same key share finished calls. Empty: only retries of this run do. Example: `q3-prices`
+        watch: Name of the watch that the run belongs to, set by `fathom watch`. It says what changed since the run
+            before. Example: `plan-prices`
     """
     environment = Environment.read()
     start_logs(environment)
@@ -85,7 +93,7 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
         async with Supervision(store, scrubber) as supervision:
             query = check_query(scrubber.message(query))
             asked = settings.model_copy(update={"artifacts": None})  # a store that has moved is the same store
-            start = await begin(query, asked, _artifacts=store.address(), _environment=environment)
+            start = await begin(query, asked, _artifacts=store.address(), _environment=environment, _watch=watch or "")
             check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
             purse = purse_of(store, environment, datetime.now(UTC))
             if models_of(start.settings):
@@ -99,8 +107,12 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
             async with Display() as display:
                 async with aclosing(engine), sharing(turns), session(engine, supervision.taken_over) as span:
                     display.label(start.settings)
+                    await tell_start(start)
                     publish(Event("spent", spent=ledger.account, caps=ledger.budget))
                     run, report, result = await investigate(engine, display)
+                    if changes := await compare_with_last(engine, run, report):
+                        display.changes(changes, f"{result.artifacts}/changes.html")
+                        result = result.model_copy(update={"changes": summary_of(changes)})
                     phase("finishing the run")
                     status, metrics = result.status.value, result.metrics.model_dump(mode="json")
                     describe_run(span, status, result.metrics)
@@ -111,13 +123,15 @@ async def deep_research(query: str, settings: ResearchSettings = DEFAULTS, run_k
                 await engine.run_folder.save_json("result.json", result)
                 if report:  # last, because it contains the hash of every other file
                     await save_provenance(engine, run, report)
-                display.end(result.status, whereabouts(result))  # whoever hears of it finds every file
+                display.end(result.status)
+            await tell_end(engine, result, report, whereabouts(result), changes)  # whoever hears of it finds every file
     run_logger().info("%s", whereabouts(result))
     return ended(result)
 
 
 # A property without a default may be null, as it is in the parameters of older runs.
-deep_research.parameters.properties["run_key"].pop("default")
+for name in ("run_key", "watch"):
+    deep_research.parameters.properties[name].pop("default")
 
 
 async def investigate(engine: Engine, display: Display) -> tuple[RunState, Report | None, RunResult]:

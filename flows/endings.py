@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from prefect.client.schemas.objects import State
+from prefect import Flow
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Completed, Failed
 
 from fathom.models import Ending, RunResult
 from flows.flow_runs import ending_in
+from tasks import events
 
 
 def ended(result: RunResult) -> State[RunResult]:
@@ -38,6 +40,12 @@ def whereabouts(result: RunResult) -> str:
 def page(result: RunResult) -> str:
     """Return the path or address of the report's page."""
     return f"{result.artifacts}/report.html"
+
+
+async def tell_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Tell that a run failed with an error, as a hook of its flow; one that only has no report told that itself."""
+    if ending_of(state) is None:
+        await events.tell_failure(flow_run, (state.message or "").partition("\n")[0])
 
 
 def ending_of(state: State[Any] | None) -> Ending | None:

@@ -41,9 +41,10 @@ async def run(query: str, settings: ResearchSettings, run_key: str | None = None
     return await execute(await create(query, settings, run_key))
 
 
-async def create(query: str, settings: ResearchSettings, run_key: str | None = None) -> FlowRun:
+async def create(query: str, settings: ResearchSettings, run_key: str | None = None, watch: str = "") -> FlowRun:
     """Create a run without starting it, so that its id and address are known before it starts."""
-    return await new_run(deep_research, {"query": query, "settings": settings, "run_key": run_key})
+    asked = {"query": query, "settings": settings, "run_key": run_key, "watch": watch}
+    return await new_run(deep_research, asked)
 
 
 async def new_run(flow: Flow[..., Any], parameters: Mapping[str, Any]) -> FlowRun:

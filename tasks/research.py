@@ -14,6 +14,7 @@ from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.spans import step_span
+from tasks import events
 from tasks.durable import computed_task, recorded_task
 from tasks.model_calls import ask
 from tasks.results import Checked, Compressed, Decided
@@ -76,6 +77,10 @@ async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) 
         publish(Event("warning", message))
         spent = {"usd": float(total.usd), "tokens": total.tokens, "calls": total.calls}
         await _engine.audit.record(AuditType.budget_warning, "system", message, step_id=step.step_id, **spent)
+        if _engine.warnings.first("budget"):
+            await events.tell(
+                events.BUDGET, events.About.of(_engine.start), message, {"message": message, "text": message, **spent}
+            )
     return Checked(allowance=_engine.ledger.allowance(notes=notes))
 
 

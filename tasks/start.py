@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 
+from fathom.changes.model import CHANGES_FILES
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, resolve
@@ -44,7 +45,9 @@ async def seconds_worked(run_id: str, _engine: Engine) -> float:
 
 
 @recorded_task(name="begin", run_name="start", shown=False)
-async def begin(query: str, settings: ResearchSettings, _artifacts: str, _environment: Environment) -> RunStart:
+async def begin(
+    query: str, settings: ResearchSettings, _artifacts: str, _environment: Environment, _watch: str = ""
+) -> RunStart:
     """Read the clock and resolve the settings, once for the whole run.
 
     Raises:
@@ -64,6 +67,7 @@ async def begin(query: str, settings: ResearchSettings, _artifacts: str, _enviro
         today=await first_day(),
         settings=resolved,
         warnings=warnings,
+        watch=_watch,
     )
 
 
@@ -85,10 +89,12 @@ async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
         models={role.value: model.model for role, model in start.settings.role_models.items()},
         prompts=prompt_hashes(),
         versions=_versions(),
+        watch=start.watch,
     )
     folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))
     if (await folder.load_json("run.json")).get("run_id") != run_id:
-        for name in ("report.md", "report.html", "report.json", "provenance.json", "result.json", UNANSWERED, PRUNED):
+        made = ("report.md", "report.html", "report.json", "provenance.json", "result.json", UNANSWERED, PRUNED)
+        for name in (*made, *CHANGES_FILES):
             await _engine.store.remove(f"{folder.folder}/{name}")
         await folder.save_json("run.json", manifest)
     return folder.folder

@@ -13,13 +13,14 @@ import httpx
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterKey
-from prefect.events import emit_event
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.runtime import flow_run
 
+from fathom.changes.model import Changes
 from fathom.config.models import Role
 from fathom.config.settings import ResolvedSettings
 from fathom.models import Ending, Plan, Report, StepStatus
+from fathom.report.changes import render_changes
 from fathom.report.escaping import escaped
 from fathom.report.markdown import render_markdown
 from fathom.text.counting import counted
@@ -90,14 +91,14 @@ class Display:
         text = f"{markdown}\nAll that was read: {_copyable(folder)}"
         self._later(lambda: self._put("research-report", "markdown", text, "Why there is no report"))
 
-    def end(self, ending: Ending, place: str) -> None:
-        """Tag the flow run with how it ended, and say where the report is to those who follow the run's events.
+    def changes(self, changes: Changes, page: str) -> None:
+        """Show what changed since the run before, and the place of its own page."""
+        place = f"To open in a browser: {_copyable(page)}"
+        self._later(lambda: self._put("research-changes", "markdown", render_changes(changes), place))
 
-        `prefect deployment run --watch` prints the name of an event's resource, and no message of a state.
-        """
+    def end(self, ending: Ending) -> None:
+        """Tag the flow run with how it ended."""
         self._tag({ending.value})
-        resource = {"prefect.resource.id": f"prefect.flow-run.{current_run_id()}", "prefect.resource.name": place}
-        self._later(lambda: asyncio.to_thread(emit_event, f"fathom.{ending.value}", resource))
 
     def _later(self, drawing: Callable[[], Awaitable[object]]) -> None:
         if self._shown:

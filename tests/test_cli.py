@@ -50,24 +50,30 @@ from flows.cli.main import main
 main()
 """
 COMMANDS = [
-    *("research", "batch", "resume", "runs", "show", "verify", "trace", "audit", "replay", "export", "import", "prune"),
-    *("costs", "metrics", "worker", "doctor", "limits"),
+    *("research", "batch", "resume", "runs", "show", "verify", "trace", "diff", "audit", "replay", "export", "import"),
+    *("prune", "costs", "metrics", "worker", "doctor"),
 ]
+GROUPS = {
+    "watch": ["add", "list", "pause", "resume", "remove", "run", "history"],
+    "notify": ["add", "list", "remove"],
+    "limits": ["set", "list", "remove"],
+}
 ENSURE = "from flows.server import ensure_api; server = ensure_api(); print(server.api_url, server.started)"
 
 
 def test_help_teaches_by_example_and_imports_nothing_heavy() -> None:
-    arguments = json.dumps([["--help"], ["--version"], *([command, "--help"] for command in COMMANDS)])
+    named = [[command] for command in COMMANDS] + [[group, name] for group, names in GROUPS.items() for name in names]
+    arguments = json.dumps([["--help"], ["--version"], *([*command, "--help"] for command in named)])
     done = subprocess.run(
         [sys.executable, "-c", HELP, arguments], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )
     answer = json.loads(done.stdout)
     assert HEAVY.isdisjoint(answer["modules"])
     overview, version, *helps = answer["texts"]
-    assert [line.split()[0] for line in overview.split("Commands:\n")[1].splitlines()] == COMMANDS
+    assert [line.split()[0] for line in overview.split("Commands:\n")[1].splitlines()] == [*COMMANDS, *GROUPS]
     assert "..." not in overview.split("Commands:\n")[1]  # a description that does not fit
     assert version.startswith("fathom ")
-    assert all(f"Example: fathom {command}" in text for command, text in zip(COMMANDS, helps, strict=True))
+    assert all(f"Example: fathom {' '.join(command)}" in text for command, text in zip(named, helps, strict=True))
 
 
 @pytest.mark.parametrize("served", [False, True])

@@ -42,6 +42,7 @@ ROOMS = [
     "tools",
     "extractive",
     "run",
+    "changes",
     "report",
     "batch",
 ]

@@ -107,7 +107,7 @@ async def test_a_finished_run_is_completed_and_says_where_its_report_is(
     assert {source.url for source in result.sources} <= set(linked)
 
     told = await page.events(r"^prefect\.flow-run\.Completed")
-    assert told.index(f"fathom.complete * {where}") < told.index(f"prefect.flow-run.Completed * {QUERY}")
+    assert told.index(f"fathom.run.completed * {where}") < told.index(f"prefect.flow-run.Completed * {QUERY}")
 
     lines = await page.log(r"^Finished in state Completed")
     assert sum(line.startswith("Finished in state") for line in lines) == 1, "one line for each task hides the rest"

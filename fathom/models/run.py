@@ -144,6 +144,7 @@ class RunManifest(Model):
     models: dict[str, str]
     prompts: dict[str, str]  # role -> SHA-256 of its prompt
     versions: dict[str, str]
+    watch: str = ""  # the watch that the run belongs to
 
 
 class AuditHead(Model):
@@ -168,4 +169,5 @@ class RunResult(Model):
     answered: Answered | None = None  # whether the sources answer the question; None without a report
     unanswered: Unanswered | None = None  # instead of a report
     warnings: list[str] = []  # about the request and the user's files; those about the evidence are the report's
+    changes: str = ""  # of a watch: what changed since the run before, in one line
     audit_head: AuditHead | None = None

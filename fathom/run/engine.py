@@ -34,6 +34,7 @@ class RunStart(Model):
     today: str
     settings: ResolvedSettings
     warnings: list[str] = []  # about the request
+    watch: str = ""  # the watch that the run belongs to
 
 
 class Engine:

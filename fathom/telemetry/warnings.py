@@ -16,8 +16,13 @@ class Warnings:
 
     def warn(self, log: logging.Logger | logging.LoggerAdapter[Any], message: str, *cause: str) -> None:
         """Log a message, and show it unless one of the same cause was shown: then it is logged as information."""
-        new = cause not in self._causes
-        self._causes.add(cause)
+        new = self.first(*cause)
         log.log(logging.WARNING if new else logging.INFO, "%s", message)
         if new:
             publish(Event("warning", message))
+
+    def first(self, *cause: str) -> bool:
+        """Whether a cause is new; from now on it is not."""
+        new = cause not in self._causes
+        self._causes.add(cause)
+        return new

@@ -15,16 +15,19 @@ from fathom.config.environment import Environment
 from flows.cli.audit import audit
 from flows.cli.batch import batch
 from flows.cli.costs import costs
+from flows.cli.diff import diff
 from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
 from flows.cli.export import export, import_
 from flows.cli.limits import limits
 from flows.cli.metrics import metrics
+from flows.cli.notify import notify
 from flows.cli.prune import prune
 from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
 from flows.cli.verify import trace, verify
+from flows.cli.watches import watch
 from flows.cli.worker import worker
 
 app = typer.Typer(
@@ -36,12 +39,13 @@ app = typer.Typer(
 
 
 COMMANDS = (
-    *(research, batch, resume, runs, show, verify, trace, audit, replay, export, import_, prune),
+    *(research, batch, resume, runs, show, verify, trace, diff, audit, replay, export, import_, prune),
     *(costs, metrics, worker, doctor),
 )
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
-app.add_typer(limits, name="limits")
+for name, group in (("watch", watch), ("notify", notify), ("limits", limits)):
+    app.add_typer(group, name=name)
 
 
 def _version(wanted: bool) -> None:

@@ -57,7 +57,10 @@ def set_(
 
 @limits.command("list")
 def list_(*, as_json: Json = False) -> None:
-    """List the limits that are set."""
+    """List the limits that are set.
+
+    Example: fathom limits list
+    """
     import asyncio
 
     from flows.server import ensure_api
@@ -70,7 +73,10 @@ def list_(*, as_json: Json = False) -> None:
 
 @limits.command()
 def remove(provider: Provider) -> None:
-    """Remove the limits of a provider."""
+    """Remove the limits of a provider.
+
+    Example: fathom limits remove openai
+    """
     import asyncio
 
     from fathom.errors import InvalidInput

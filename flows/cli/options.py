@@ -9,7 +9,7 @@ import typer
 MOST_COMPLETIONS = 50
 
 
-def _known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+def known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Return the ids of the newest stored runs that begin like the word to complete, each with its question."""
     import asyncio
 
@@ -30,7 +30,7 @@ def _known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]
 
 Run = Annotated[
     str,
-    typer.Argument(help="The run's id or its first digits, its folder, or its plan title.", autocompletion=_known_runs),
+    typer.Argument(help="The run's id or its first digits, its folder, or its plan title.", autocompletion=known_runs),
 ]
 Root = Annotated[
     str | None,

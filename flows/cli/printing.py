@@ -97,6 +97,7 @@ def show_summary(result: RunResult, address: str = "", reference: str = "") -> N
         ("", "report.md beside it has the same as text" if result.report else ""),
         ("ended", f"{ending}: {result.reason}" if result.reason else ending),
         ("", _ANSWERED.get(result.answered or "", "")),
+        ("changes", result.changes),
         ("sources", f"{len(result.sources)} {'cited' if result.report else 'found'}"),
         ("used", _used(result.metrics)),
         ("files", "" if result.report else _from_here(result.artifacts)),

@@ -121,7 +121,7 @@ def research(
 
         return local.execute(flow_run)
 
-    _follow(start, finish, checked.notices, open_it=open_it, quiet=quiet, as_json=as_json)
+    follow(start, finish, checked.notices, open_it=open_it, quiet=quiet, as_json=as_json)
 
 
 def resume(
@@ -151,10 +151,10 @@ def resume(
 
         return resuming.finish(flow_run, watch.say, wait=not no_wait)
 
-    _follow(start, finish, [], open_it=open_it, quiet=quiet, as_json=as_json)
+    follow(start, finish, [], open_it=open_it, quiet=quiet, as_json=as_json)
 
 
-def _follow(
+def follow(
     start: Callable[[], Awaitable[FlowRun]],
     finish: Callable[[FlowRun, Watch], Awaitable[RunResult | None]],
     notices: Sequence[str],

@@ -1,0 +1,248 @@
+"""Two runs on one question, claim by claim.
+
+A report says only a part of what its sources say, and says it in its own words. So a claim is held against what the
+other run read, not against the other report: it still holds if the sentences that bear it still stand on their pages,
+it has changed if one of them became another sentence with another value, and it is new or gone if only one run's
+sources say it. What a writer chose to say, and how, makes no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fathom.changes.model import Change, Changes, Kind, Place, Statement
+from fathom.changes.pages import Edits, Line, Page, edits_of
+from fathom.changes.relation import bears, concerned, contradicts, same_fact
+from fathom.changes.sides import Borne, Ground, Side, place, said, statement
+from fathom.changes.values import differences, row_differences
+from fathom.evidence.support import claim_weights
+from fathom.evidence.verdict import check
+from fathom.models import Claim, Corroboration, Report, Verdict
+from fathom.text.terms import terms
+
+BEARING = 0.25  # least share of a claim that a sentence of its quote says, of several sentences
+ORDER = ("changed", "disputed", "settled", "new", "gone")
+
+
+@dataclass
+class _Found:
+    """What the comparison has found so far."""
+
+    changed: list[Change] = field(default_factory=list)
+    pairs: dict[tuple[str, str, str], int] = field(default_factory=dict)  # address, sentence before, after -> change
+    told: set[tuple[str, str]] = field(default_factory=set)  # sentences of claims that are new or gone
+    holding: set[tuple[str, str]] = field(default_factory=set)  # sentences of claims of the later report
+    unchanged: int = 0
+
+
+def compare(before: Side, after: Side) -> Changes:
+    """Return what changed between two runs, of which the first is the earlier one."""
+    regained = bool(after.report and not before.report)
+    changes = Changes(query=after.query, before=before.compared(), after=after.compared(), regained=regained)
+    if not before.report or not after.report:
+        return changes
+    return _Comparison(before, after).made(changes)
+
+
+class _Comparison:
+    """The comparison of two runs that both have a report."""
+
+    def __init__(self, before: Side, after: Side) -> None:
+        self.before, self.after = before, after
+        self.found = _Found()
+        self._edits: dict[str, Edits] = {}
+
+    def made(self, changes: Changes) -> Changes:
+        """Return the changes, with all that was found."""
+        gone, unread, unmentioned = self._earlier()
+        new = self._later()
+        new, gone, unread = self._matched(new, gone, unread)
+        found = [
+            *self.found.changed,
+            *self._disputes("disputed", self.after, self.before),
+            *self._disputes("settled", self.before, self.after),
+            *(
+                Change(kind="new", after=said(claim, grounds), note=self._note(claim, grounds))
+                for claim, grounds in new
+            ),
+            *(Change(kind="gone", before=said(claim, grounds)) for claim, grounds in gone),
+        ]
+        assert self.before.report and self.after.report
+        return changes.model_copy(
+            update={
+                "changes": sorted(found, key=lambda change: ORDER.index(change.kind)),
+                "unchanged": self.found.unchanged,
+                "unmentioned": sum(not {g.key for g in grounds} & self.found.holding for grounds in unmentioned),
+                "unread": [said(claim, grounds) for claim, grounds in unread],
+                "sources_new": _cited_only(self.after.report, self.before),
+                "sources_gone": _cited_only(self.before.report, self.after),
+            }
+        )
+
+    # -- the claims of either report ------------------------------------------------------------------------------
+
+    def _earlier(self) -> tuple[list[Borne], list[Borne], list[list[Ground]]]:
+        """Return the earlier claims that are gone, those of which nothing is known, and the grounds of the others."""
+        gone, unread, holding = list[Borne](), list[Borne](), list[list[Ground]]()
+        for claim in self.before.claims:
+            grounds = self._grounds(claim, self.before, self.after)
+            if self._told_changed(claim, grounds, earlier=True):
+                continue
+            if self._holds(claim, grounds, self.after):
+                holding.append(grounds)
+            elif not {g.key for g in grounds} <= self.found.told:
+                lost = bool(grounds) and all(g.read or g.stands for g in grounds)
+                (gone if lost else unread).append((claim, grounds))
+                self.found.told |= {g.key for g in grounds}
+        return gone, unread, holding
+
+    def _later(self) -> list[Borne]:
+        """Return the later claims that nothing in the earlier run says."""
+        new: list[Borne] = []
+        for claim in self.after.claims:
+            grounds = self._grounds(claim, self.after, self.before)
+            if self._told_changed(claim, grounds, earlier=False):
+                continue
+            if self._holds(claim, grounds, self.before):
+                self.found.unchanged += 1
+                self.found.holding |= {g.key for g in grounds}
+            elif not {g.key for g in grounds} <= self.found.told:
+                new.append((claim, grounds))
+                self.found.told |= {g.key for g in grounds}
+        return new
+
+    def _grounds(self, claim: Claim, own: Side, other: Side) -> list[Ground]:
+        """Return the sentences that bear a claim, each once, with what became of them or what they were."""
+        found: dict[tuple[str, str], Ground] = {}
+        for page, line in self._bearing(claim, own):
+            found.setdefault((page.source.url, line.key), self._ground(claim, page, line, other))
+        return list(found.values())
+
+    def _bearing(self, claim: Claim, own: Side) -> Iterator[tuple[Page, Line]]:
+        weights = claim_weights(claim.sentence)
+        for quote in claim.quotes:
+            lines = own.lines(quote)
+            held = {line.key: sum(weights.get(term, 0.0) for term in set(terms(line.text))) for _, line in lines}
+            least = min(max(held.values(), default=0.0), BEARING * sum(weights.values()))
+            yield from ((page, line) for page, line in lines if held[line.key] >= least)
+
+    def _ground(self, claim: Claim, page: Page, line: Line, other: Side) -> Ground:
+        there = other.pages.get(page.source.url)
+        if there is None:
+            return Ground(page, line, stands=False, read=False)
+        if line.key in there.keys:
+            return Ground(page, line, stands=True, read=True)
+        edits, earlier = self._edits_of(page.source.url), other is self.after
+        became = (edits.after if earlier else edits.before).get(line.key)
+        if became is None:
+            return Ground(page, line, stands=False, read=there.covers(line))
+        old, new = (line, became) if earlier else (became, line)
+        rows = line.kind == became.kind == "table"
+        values = (row_differences if rows else differences)(old.text, new.text)
+        of_claim = concerned(claim.sentence, values, earlier=earlier)
+        if values and not of_claim and bears(claim, line, page.source) and not bears(claim, became, page.source):
+            of_claim = values  # it says them in its own way: "about 400" of 412
+        return Ground(page, line, stands=False, read=True, other=became, values=tuple(of_claim))
+
+    def _edits_of(self, url: str) -> Edits:
+        if url not in self._edits:
+            self._edits[url] = edits_of(self.before.pages[url], self.after.pages[url])
+        return self._edits[url]
+
+    def _holds(self, claim: Claim, grounds: Sequence[Ground], other: Side) -> bool:
+        """Whether the other run's sources say a claim as well, in the same or in other words."""
+        if grounds and all(g.stands for g in grounds):
+            return True
+        if any((g.stands and bears(claim, g.line, g.page.source)) for g in grounds):
+            return True
+        if any(g.other and not g.values and bears(claim, g.other, g.page.source) for g in grounds):
+            return True
+        checked = check(claim.sentence, other.search)
+        return checked.verdict is Verdict.supported
+
+    # -- what is found ---------------------------------------------------------------------------------------------
+
+    def _told_changed(self, claim: Claim, grounds: Sequence[Ground], *, earlier: bool) -> bool:
+        """Tell of a claim of which a sentence has another value now; once, though several claims say it."""
+        edited = {_pair(g, earlier=earlier): g for g in grounds if g.values and g.other}
+        for pair in edited:
+            known = self.found.changed[self.found.pairs[pair]] if pair in self.found.pairs else None
+            if known and known.after and not known.after.claim and not earlier:
+                after = said(claim, list(edited.values()))
+                self.found.changed[self.found.pairs[pair]] = known.model_copy(update={"after": after})
+        if new := [g for pair, g in edited.items() if pair not in self.found.pairs]:
+            self.found.pairs |= {pair: len(self.found.changed) for pair in edited if pair not in self.found.pairs}
+            self.found.changed.append(self._change(claim, new, grounds, earlier=earlier))
+        return bool(edited)
+
+    @staticmethod
+    def _change(claim: Claim, edited: Sequence[Ground], grounds: Sequence[Ground], *, earlier: bool) -> Change:
+        own = said(claim, edited)
+        texts = list(dict.fromkeys(g.other.text for g in edited if g.other))
+        other = Statement(sentence=texts[0], passages=texts, sources=own.sources)
+        places = {g.page.source.url for g in edited}
+        standing = (g.page.source for g in grounds if g.stands and g.page.source.url not in places)
+        still = ", ".join(dict.fromkeys(source.title or source.url for source in standing))
+        return Change(
+            kind="changed",
+            before=own if earlier else other,
+            after=other if earlier else own,
+            differences=list({d.model_dump_json(): d for g in edited for d in g.values}.values()),
+            note=f"Still as it was: {still}." if still else "",
+        )
+
+    def _matched(
+        self, new: list[Borne], gone: list[Borne], unread: list[Borne]
+    ) -> tuple[list[Borne], list[Borne], list[Borne]]:
+        """Match what is new with what is not said any more: the same fact in other words, or another value."""
+        left: list[Borne] = []
+        for claim, grounds in new:
+            earlier = [*gone, *unread]
+            same = next((one for one in earlier if same_fact(one, (claim, grounds))), None)
+            other = same or next((one for one in earlier if contradicts(one[0].sentence, claim.sentence)), None)
+            if not other:
+                left.append((claim, grounds))
+                continue
+            gone, unread = ([one for one in some if one is not other] for some in (gone, unread))
+            if same:
+                self.found.unchanged += 1
+            else:
+                values = differences(other[0].sentence, claim.sentence)
+                before, after = said(*other), said(claim, grounds)
+                self.found.changed.append(Change(kind="changed", before=before, after=after, differences=values))
+        return left, gone, unread
+
+    def _disputes(self, kind: Kind, side: Side, other: Side) -> Iterator[Change]:
+        """Yield the claims of a run that a source contradicts, where the other run's sources do not."""
+        for claim in side.claims:
+            if claim.corroboration is not Corroboration.contradicted:
+                continue
+            if against := list(self._against(claim, side, other)):
+                one = statement(claim.sentence, against, claim.number)
+                yield Change(kind=kind, after=one) if side is self.after else Change(kind=kind, before=one)
+
+    def _against(self, claim: Claim, side: Side, other: Side) -> Iterator[tuple[Page, Line]]:
+        """Yield where a source contradicts a claim, unless the other run read that too, or cannot have read it."""
+        told = {(url, key) for url, *keys in self.found.pairs for key in keys}
+        for page, line in ((page, line) for quote in claim.contradicting for page, line in side.lines(quote)):
+            there = other.pages.get(page.source.url)
+            unknown = side is self.before if there is None else not there.covers(line)
+            if not unknown and not (there and line.key in there.keys) and (page.source.url, line.key) not in told:
+                yield page, line
+
+    def _note(self, claim: Claim, grounds: Sequence[Ground]) -> str:
+        if claim.corroboration is Corroboration.contradicted:
+            return "Another source contradicts it."
+        return "" if any(g.read for g in grounds) else "The earlier run did not read this source."
+
+
+def _pair(ground: Ground, *, earlier: bool) -> tuple[str, str, str]:
+    assert ground.other
+    ends = (ground.line.key, ground.other.key)
+    return (ground.page.source.url, *(ends if earlier else ends[::-1]))
+
+
+def _cited_only(report: Report, other: Side) -> list[Place]:
+    """Return the sources that a report cites and that the other run did not read."""
+    return [place(source) for source in report.sources if source.url not in other.pages]

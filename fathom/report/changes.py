@@ -1,0 +1,150 @@
+"""What changed between two runs, as Markdown, as a page in the look of the report, and in one line.
+
+Its texts come from pages and models and are not trusted: they are cleaned and escaped as those of the report are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from fathom.changes.model import Change, Changes, Kind, Place, Statement
+from fathom.models import Answered
+from fathom.report.escaping import escaped
+from fathom.text.cleaning import clean_line, clean_text
+from fathom.text.counting import counted
+from fathom.text.urls import at_text, linkable
+
+HEADINGS: dict[Kind, str] = {
+    "changed": "Changed",
+    "disputed": "Contradicted now",
+    "settled": "Not contradicted any more",
+    "new": "New",
+    "gone": "Gone",
+}
+"""The kinds of changes, in the order in which they are shown."""
+_MEANING: dict[Kind, str] = {
+    "changed": "The sources give another value now.",
+    "disputed": "A source contradicts this now; none did before.",
+    "settled": "The source that contradicted this does not any more.",
+    "new": "Nothing that the earlier run read says this.",
+    "gone": "Its sources were read again and do not say this any more.",
+}
+_UNREAD = "Not known: sources not read this time"
+_ANSWERED = {Answered.yes: "answered", Answered.partly: "answered in part", Answered.no: "not answered"}
+_FOLDER = Path(__file__).parent / "templates"
+
+
+def summary_of(changes: Changes) -> str:
+    """Return the counts in one line: `2 changed, 1 new, 14 unchanged`."""
+    if changes.lost:
+        return f"no report this time; the one before had {counted(changes.before.claims, 'claim')}"
+    counts = [(len(changes.of(kind)), heading.lower()) for kind, heading in HEADINGS.items()]
+    parts = [f"{number} {heading}" for number, heading in counts if number] or ["nothing changed"]
+    if changes.regained:
+        parts.insert(0, "a report again")
+    return ", ".join([*parts, f"{changes.unchanged} unchanged"])
+
+
+def answered_line(changes: Changes) -> str:
+    """Return whether the question was and is answered, where that differs; else nothing."""
+    was, now = (_answered(run.answered) for run in (changes.before, changes.after))
+    return f"The question was {was}; now it is {now}." if was != now else ""
+
+
+def render_changes(changes: Changes) -> str:
+    """Render the comparison as Markdown."""
+    return "\n\n".join(_markdown(changes)) + "\n"
+
+
+def render_changes_html(changes: Changes) -> str:
+    """Render the comparison as one page that needs nothing else and lets nothing else in."""
+    changes = Changes.model_validate(_clean(changes.model_dump(mode="json")))
+    style = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "changes.css"))
+    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return _template().render(
+        changes=changes,
+        summary=summary_of(changes),
+        answered=answered_line(changes),
+        groups=[(kind, HEADINGS[kind], _MEANING[kind], changes.of(kind)) for kind in HEADINGS if changes.of(kind)],
+        unread_heading=_UNREAD,
+        style=Markup(style),  # noqa: S704 - files of this package
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+    )
+
+
+def _answered(answered: Answered | None) -> str:
+    return _ANSWERED[answered] if answered else "without a report"
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(linkable=linkable, at_text=at_text)
+    return environment.get_template("changes.html.j2")
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return {key: _clean(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _markdown(changes: Changes) -> Iterator[str]:
+    yield f"# What changed: {escaped(clean_line(changes.query))}"
+    runs = (f"{run.started[:10]} (run `{run.run_id[:8]}`)" for run in (changes.before, changes.after))
+    yield f"From {' to '.join(runs)}: **{summary_of(changes)}**."
+    if answered := answered_line(changes):
+        yield answered
+    for kind, heading in HEADINGS.items():
+        if found := changes.of(kind):
+            yield f"## {heading}\n\n{_MEANING[kind]}"
+            yield "\n".join(line for change in found for line in _change(change))
+    if changes.unread:
+        yield f"## {_UNREAD}"
+        yield "\n".join(f"- {_line(said.sentence)} ({_sources(said)})" for said in changes.unread)
+    for heading, places in (("New sources", changes.sources_new), ("Sources not read again", changes.sources_gone)):
+        if places:
+            yield f"## {heading}\n\n" + "\n".join(f"- {_place(place)}" for place in places)
+
+
+def _change(change: Change) -> Iterator[str]:
+    values = "; ".join(f"{_line(d.before) or '–'} → {_line(d.after) or '–'}" for d in change.differences)
+    note = f" {_line(change.note)}" if change.note else ""
+    if change.before and change.after:
+        yield f"- **{values or 'another statement'}**{note}"
+        yield f"  - before: {_line(change.before.sentence)} ({_sources(change.before)})"
+        yield f"  - now: {_line(change.after.sentence)} ({_sources(change.after)})"
+    elif said := change.after or change.before:
+        yield f"- {_line(said.sentence)} ({_sources(said)}){note}"
+        if change.kind in ("disputed", "settled"):
+            yield from (f"  - against it: {_line(passage)}" for passage in said.passages)
+
+
+def _line(text: str) -> str:
+    return escaped(clean_line(text))
+
+
+def _sources(said: Statement) -> str:
+    return ", ".join(map(_place, said.sources))
+
+
+def _place(place: Place) -> str:
+    title = _line(place.title or place.url).replace("[", "(").replace("]", ")")
+    address = linkable(place.url).replace("(", "%28").replace(")", "%29")
+    return f"[{title}]({address})" if address else title

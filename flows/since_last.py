@@ -1,0 +1,55 @@
+"""What a run of a watch adds to research: what changed since the run before."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fathom.changes.comparing import compare
+from fathom.changes.model import CHANGES, Changes
+from fathom.changes.sides import Side
+from fathom.errors import NoReport, StoreError
+from fathom.models import Report
+from fathom.report.changes import render_changes, render_changes_html, summary_of
+from fathom.run.engine import Engine, RunStart
+from fathom.run.state import RunState
+from fathom.telemetry.progress import phase
+from flows.comparing import Ended, runs_of, side_of
+from tasks.durable import run_logger
+from tasks.evidence import read_texts
+
+
+async def compare_with_last(engine: Engine, run: RunState, report: Report | None) -> Changes | None:
+    """Compare a run of a watch with the one before, save what changed, and return it; None if there is none before.
+
+    What a run says is compared with the latest run that has a report: one without evidence in between is no reason to
+    tell everything again. A run before that cannot be read is named in the log, and this one is not compared.
+    """
+    start = engine.start
+    if not start.watch:
+        return None
+    phase("comparing with the run before")
+    earlier = [run for run in await runs_of(engine.store, start.watch) if _is_before(run, start)]
+    reported = next((one for one in earlier if one.result.get("report")), None)
+    last = earlier[0] if earlier else None
+    base = reported if report else last
+    if not base or not (report or base.result.get("report")):
+        return None
+    try:
+        before = await side_of(engine.store, base.manifest)
+    except (StoreError, NoReport) as error:
+        run_logger().warning("Not compared with the run before (%s): %s", base.run_id[:8], error)
+        return None
+    texts = await read_texts(engine, (call.result for call in run.all_calls)) if report else []
+    after = Side(start.run_id, start.started, start.query, report, texts)
+    changes = await asyncio.to_thread(compare, before, after)
+    changes = changes.model_copy(update={"regained": base is not last})
+    folder = engine.run_folder
+    await folder.save_json(CHANGES, changes)
+    await folder.save_text("changes.md", render_changes(changes))
+    await folder.save_text("changes.html", render_changes_html(changes))
+    run_logger().info("Since the run before (%s): %s.", base.run_id[:8], summary_of(changes))
+    return changes
+
+
+def _is_before(run: Ended, start: RunStart) -> bool:
+    return run.run_id != start.run_id and run.started <= start.started

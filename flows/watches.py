@@ -1,0 +1,198 @@
+"""Watched questions: each is a deployment with a schedule, whose runs say what changed since the one before.
+
+Imports Prefect: call `flows.server.ensure_api` first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import DeploymentScheduleCreate
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
+from prefect.client.schemas.objects import DeploymentSchedule, FlowRun
+from prefect.client.schemas.responses import DeploymentResponse
+from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
+from prefect.exceptions import ObjectNotFound
+
+from fathom.config.settings import ResearchSettings
+from fathom.errors import InvalidInput
+from fathom.text.counting import counted
+from flows.deep_research import deep_research
+from flows.deploying import deploy
+from flows.flow_runs import FLOW
+from flows.local import create
+
+TAGS = ("fathom", "watch")
+_PREFIX = "watch-"
+_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_UNITS = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
+LEAST_SECONDS = 60
+HORIZON_DAYS = 100  # the server plans no run that is farther away
+LONGEST = 40  # characters of a name that is made of a question
+Schedule = CronSchedule | IntervalSchedule
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A watched question. `next_run` is an ISO 8601 time in UTC; empty while it is paused or not planned yet."""
+
+    name: str
+    question: str
+    schedule: str
+    state: str  # active or paused
+    next_run: str
+    deployment: str  # its name in Prefect
+    deployment_id: str
+    parameters: dict[str, Any]
+
+
+def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
+    """Return the schedule of two options, of which one is given.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    if bool(every) == bool(cron):
+        raise InvalidInput("Give --every or --cron.", next_step="for example --every 1d, or --cron '0 6 * * 1-5'")
+    try:
+        ZoneInfo(timezone)
+    except (KeyError, ValueError, OSError) as error:
+        raise InvalidInput(f"There is no time zone {timezone!r}.", next_step="for example Europe/Berlin") from error
+    if cron:
+        try:
+            return CronSchedule(cron=cron, timezone=timezone)
+        except ValueError as error:
+            how = "minute, hour, day, month, weekday, such as '0 6 * * 1-5'"
+            raise InvalidInput(f"--cron {cron!r} is no schedule.", next_step=how) from error
+    found = re.fullmatch(r"\s*(\d{1,5})\s*([mhdw])\s*", every or "")
+    seconds = int(found[1]) * _SECONDS[found[2]] if found else 0
+    if seconds < LEAST_SECONDS:
+        how = "a number and m, h, d or w: 30m, 6h, 1d, 2w"
+        raise InvalidInput(f"--every {every!r} is no interval of a minute or more.", next_step=how)
+    return IntervalSchedule(interval=timedelta(seconds=seconds), timezone=timezone)
+
+
+async def add(name: str, question: str, settings: ResearchSettings, schedule: Schedule) -> Watch:
+    """Create a watch.
+
+    Raises:
+        InvalidInput: there is one of that name.
+    """
+    if await _read(name):
+        raise InvalidInput(
+            f"There is a watch {name!r} already.", next_step=f"choose another --name, or fathom watch remove {name}"
+        )
+    # The cache of the web would show the pages of the last run.
+    settings = settings.model_copy(update={"fresh": True})
+    await deploy(
+        f"{_PREFIX}{name}",
+        deep_research,
+        description=f"Watched: {question}",
+        parameters={
+            "query": question,
+            "settings": settings.model_dump(mode="json", exclude_defaults=True),
+            "watch": name,
+        },
+        schedules=[DeploymentScheduleCreate(schedule=schedule, active=True)],
+        tags=TAGS,
+    )
+    return await find(name)
+
+
+async def all_watches() -> list[Watch]:
+    """Return every watch, by name."""
+    wanted = DeploymentFilter(tags=DeploymentFilterTags(all_=list(TAGS)))
+    found: list[DeploymentResponse] = []
+    async with get_client() as client:
+        while page := await client.read_deployments(deployment_filter=wanted, limit=200, offset=len(found)):
+            found += page
+    watches = await _with_next_run([one for one in found if one.name.startswith(_PREFIX)])
+    return sorted(watches, key=lambda one: one.name)
+
+
+async def find(name: str) -> Watch:
+    """Return a watch.
+
+    Raises:
+        InvalidInput: there is none of that name.
+    """
+    if found := await _read(name.removeprefix(_PREFIX)):
+        return (await _with_next_run([found]))[0]
+    raise InvalidInput(f"There is no watch {name!r}.", next_step="fathom watch list shows them")
+
+
+async def pause(watch: Watch) -> None:
+    """Start no more runs of a watch until it is resumed; runs that were planned are dropped."""
+    async with get_client() as client:
+        await client.pause_deployment(watch.deployment_id)
+
+
+async def resume(watch: Watch) -> None:
+    """Run a watch by its schedule again."""
+    async with get_client() as client:
+        await client.resume_deployment(watch.deployment_id)
+
+
+async def remove(watch: Watch) -> None:
+    """Remove a watch; what its runs have stored stays."""
+    async with get_client() as client:
+        await client.delete_deployment(UUID(watch.deployment_id))
+
+
+async def start(name: str) -> FlowRun:
+    """Create a run of a watch that this process is to run; as it is none of the deployment, no worker takes it."""
+    found = await find(name)
+    settings = ResearchSettings.model_validate(found.parameters.get("settings") or {})
+    return await create(found.question, settings, watch=found.name)
+
+
+async def _read(name: str) -> DeploymentResponse | None:
+    async with get_client() as client:
+        try:
+            return await client.read_deployment_by_name(f"{FLOW}/{_PREFIX}{name}")
+        except ObjectNotFound:
+            return None
+
+
+def _watch(found: DeploymentResponse, next_run: str) -> Watch:
+    paused = found.paused or not any(schedule.active for schedule in found.schedules)
+    return Watch(
+        name=found.name.removeprefix(_PREFIX),
+        question=str(found.parameters.get("query", "")),
+        schedule=", ".join(map(_words, found.schedules)) or "none",
+        state="paused" if paused else "active",
+        next_run="" if paused else next_run,
+        deployment=f"{FLOW}/{found.name}",
+        deployment_id=str(found.id),
+        parameters=found.parameters,
+    )
+
+
+def _words(schedule: DeploymentSchedule) -> str:
+    if isinstance(own := schedule.schedule, CronSchedule):
+        return f"{own.cron} ({own.timezone or 'UTC'})"
+    if isinstance(own, IntervalSchedule):
+        seconds = round(own.interval.total_seconds())
+        unit = next(unit for unit in ("w", "d", "h", "m") if seconds % _SECONDS[unit] == 0 or unit == "m")
+        return f"every {counted(seconds // _SECONDS[unit], _UNITS[unit])}"
+    return "its own schedule"
+
+
+async def _with_next_run(found: Sequence[DeploymentResponse]) -> list[Watch]:
+    """Return the watches of some deployments, with the first of the runs that the server has planned for each."""
+    async with get_client() as client:
+        ids, horizon = [one.id for one in found], datetime.now(UTC) + timedelta(days=HORIZON_DAYS)
+        planned = await client.get_scheduled_flow_runs_for_deployments(ids, scheduled_before=horizon) if found else []
+    due: dict[UUID | None, str] = {}
+    for run in planned:
+        if run.expected_start_time:
+            at = run.expected_start_time.astimezone(UTC).isoformat(timespec="minutes")
+            due[run.deployment_id] = min(at, due.get(run.deployment_id, at))
+    return [_watch(one, due.get(one.id, "")) for one in found]

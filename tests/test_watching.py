@@ -1,0 +1,201 @@
+"""A watched question on a real server: a page changes between runs, and a webhook gets one call with what changed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
+from prefect.states import Pending
+
+from fathom.config.settings import Profile, ResearchSettings
+from fathom.errors import InvalidInput
+from fathom.evidence.verify import verify_run
+from fathom.models import Ending, RunResult
+from fathom.storage.store import ArtifactStore
+from flows import local, notifying, watches
+from flows.comparing import runs_of
+from flows.runs import files_of
+from tests.conftest import FathomCLI, PrefectServer
+
+QUERY = "What is known about the Norden plant, its power and its people?"
+PAGE = (
+    "# The Norden plant\n\nThe Norden plant produces 412 MW of power. The Norden plant employs 120 people in Tarn.\n\n"
+    "The head of the Norden plant is Ada Holm.\n"
+)
+
+
+class Hook:
+    """A server that keeps what is posted to it."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+        kept = self.calls
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                kept.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: Any) -> None:
+                return
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/hook?key=hush-hush-hush"
+
+    def wait(self, calls: int) -> None:
+        deadline = time.monotonic() + 120
+        while len(self.calls) < calls and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    made = Hook()
+    thread = threading.Thread(target=made.server.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+    thread.join()
+
+
+def told(server: PrefectServer, name: str) -> list[dict[str, Any]]:
+    """Return the events of a watch, the earliest first."""
+    wanted = {"filter": {"event": {"prefix": ["fathom."]}}, "limit": 50}
+    found = httpx.post(f"{server.api_url}/events/filter", json=wanted).raise_for_status().json()["events"]
+    return [event for event in reversed(found) if event["payload"]["watch"] == name]
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_change_is_told_once_and_no_change_is_not(
+    prefect_server: PrefectServer, hook: Hook, tmp_path: Path, fathom_cli: FathomCLI
+) -> None:
+    docs, root = tmp_path / "docs", tmp_path / "store"
+    docs.mkdir()
+    page = docs / "plant.md"
+    page.write_text(PAGE, encoding="utf-8")
+    arguments = ["--name", "norden", "--docs", str(docs), "--profile", "quick", "--artifacts", str(root)]
+    notify = ["--notify", hook.url, "--only-changes"]
+    made = fathom_cli(["watch", "add", QUERY, "--every", "1d", *arguments, *notify, "--json"], env=prefect_server.env)
+    assert made.returncode == 0, made.stderr
+    assert json.loads(made.stdout)["schedule"] == "every 1 day"
+    with pytest.raises(InvalidInput, match="already"):
+        await watches.add("norden", QUERY, ResearchSettings(), watches.schedule_of("1d", None, "UTC"))
+    every = await notifying.add("norden-all", ["completed", "failed"], webhook=hook.url, watch="norden")
+    assert (every.on, every.watch, every.to) == (["completed", "failed"], "norden", "webhook")
+
+    async def run() -> RunResult:
+        return await local.execute(await watches.start("norden"))
+
+    first, second = await run(), await run()
+    page.write_text(PAGE.replace("412 MW", '"430" MW'), encoding="utf-8")
+    flow_run = await watches.start("norden")
+    third = await local.execute(flow_run)
+    page.write_text("Nothing of interest.", encoding="utf-8")
+    fourth = await run()
+    assert (first.changes, second.changes) == ("", "nothing changed, 3 unchanged")
+    assert third.changes == "1 changed, 2 unchanged"
+    assert (fourth.status, fourth.changes) == (
+        Ending.insufficient_evidence,
+        "no report this time; the one before had 3 claims",
+    )
+
+    hook.wait(6)
+    events = [call["event"].removeprefix("fathom.") for call in hook.calls]
+    # Each run told one webhook how it ended; the other one heard of the two changes only.
+    assert sorted(events) == ["answer.changed"] * 2 + ["run.completed"] * 3 + ["run.failed"]
+    changed, lost = (call for call in hook.calls if call["event"] == "fathom.answer.changed")
+    assert (changed["run_id"], changed["question"], changed["watch"]) == (third.run_id, QUERY, "norden")
+    assert changed["changes"]["counts"]["changed"] == 1
+    assert changed["changes"]["compared_with"] == second.run_id
+    (claim,) = changed["changes"]["claims"]
+    assert claim["values"] == [{"about": "number", "before": "412 MW", "after": "430"}]
+    assert '"430" MW' in claim["after"]["sentence"]
+    assert claim["before"]["sources"] == ["docs:docs/plant.md"]
+    assert lost["ending"] == "insufficient_evidence"
+
+    # A run that ends in the same way again has told that already.
+    async with get_client() as client:
+        await client.set_flow_run_state(flow_run.id, Pending(), force=True)
+        flow_run = await client.read_flow_run(flow_run.id)
+    assert (await local.execute(flow_run)).changes == third.changes
+    folder = Path(third.artifacts)
+    assert {"changes.json", "changes.md", "changes.html"} <= {path.name for path in folder.iterdir()}
+    store = ArtifactStore(str(root))
+    runs = await runs_of(store, "norden")
+    assert [one.result["changes"] for one in runs] == [fourth.changes, third.changes, second.changes, ""]
+    assert verify_run(await files_of(store, runs[1].manifest)).ok
+    names = [event["event"] for event in told(prefect_server, "norden")]
+    assert (names.count("fathom.run.started"), names.count("fathom.answer.changed")) == (5, 2)
+    assert not any("hush" in json.dumps(event) for event in told(prefect_server, "norden"))
+
+    removed = fathom_cli(["watch", "remove", "norden"], env=prefect_server.env)
+    assert "norden, norden-all" in removed.stdout
+    assert await notifying.all_notifications() == []
+    with pytest.raises(InvalidInput, match="no watch"):
+        await watches.find("norden")
+    assert len(await runs_of(store, "norden")) == 4
+    assert len(hook.calls) == 6
+
+
+@pytest.mark.usefixtures("prefect_server")
+async def test_a_watch_is_a_deployment_with_a_schedule(tmp_path: Path) -> None:
+    settings = ResearchSettings(profile=Profile.quick, artifacts=str(tmp_path))
+    schedule = watches.schedule_of(None, "0 6 * * 1-5", "Europe/Berlin")
+    made = await watches.add("mornings", QUERY, settings, schedule)
+    assert (made.schedule, made.state) == ("0 6 * * 1-5 (Europe/Berlin)", "active")
+    assert made.parameters == {
+        "query": QUERY,
+        "watch": "mornings",
+        "settings": {"profile": "quick", "artifacts": str(tmp_path), "fresh": True},
+    }
+    await watches.pause(made)
+    assert [(one.name, one.state) for one in await watches.all_watches()] == [("mornings", "paused")]
+    await watches.resume(made)
+    assert (await watches.find("watch-mornings")).state == "active"
+    await watches.remove(made)
+    assert await watches.all_watches() == []
+
+
+@pytest.mark.usefixtures("prefect_server", "home")
+async def test_a_run_that_breaks_tells_so(prefect_server: PrefectServer, tmp_path: Path) -> None:
+    settings = ResearchSettings(model="openai/none", artifacts=str(tmp_path))
+    with pytest.raises(Exception, match="OPENAI_API_KEY"):
+        await local.execute(await local.create(QUERY, settings, watch="broken"))
+    for _ in range(300):
+        if found := told(prefect_server, "broken"):
+            break
+        await asyncio.sleep(0.1)
+    (event,) = found
+    assert (event["event"], event["payload"]["ending"]) == ("fathom.run.failed", "failed")
+    assert "OPENAI_API_KEY" in event["payload"]["reason"]
+
+
+def test_schedules_are_checked() -> None:
+    every = watches.schedule_of("6h", None, "UTC")
+    assert isinstance(every, IntervalSchedule) and every.interval.total_seconds() == 21_600
+    assert isinstance(watches.schedule_of(None, "@daily", "UTC"), CronSchedule)
+    for wrong in ((None, None, "UTC"), ("1d", "* * * * *", "UTC"), ("soon", None, "UTC"), ("0d", None, "UTC")):
+        with pytest.raises(InvalidInput):
+            watches.schedule_of(*wrong)
+    with pytest.raises(InvalidInput, match="no schedule"):
+        watches.schedule_of(None, "61 * * * *", "UTC")
+    with pytest.raises(InvalidInput, match="no time zone"):
+        watches.schedule_of("1d", None, "Mars/Olympus")
+    with pytest.raises(InvalidInput, match="not known"):
+        notifying.check_occasions(["changed,sometimes"])
+    for wrong_url in ("hooks.example.org", "ftp://hooks.example.org/secret", "http://", "http://[::1"):
+        with pytest.raises(InvalidInput) as refused:
+            notifying.check_webhook(wrong_url)
+        assert "secret" not in str(refused.value)
