@@ -116,8 +116,9 @@ async def known(store: ArtifactStore) -> list[dict[str, Any]]:
     found = await runs(store)
     keys = {str(manifest.get("run_key")) for manifest in found}
     for key in await store.list(RESULTS):
-        if key not in keys and (lease := await read_lease(store, key)) and not lease.held:
-            query = str(lease.parameters.get("query", ""))
+        if key in keys or not (lease := await read_lease(store, key)) or lease.held:
+            continue
+        if query := str(lease.parameters.get("query", "")):  # else it is a batch's
             of_lease = lease.model_dump(include={"run_id", "layout", "started"})
             found.append({**of_lease, "run_key": key, "query": query, "folder": ""})
     return found

@@ -67,7 +67,7 @@ def _cells(row: BatchRow) -> dict[str, Any]:
     return {
         "number": row.number,
         "question": clean_text(row.question),
-        "status": row.status.value,
+        "status": RowStatus.degraded.value if row.answered == "no" else row.status.value,
         "said": words(row.status)
         + (", partly answered" if row.answered == "partly" else "")
         + (", not answered" if row.answered == "no" else ""),

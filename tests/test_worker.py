@@ -1,0 +1,135 @@
+"""A worker that runs many runs in one process: what it takes, what it hands over, and what others find of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from prefect import flow
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.states import Cancelling, Running, Scheduled
+
+from fathom.storage.lease import LeaseFile
+from fathom.storage.store import ArtifactStore
+from flows.deep_research import deep_research
+from flows.deploying import deploy
+from flows.recovering import MOST_DEATHS, recover
+from flows.worker import Worker, serving
+from tasks.limits import ProviderLimit, read_limits, remove_limits, set_limit
+from tests.stubs import Stubs
+
+pytestmark = pytest.mark.usefixtures("prefect_server", "home")
+QUERY = "What is known about the tides of far moons?"
+
+
+@flow
+def foreign() -> None:
+    """A flow of somebody else."""
+
+
+async def submitted(pool: str, store: Path, **settings: Any) -> FlowRun:
+    """Schedule a run on a pool of its own."""
+    chosen = {"model": "openai/stub", "profile": "quick", "fresh": True, "artifacts": str(store), **settings}
+    deployment = await deploy(pool, deep_research, pool=pool)
+    async with get_client() as client:
+        return await client.create_flow_run_from_deployment(
+            deployment, parameters={"query": QUERY, "settings": chosen}, state=Scheduled()
+        )
+
+
+async def until(run_id: UUID, reached: Callable[[FlowRun], bool]) -> FlowRun:
+    """Wait until a run is in some state."""
+    async with get_client() as client, asyncio.timeout(120):
+        while not reached(found := await client.read_flow_run(run_id)):  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(0.1)
+    return found
+
+
+async def test_a_run_that_cannot_be_finished_is_handed_over_and_repeats_nothing(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    run = await submitted("handed-over", tmp_path)
+    with serving(Worker("handed-over")):
+        while sum(r.ended is not None for r in providers.requests) < 8:  # noqa: ASYNC110 - another thread
+            await asyncio.sleep(0.01)
+        providers.settings.llm_delay = providers.settings.search_delay = 30
+        await asyncio.sleep(1)
+    providers.settings.llm_delay = providers.settings.search_delay = 0
+    before = [request.fingerprint for request in providers.requests if request.ended is not None]
+    assert (await until(run.id, lambda found: True)).state_type is StateType.SCHEDULED
+    with serving(Worker("handed-over")):
+        ended = await until(run.id, lambda found: bool(found.state and found.state.is_final()))
+    assert ended.state_type is StateType.COMPLETED
+    after = [request.fingerprint for request in providers.requests if request.kind != "models"]
+    assert [print for print in before if after.count(print) > 1] == []
+
+
+async def test_a_cancelled_run_ends_and_the_others_go_on(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.llm_delay = 0.2
+    runs = [await submitted("cancelled", tmp_path, depth=depth) for depth in (1, 2)]
+    with serving(Worker("cancelled")):
+        for run in runs:
+            await until(run.id, lambda found: found.state_type is StateType.RUNNING)
+        async with get_client() as client:
+            await client.set_flow_run_state(runs[0].id, Cancelling())
+        first = await until(runs[0].id, lambda found: found.state_type is StateType.CANCELLED)
+        second = await until(runs[1].id, lambda found: bool(found.state and found.state.is_final()))
+    assert "fathom resume" in str(first.state and first.state.message)
+    assert second.state_type is StateType.COMPLETED
+
+
+async def test_a_flow_that_is_not_ours_is_refused_in_words() -> None:
+    deployment = await deploy("foreign", deep_research, pool="foreign")
+    async with get_client() as client:
+        other = await client.create_deployment(
+            flow_id=await client.create_flow(foreign), name="other", work_pool_name="foreign"
+        )
+        run = await client.create_flow_run_from_deployment(other, state=Scheduled())
+    with serving(Worker("foreign")):
+        refused = await until(run.id, lambda found: found.state_type is StateType.CRASHED)
+    assert deployment
+    assert "start a worker of Prefect's for it" in str(refused.state and refused.state.message)
+
+
+async def test_a_run_whose_process_died_is_scheduled_again_but_not_for_ever(tmp_path: Path) -> None:
+    run = await submitted("died", tmp_path)
+    store = ArtifactStore(str(tmp_path))
+    for death in range(1, MOST_DEATHS + 1):
+        async with get_client() as client:
+            await client.set_flow_run_state(run.id, Running(), force=True)
+        await LeaseFile.take(store, str(run.id), str(run.id), {}, seconds=0.01)  # and never renewed
+        await asyncio.sleep(0.05)
+        assert await recover("died") == (death < MOST_DEATHS)
+    given_up = await until(run.id, lambda found: True)
+    assert given_up.state_type is StateType.CRASHED
+    assert "died 3 times" in str(given_up.state and given_up.state.message)
+
+
+async def test_limits_are_set_read_and_removed() -> None:
+    await set_limit(ProviderLimit(provider="openai", per_minute=500))
+    await set_limit(ProviderLimit(provider="openai", at_once=20))
+    assert await read_limits() == [ProviderLimit(provider="openai", per_minute=500, at_once=20)]
+    assert await remove_limits("openai")
+    assert await read_limits() == []
+    assert not await remove_limits("openai")
+
+
+async def test_a_limit_at_once_holds_over_all_runs_of_a_worker(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.llm_delay = 0.05
+    await set_limit(ProviderLimit(provider="openai", at_once=1))
+    try:
+        runs = [await submitted("limited", tmp_path, depth=depth) for depth in (1, 2)]
+        with serving(Worker("limited")):
+            for run in runs:
+                await until(run.id, lambda found: bool(found.state and found.state.is_final()))
+    finally:
+        await remove_limits("openai")
+    asked = sorted((r for r in providers.requests if r.kind == "llm"), key=lambda request: request.started)
+    assert len(asked) > 10
+    assert all(earlier.ended and earlier.ended <= later.started for earlier, later in pairwise(asked))
