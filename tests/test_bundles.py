@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from fathom.errors import FathomError, InvalidInput, NoReport, RunBusy
 from fathom.evidence.verify import verify_run
+from fathom.report.pages import unsafe
 from fathom.storage import bundles
 from fathom.storage.bundles import pack, unpack
 from fathom.storage.lease import LeaseFile
@@ -93,7 +94,7 @@ async def imported(bundle: bytes, tmp_path: Path, store: ArtifactStore | None = 
     file = tmp_path / "run.zip"
     file.write_bytes(bundle)
     store = store or ArtifactStore(str(tmp_path / "store"))
-    await unpack(store, file)
+    await unpack(store, file, unsafe)
     return store
 
 
@@ -110,13 +111,36 @@ async def test_results_of_other_runs_with_the_key_stay(bundle: bytes, tmp_path: 
     store, file = ArtifactStore(str(tmp_path / "store")), tmp_path / "run.zip"
     await store.write(f".results/water/{RECORD.rpartition('/')[2]}", b"theirs")
     file.write_bytes(bundle)
-    held = await LeaseFile.take(store, "other", "water", {})
+    held = await LeaseFile.take(store, "other", "water", {"query": "What?"})
     with pytest.raises(RunBusy):
-        await unpack(store, file)
+        await unpack(store, file, unsafe)
     assert await known(store) == [await find(store, "water")]
     await held.release()
-    assert not (await unpack(store, file)).replayable
+    assert not (await unpack(store, file, unsafe)).replayable
     assert await store.read(f".results/water/{RECORD.rpartition('/')[2]}") == b"theirs"
+
+
+async def test_marks_of_told_events_stay_where_they_are(bundle: bytes, tmp_path: Path) -> None:
+    root = shutil.copytree(ROOT / "tests/stored_run", tmp_path / "stored")
+    there = ArtifactStore(str(tmp_path / "store"))
+    for mark in (f"told-{'0a' * 12}", "told/0a0b.json"):
+        for store in (ArtifactStore(str(root)), there):
+            await store.write(f".results/water/{mark}", b"")
+    target = io.BytesIO()
+    await _pack(ArtifactStore(str(root)), "water", target)
+    with zipfile.ZipFile(target) as made, zipfile.ZipFile(io.BytesIO(bundle)) as plain:
+        assert sorted(made.namelist()) == sorted(plain.namelist())
+    (tmp_path / "run.zip").write_bytes(target.getvalue())
+    assert (await unpack(there, tmp_path / "run.zip", unsafe)).replayable
+
+
+def test_a_bundle_is_not_written_among_the_runs(tmp_path: Path, fathom_cli: FathomCLI) -> None:
+    root = str(shutil.copytree(ROOT / "tests/stored_run", tmp_path / "stored"))
+    done = fathom_cli(["export", "water", "--bundle", f"{root}/research_artifacts/x.zip", "--artifacts", root])
+    assert done.returncode == 2 and "contains the evidence of runs" in done.stderr
+    out = tmp_path / "new/out"
+    done = fathom_cli(["export", "water", "--bundle", "x.zip", "--out", str(out), "--artifacts", root])
+    assert done.returncode == 0 and (out / "x.zip").is_file(), done.stderr
 
 
 async def test_an_unfinished_run_is_no_bundle(tmp_path: Path) -> None:
@@ -262,6 +286,26 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "an error of another class": (
         lambda b: repacked(b, record(result='{"__exc_type__": "builtins.SystemExit", "message": "x"}')),
         "holds 'builtins.SystemExit'",
+    ),
+    "a lease": (lambda b: added(b, ("results/lease/9998.json", b"{}")), "which is no stored result"),
+    "a run that has not finished": (lambda b: repacked(b, without("run/result.json")), "its run is not whole"),
+    "a manifest of a removal": (
+        lambda b: repacked(b, replaced("run/run.json", b'"run_key"', b'"partial": "x", "run_key"')),
+        "its run is not whole",
+    ),
+    "a page with another script": (
+        lambda b: repacked(b, replaced("run/report.html", b"script-src &#39;sha256-u", b"script-src &#39;sha256-v")),
+        "has a script that",
+    ),
+    "a page without a policy": (
+        lambda b: repacked(b, replaced("run/report.html", b"Content-Security-Policy", b"X")),
+        "does not begin with the content security policy",
+    ),
+    "a page that leads elsewhere": (
+        lambda b: repacked(
+            b, replaced("run/report.html", b"</body>", b"<META http-equiv=refresh content=0;x://y></body>")
+        ),
+        "has settings that",
     ),
     "a result without end": (lambda b: repacked(b, record(result="[" * 100_000)), "holds no stored result"),
 }

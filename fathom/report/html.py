@@ -199,5 +199,11 @@ def _unwrapped(text: str) -> str:
     return _WRAP.sub(" ", text)
 
 
+def script_hash() -> str:
+    """Return the SHA-256 of the page's script as a content security policy has it."""
+    script = (_FOLDER / "report.js").read_text(encoding="utf-8")
+    return b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

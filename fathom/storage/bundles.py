@@ -14,7 +14,7 @@ import hashlib
 import re
 import stat
 import zipfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -29,12 +29,13 @@ from fathom.storage.lease import RESULTS, LeaseFile
 from fathom.storage.names import folder_names
 from fathom.storage.pruning import partial
 from fathom.storage.records import checked
-from fathom.storage.store import MANIFEST, RUNS, ArtifactStore, json_bytes, runs
+from fathom.storage.store import MANIFEST, PARTIAL, RUNS, ArtifactStore, json_bytes, runs
 
 FORMAT = 1
 _INDEX = "bundle.json"
 _RUN, _RESULTS = "run/", "results/"
-_RECORD = re.compile(r"[a-z0-9_]+-[0-9a-f]{24}")  # name of a stored result
+_RESULT = "result.json"  # of a run that has finished
+_RECORD = re.compile(r"(?!told-)[a-z0-9_]+-[0-9a-f]{24}")  # name of a stored result, not of an event that was told
 _NAME = re.compile(r"(run|results)(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}){1,4}")
 _MOST_FILES = 50_000
 _MOST_BYTES = 4 * 10**9  # of all files
@@ -77,14 +78,14 @@ async def pack(store: ArtifactStore, manifest: Mapping[str, Any], target: Binary
         NoReport: the run has not finished.
     """
     folder, key = str(manifest["folder"]), str(manifest.get("run_key", ""))
+    if not folder or not await store.exists(f"{folder}/{_RESULT}"):
+        raise NoReport("The run has not finished.", next_step="fathom resume RUN finishes it")
     files: dict[str, BundledFile] = {}
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
         async for name, path in _files(store, folder, f"{RESULTS}/{key}"):
             data = await store.read(path)
             files[name] = BundledFile(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
             archive.writestr(name, data)
-        if f"{_RUN}result.json" not in files:
-            raise NoReport("The run has not finished.", next_step="fathom resume RUN finishes it")
         bundle = Bundle(format=FORMAT, run_id=str(manifest["run_id"]), run_key=key, files=files)
         archive.writestr(_INDEX, json_bytes(bundle))
     return bundle
@@ -100,8 +101,8 @@ async def _files(store: ArtifactStore, folder: str, results: str) -> AsyncIterat
             yield _RESULTS + name, path
 
 
-async def unpack(store: ArtifactStore, file: Path) -> Imported:
-    """Take the run of a bundle into a store, whole or not at all.
+async def unpack(store: ArtifactStore, file: Path, check_page: Callable[[bytes], str]) -> Imported:
+    """Take the run of a bundle into a store, whole or not at all. `check_page` says why a page may not be let in.
 
     Raises:
         InvalidInput: it is no bundle, is damaged or dangerous, or the store has the run.
@@ -109,10 +110,14 @@ async def unpack(store: ArtifactStore, file: Path) -> Imported:
     """
     with _opened(file) as (archive, packed):
         bundle, run = _checked(archive, packed)
+        for name in bundle.files:
+            if name.lower().endswith(".html") and (why := check_page(_read(archive, name))):
+                raise _refused(f"{name} {why}")
         if present := [found for found in await runs(store) if found.get("run_id") == bundle.run_id]:
             raise InvalidInput(
                 f"The store has the run {bundle.run_id[:8]}: {store.address(str(present[0]['folder']))}.",
-                next_step="remove that folder first if the bundle is to replace it",
+                next_step="remove that folder first if the bundle is to replace it, and "
+                + store.address(f"{RESULTS}/{bundle.run_key}"),
             )
         lease, _last = await LeaseFile.hold(store, bundle.run_id, bundle.run_key)
         try:
@@ -127,7 +132,8 @@ async def _write(
     folder = await _claim(store, bundle, str(run["plan_title"]))
     results = f"{RESULTS}/{bundle.run_key}"
     # Results of other runs with the key, which may have got other answers, stay as they are.
-    used = any(not path.startswith(f"{results}/lease/") for path in await store.sizes(results))
+    others = [path.removeprefix(f"{results}/") for path in await store.sizes(results)]
+    used = not all(re.match(r"lease/|told[/-]", path) for path in others)
     renewed = monotonic()
     for name in sorted(bundle.files):
         if name == _RUN + MANIFEST or (used and name.startswith(_RESULTS)):
@@ -183,6 +189,8 @@ def _checked(archive: zipfile.ZipFile, packed: int) -> tuple[Bundle, dict[str, A
     for entry in entries:
         if entry.filename != _INDEX and not _NAME.fullmatch(entry.filename):
             raise _refused(f"it holds {entry.filename!r}, which is no file of a run")
+        if entry.filename.startswith(_RESULTS) and not _RECORD.fullmatch(entry.filename.removeprefix(_RESULTS)):
+            raise _refused(f"it holds {entry.filename!r}, which is no stored result")
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if kind not in (0, stat.S_IFREG) or entry.flag_bits & 1 or entry.file_size > _MOST_OF_FILE:
             raise _refused(f"{entry.filename!r} is a link, encrypted, or too large")
@@ -212,6 +220,8 @@ def _check_run(bundle: Bundle, run: object) -> None:
     of_run = [bundle.run_id, bundle.run_key]
     if not isinstance(run, dict) or [run.get("run_id"), run.get("run_key")] != of_run or not run.get("plan_title"):
         raise _refused(f"its {MANIFEST} is that of another run")
+    if PARTIAL in run or _RUN + _RESULT not in bundle.files:
+        raise _refused("its run is not whole")
     if not re.fullmatch(r"[0-9a-f-]{8,40}", bundle.run_id) or not re.fullmatch(r"[a-z0-9_-]{1,100}", bundle.run_key):
         raise _refused("its run id or run key is none")
 

@@ -50,7 +50,10 @@ def export(
     if (to is None) is (bundle is None):
         raise InvalidInput("What is to be written?", next_step="give either --to FORMAT or --bundle FILE")
     if bundle:
-        made = read_run(run, artifacts, lambda store, manifest: _bundle(store, manifest, bundle))
+        if "://" in out:
+            raise InvalidInput("A bundle is written to a local folder.", next_step="choose another --out")
+        file = Path(out) / bundle
+        made = read_run(run, artifacts, lambda store, manifest: _bundle(store, manifest, file))
         output(made, lambda _made: typer.echo(made["bundle"]), as_json=as_json)
         return
     formats = check_formats(to or "")
@@ -59,12 +62,7 @@ def export(
 
     async def exported(store: ArtifactStore, manifest: dict[str, Any]) -> dict[str, str]:
         target = ArtifactStore(artifact_root(out))
-        # `fathom verify` checks every file among the runs.
-        if f"{target.address()}/".startswith(f"{store.address('research_artifacts')}/"):
-            raise InvalidInput(
-                f"{target.address()} contains the evidence of runs: another file there would look like tampering.",
-                next_step="choose another --out",
-            )
+        _check_target(store, target.address())
         folder = folder_of(store, manifest)
         rendered, not_rendered = render(await _files(folder, files_for(formats)), formats)
         failed.update(not_rendered)
@@ -89,8 +87,10 @@ async def _bundle(store: ArtifactStore, manifest: dict[str, Any], file: Path) ->
     from fathom.errors import InvalidInput
     from fathom.storage.bundles import pack
 
+    _check_target(store, str(file.parent.resolve()))
     hidden = file.with_name(f".{file.name}.part")
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         with hidden.open("wb") as target:
             await pack(store, manifest, target)
         hidden.replace(file)
@@ -101,6 +101,17 @@ async def _bundle(store: ArtifactStore, manifest: dict[str, Any], file: Path) ->
     finally:
         hidden.unlink(missing_ok=True)
     return {"bundle": str(file)}
+
+
+def _check_target(store: ArtifactStore, folder: str) -> None:
+    """Check that no file is written among the runs, where `fathom verify` checks every file."""
+    from fathom.errors import InvalidInput
+
+    if f"{folder}/".startswith(f"{store.address('research_artifacts')}/"):
+        raise InvalidInput(
+            f"{folder} contains the evidence of runs: another file there would look like tampering.",
+            next_step="choose another folder",
+        )
 
 
 async def _files(folder: RunFolder, names: Sequence[str]) -> dict[str, bytes]:
@@ -129,11 +140,12 @@ def import_(
     """
     import asyncio
 
+    from fathom.report.pages import unsafe
     from fathom.storage.bundles import unpack
     from fathom.storage.store import ArtifactStore
     from flows.preflight import artifact_root
 
-    run = asyncio.run(unpack(ArtifactStore(artifact_root(artifacts)), file))
+    run = asyncio.run(unpack(ArtifactStore(artifact_root(artifacts)), file, unsafe))
     output(run, _show_imported, as_json=as_json)
 
 
