@@ -21,6 +21,7 @@ from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunCancelled
 from fathom.models.batch import BatchQuestion, BatchResult
+from fathom.telemetry.json_logs import start_logs
 from fathom.text.counting import counted
 from flows.flow_runs import BATCH
 from flows.submitting import ON_DEMAND, Batch
@@ -61,6 +62,7 @@ async def research_batch(  # noqa: PLR0917 - the boxes of a form
         run_key: Batches with the same key share what has finished. Empty: only retries of this one do. Example: `may`
     """
     environment = Environment.read()
+    start_logs(environment)
     scrubber = Scrubber(environment.secrets)
     guard_logs(scrubber)
     store = run_store(settings.artifacts or environment.artifacts)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from prefect import flow, get_run_logger
 from prefect.artifacts import acreate_table_artifact
 
+from fathom.config.environment import Environment
 from fathom.config.periods import period
+from fathom.config.secrets import Scrubber, guard_logs
 from fathom.errors import StoreError
-from fathom.storage.store import ArtifactStore
+from fathom.telemetry.json_logs import start_logs
 from fathom.text.counting import size
 from flows.keeping import Pruned, prune
 from flows.preflight import artifact_root
+from tasks.durable import run_store
 
 
 @flow(name="housekeeping", flow_run_name="older than {older_than}", retries=0)
@@ -30,11 +33,11 @@ async def housekeeping(
         dry_run: Only show what would be removed.
         artifacts: Where runs are stored. Empty: where the worker stores them. Example: `s3://bucket/fathom`
     """
-    age, store, log = (
-        period(older_than, "older_than"),
-        ArtifactStore(artifact_root(artifacts or None)),
-        get_run_logger(),
-    )
+    environment = Environment.read()
+    start_logs(environment)
+    guard_logs(Scrubber(environment.secrets))
+    age, log = period(older_than, "older_than"), get_run_logger()
+    store = run_store(artifact_root(artifacts or None))
     done = await prune(store, age, keep_reports=keep_reports, unfinished=unfinished, dry_run=dry_run)
     for kept in done.kept:
         log.warning("Kept %s: %s", kept.run_id[:8], kept.reason)

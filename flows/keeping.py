@@ -39,7 +39,7 @@ class Pruned(Model):
         return f"{counted(len(self.removed), 'run')}, {size(self.bytes)} in {counted(self.files, 'file')} {verb}{cache}"
 
 
-def _agreed(_found: Pruning) -> bool:
+def _agreed(_found: Pruning, _cache_files: int, _cache_bytes: int) -> bool:
     return True
 
 
@@ -50,17 +50,19 @@ async def prune(
     keep_reports: bool = False,
     unfinished: bool = False,
     dry_run: bool = False,
-    agreed: Callable[[Pruning], bool] = _agreed,
+    agreed: Callable[[Pruning, int, int], bool] = _agreed,
 ) -> Pruned:
     """Remove the runs of a store, and the cached answers of this machine, that are older than a period.
 
-    `agreed` is asked once it is known what goes; without its consent, nothing does.
+    `agreed` is asked once it is known what goes: of the store, and files and bytes of the cache. Without its consent,
+    nothing does.
     """
     before = datetime.now(UTC) - older_than
     found = await survey(store, before, keep_reports=keep_reports, unfinished=unfinished)
-    dry_run = dry_run or not agreed(found)
+    cache = Environment.read().cache
+    dry_run = dry_run or not agreed(found, *sweep(cache, before.timestamp(), dry_run=True))
     done = found if dry_run else await remove(store, found)
-    cache_files, cache_bytes = sweep(Environment.read().cache, before.timestamp(), dry_run=dry_run)
+    cache_files, cache_bytes = sweep(cache, before.timestamp(), dry_run=dry_run)
     return Pruned(
         dry_run=dry_run,
         before=done.before,

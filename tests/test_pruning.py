@@ -89,7 +89,7 @@ async def test_old_runs_go_and_others_stay_as_they_are(tmp_path: Path) -> None:
     looked = await prune(store, AGE, dry_run=True)
     assert every_file(store) == before
     done = await prune(store, AGE)
-    assert removed(done) == {"aaaa1111": "run", "eeee5555": "run", "99990000": "leftovers"} == removed(looked)
+    assert removed(done) == {"aaaa1111": "run", "99990000": "leftovers"} == removed(looked)
     assert (done.files, done.bytes) == (looked.files, looked.bytes)
     reasons = {kept.run_id: kept.reason for kept in done.kept}
     assert "it has not finished; --unfinished" in reasons["cccc3333"]
@@ -97,9 +97,9 @@ async def test_old_runs_go_and_others_stay_as_they_are(tmp_path: Path) -> None:
     assert not done.failed
     left = every_file(store)
     assert done.files == len(before) - len(left)
-    gone = ("/water_tanks/", "/water_tanks_eeee5555/", "/aaaa1111/", "/never-planned/")
+    gone = ("/water_tanks/", "/aaaa1111/", "/never-planned/")
     assert left == [path for path in before if not any(part in f"/{path}" for part in gone)]
-    assert await listed(store) == {"bbbb2222", "cccc3333", "dddd4444", "ffff6666", "88880000", "77770000"}
+    assert await listed(store) == {"bbbb2222", "cccc3333", "dddd4444", "eeee5555", "ffff6666", "88880000", "77770000"}
     assert await resumed.load_json("result.json"), "what was worked on lately is not old"
     assert await running.renew()
 
@@ -115,12 +115,42 @@ async def test_shared_results_go_with_the_last_run(store: ArtifactStore) -> None
     kept = [path for path in every_file(store) if "bbbb2222" in path]
     await stored(store, "eeee5555", 200, key="shared")
     await stored(store, "ffff6666", 100, key="shared")
-    done = await prune(store, timedelta(days=150))
-    assert removed(done) == {"aaaa1111": "run", "eeee5555": "run"}
+    assert removed(await prune(store, timedelta(days=150))) == {"aaaa1111": "run"}
     assert any(path.startswith(".results/shared/plan-") for path in every_file(store))
     assert len(await store.list(".results/shared/lease")) == 2, "no trace of the removal"
-    await prune(store, AGE)
+    assert removed(await prune(store, AGE)) == {"eeee5555": "run", "ffff6666": "run"}
     assert every_file(store) == kept
+
+
+async def test_a_run_whose_manifest_cannot_be_read_keeps_its_results(tmp_path: Path) -> None:
+    store = ArtifactStore(str(tmp_path))
+    folder = await stored(store, "aaaa1111", 200)
+    await stored(store, "bbbb2222", 200)
+    manifest = await store.read(f"{folder.folder}/run.json")
+    for damaged in (b"{", b"{}"):
+        await store.write(f"{folder.folder}/run.json", damaged)
+        results = {path for path in every_file(store) if path.startswith(".results/")}
+        done = await prune(store, AGE)
+        assert results <= {*every_file(store)}
+        assert removed(done) in ({"bbbb2222": "run"}, {}) and len(done.kept) == 1
+    await store.write(f"{folder.folder}/run.json", manifest)
+    assert removed(await prune(store, AGE)) == {"aaaa1111": "run", "bbbb2222": "leftovers"}
+    assert every_file(store) == []
+
+
+async def test_a_run_that_was_taken_up_by_another_stays(tmp_path: Path) -> None:
+    store = ArtifactStore(str(tmp_path))
+    await stored(store, "aaaa1111", 200, key="shared")
+    await worked_on(store, "bbbb2222", "shared", 1)
+    assert removed(await prune(store, AGE)) == {}
+    assert await LeaseFile.hold(store, "cccc3333", "shared")  # and its process is killed
+    held = sorted(path for path in every_file(store) if "/lease/" in path)[-1]
+    last = await read_lease(store, "shared")
+    assert last and last.held
+    for days in (0.01, 200):
+        await store.write(held, last.model_copy(update={"renewed": days_ago(days)}).model_dump_json().encode())
+        assert removed(await prune(store, AGE)) == {}
+        assert await listed(store) >= {"aaaa1111"}
 
 
 async def test_a_removal_killed_anywhere_leaves_a_whole_run_or_nothing_to_see(tmp_path: Path) -> None:
@@ -274,13 +304,15 @@ def test_old_cached_answers_go(tmp_path: Path) -> None:
 
     from fathom.storage.cache import sweep
 
-    for name, age in (("old", 1_000), ("new", 0)):
-        path = tmp_path / "pages" / name
+    old, new, others = f"pages/{'a' * 64}", f"pages/{'b' * 64}", ["photos/wedding.jpg", f"photos/{'a' * 64}", "pages/x"]
+    for name, age in ((old, 1_000), (new, 0), *((other, 1_000) for other in others)):
+        path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("text")
         os.utime(path, (path.stat().st_mtime - age,) * 2)
     before: Any = datetime.now(UTC).timestamp() - 500
     assert sweep(tmp_path, before, dry_run=True) == (1, 4)
     assert sweep(tmp_path, before, dry_run=False) == (1, 4)
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["new"]
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {new, *others}
     assert sweep(tmp_path / "nowhere", before, dry_run=False) == (0, 0)

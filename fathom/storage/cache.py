@@ -7,6 +7,7 @@ failures are never cached.
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +18,9 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fathom.storage.atomic import AtomicFiles
+
+_FOLDERS = ("searches", "pages", "documents")
+_ENTRY = re.compile(r"[0-9a-f]{64}|[0-9a-f]{32}\.sqlite|\.[0-9a-f]{32}\.tmp")  # the last: of a process that was killed
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -66,7 +70,7 @@ class TimedCache:
             if not self._swept:
                 self._swept = True
                 for old in self._folder.iterdir():
-                    if not self._is_fresh(old):
+                    if _ENTRY.fullmatch(old.name) and not self._is_fresh(old):
                         old.unlink(missing_ok=True)
         except OSError:
             return
@@ -78,7 +82,7 @@ class TimedCache:
 def sweep(folder: Path, before: float, *, dry_run: bool) -> tuple[int, int]:
     """Remove the entries of all caches in a folder that were stored before a time; return how many, and their bytes."""
     old: list[int] = []
-    for path in folder.glob("*/*"):
+    for path in (path for name in _FOLDERS for path in folder.glob(f"{name}/*") if _ENTRY.fullmatch(path.name)):
         with suppress(OSError):  # another process was quicker
             found = path.stat()
             if path.is_file() and found.st_mtime < before:

@@ -163,6 +163,15 @@ async def read_lease(store: ArtifactStore, run_key: str) -> Lease | None:
     return (await _latest(store, run_key))[1]
 
 
+async def last_attempt(store: ArtifactStore, run_key: str) -> Lease | None:
+    """Return the latest lease of a process that worked on a run: a removal that was killed hides none."""
+    for number in range(await _last(store, run_key), 0, -1):
+        lease = await _read(store, run_key, number)
+        if lease and not lease.held:
+            return lease
+    return None
+
+
 async def died(store: ArtifactStore, run_key: str) -> int:
     """Return how many attempts at a run ended without giving it up: their process was killed, or still works."""
     last = await _last(store, run_key)

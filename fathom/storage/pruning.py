@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from fathom.errors import FathomError, RunBusy, StoreError
 from fathom.models import Model
-from fathom.storage.lease import RESULTS, Lease, LeaseFile, read_lease
+from fathom.storage.lease import RESULTS, Lease, LeaseFile, last_attempt, read_lease
 from fathom.storage.store import MANIFEST, PARTIAL, ArtifactStore, RunFolder, json_bytes, runs
 
 PRUNED = "pruned.json"
@@ -95,8 +95,10 @@ async def survey(
     by_key: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for manifest in await runs(store, partial=True):
         by_key[str(manifest.get("run_key") or manifest.get(PARTIAL) or "")].append(manifest)
-    damaged = [Kept(run_id="", query="", reason=str(m["warning"])) for m in by_key.pop("", []) if "warning" in m]
-    keys = sorted({*by_key, *await store.list(RESULTS)})
+    damaged = [Kept(run_id="", query="", reason=_why_damaged(store, manifest)) for manifest in by_key.pop("", [])]
+    # Any of the results may be those of a run that cannot be read now.
+    search.spares_results = bool(damaged)
+    keys = sorted({*by_key, *(() if damaged else await store.list(RESULTS))})
     limit = asyncio.Semaphore(_AT_ONCE)
 
     async def limited(key: str) -> OldKey | None:
@@ -114,6 +116,7 @@ class _Search:
         self._store = store
         self._keep_reports = keep_reports
         self._unfinished = unfinished
+        self.spares_results = False
         self.before = before.astimezone(UTC).isoformat(timespec="seconds")
         self.kept: list[Kept] = []
 
@@ -124,18 +127,19 @@ class _Search:
             return None
         try:
             lease = await read_lease(self._store, key)
-            if not manifests and (lease is None or not (lease.held or lease.renewed < self.before)):
+            attempt = await last_attempt(self._store, key)
+            if not manifests and (lease is None or (attempt and attempt.renewed >= self.before)):
                 return None
             if lease and lease.alive:
                 for manifest in started:
                     self._keep(manifest, str(lease.busy().message))
                 return None
-            chosen = [run for manifest in started if (run := await self._old_run(key, manifest, lease))]
+            chosen = [run for manifest in started if (run := await self._old_run(key, manifest, attempt))]
             if not manifests and lease:
                 query = str(lease.parameters.get("query", ""))
                 own = lease.model_dump(include={"run_id", "run_key", "started"})
                 chosen = [OldRun(part="leftovers", query=query, **own)]
-            last = len(chosen) == len(manifests) or not manifests
+            last = (len(chosen) == len(manifests) or not manifests) and not self.spares_results
             results = await self._store.sizes(f"{RESULTS}/{key}") if last else {}
         except FathomError as error:
             for manifest in started:
@@ -146,9 +150,9 @@ class _Search:
             return None
         return OldKey(run_key=key, runs=chosen, last=last, result_files=len(results), results=sum(results.values()))
 
-    async def _old_run(self, key: str, manifest: dict[str, Any], lease: Lease | None) -> OldRun | None:
+    async def _old_run(self, key: str, manifest: dict[str, Any], attempt: Lease | None) -> OldRun | None:
         """Return what is to be removed of a run that started long ago."""
-        if _was_worked_on(manifest, lease, self.before):
+        if _was_worked_on(manifest, attempt, self.before):
             return None
         sizes = await self._store.sizes(manifest["folder"])
         finished, begun = f"{manifest['folder']}/{_RESULT}" in sizes, PARTIAL in manifest
@@ -198,11 +202,11 @@ async def remove(store: ArtifactStore, pruning: Pruning) -> Pruning:
 
 
 async def _remove(store: ArtifactStore, key: OldKey, before: str) -> OldKey:
-    lease, last = await LeaseFile.hold(store, key.runs[0].run_id, key.run_key)
-    removal = _Removal(store, lease)
-    gone = [run for run in key.runs if await removal.of_run(run, last, before)]
+    lease, _held = await LeaseFile.hold(store, key.runs[0].run_id, key.run_key)
+    removal, attempt = _Removal(store, lease), await last_attempt(store, key.run_key)
+    gone = [run for run in key.runs if await removal.of_run(run, attempt, before)]
     # A run with the key that came since the survey has taken its lease since then, too.
-    unused = last is None or last.held or last.renewed < before
+    unused = attempt is None or attempt.renewed < before
     if not (key.last and len(gone) == len(key.runs) and unused):
         await lease.withdraw()
         return key.model_copy(update={"runs": gone, "result_files": 0, "results": 0})
@@ -217,7 +221,7 @@ class _Removal:
         self._store = store
         self._lease = lease
 
-    async def of_run(self, run: OldRun, last: Lease | None, before: str) -> bool:
+    async def of_run(self, run: OldRun, attempt: Lease | None, before: str) -> bool:
         """Remove a run's folder or its evidence; return whether it was still as the survey found it."""
         if run.part == "leftovers":
             return True
@@ -227,7 +231,7 @@ class _Removal:
         except FileNotFoundError:
             return True  # another removal was quicker
         same = isinstance(manifest, dict) and str(manifest.get("run_id")) == run.run_id
-        if not same or _was_worked_on(manifest, last, before):
+        if not same or _was_worked_on(manifest, attempt, before):
             return False
         now = datetime.now(UTC).isoformat(timespec="seconds")
         if run.part == "evidence":
@@ -265,11 +269,13 @@ def partial(run_id: str, run_key: str) -> bytes:
     return json_bytes({"run_id": run_id, PARTIAL: run_key})
 
 
-def _was_worked_on(manifest: dict[str, Any], lease: Lease | None, before: str) -> bool:
-    """Whether a run that started long ago was worked on since a time, because it was resumed."""
-    if lease is None or lease.held or PARTIAL in manifest:
-        return False
-    return lease.run_id == str(manifest.get("run_id")) and lease.renewed >= before
+def _was_worked_on(manifest: dict[str, Any], attempt: Lease | None, before: str) -> bool:
+    """Whether a run that started long ago, or another with its run key, was worked on since a time."""
+    return attempt is not None and PARTIAL not in manifest and attempt.renewed >= before
+
+
+def _why_damaged(store: ArtifactStore, manifest: dict[str, Any]) -> str:
+    return str(manifest.get("warning") or f"{store.address(manifest['folder'])}/{MANIFEST} names no run key")
 
 
 def _is_raw(path: str) -> bool:

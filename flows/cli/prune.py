@@ -45,20 +45,25 @@ def prune(
 
     from fathom.config.periods import period
     from fathom.errors import InvalidInput
+    from fathom.storage.outages import OUTAGE_SECONDS
     from fathom.storage.store import ArtifactStore
+    from fathom.text.counting import counted, size
     from flows.keeping import prune as remove
     from flows.preflight import artifact_root
 
-    age, store = period(older_than, "--older-than"), ArtifactStore(artifact_root(artifacts))
+    age = period(older_than, "--older-than")
+    store = ArtifactStore(artifact_root(artifacts), OUTAGE_SECONDS, lambda said: typer.echo(said, err=True))
     asking = not (dry_run or yes)
     if asking and (as_json or not sys.stdin.isatty()):
         raise InvalidInput("Nothing is removed without a yes.", next_step="add --yes, or --dry-run to look first")
 
-    def agreed(found: Pruning) -> bool:
-        if not (asking and found.keys):
+    def agreed(found: Pruning, cache_files: int, cache_bytes: int) -> bool:
+        if not (asking and (found.keys or cache_files)):
             return True
         _show_runs(found.runs)
-        return typer.confirm(f"Remove them from {store.address()}?", err=True)
+        parts = [f"{counted(len(found.runs), 'run')} from {store.address()}"] if found.keys else []
+        parts += [f"{counted(cache_files, 'cached file')} ({size(cache_bytes)})"] if cache_files else []
+        return typer.confirm(f"Remove {' and '.join(parts)}?", err=True)
 
     done = asyncio.run(
         remove(store, age, keep_reports=keep_reports, unfinished=unfinished, dry_run=dry_run, agreed=agreed)
