@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from fathom.errors import ServerUnreachable
@@ -72,6 +73,9 @@ async def costs_of(store: ArtifactStore, since: datetime, by: By) -> Costs:
     reader = UsageReader(store)
     await reader.read()
     runs = [run for run in reader.runs.values() if run.started >= since]
+    keys = {run.run_key for run in runs}
+    # What a ledger holds is that of all runs with its key.
+    unsettled = unsettled_usd(run for run in reader.runs.values() if run.run_key in keys)
     rows: dict[str, Row] = {}
     total = Row("total")
     groups = _groups(by, runs)
@@ -80,7 +84,7 @@ async def costs_of(store: ArtifactStore, since: datetime, by: By) -> Costs:
         for name, uses in groups(run):
             rows.setdefault(name, Row(name)).add(uses)
     ordered = sorted(rows.values(), key=lambda row: row.name if by is By.day else (-row.used.usd, -row.used.sent))
-    return Costs(since, by, ordered, total, unsettled_usd(runs), sorted(reader.unreadable))
+    return Costs(since, by, ordered, total, unsettled, sorted(reader.unreadable))
 
 
 def _groups(by: By, runs: Sequence[RunUse]) -> Callable[[RunUse], Iterator[tuple[str, list[ModelUse]]]]:
@@ -105,16 +109,24 @@ def _deployments(runs: Sequence[RunUse]) -> dict[str, str]:
         raise ServerUnreachable("Only a Prefect server knows of deployments, and there is none.", next_step=how)
     deployment_of: dict[str, str | None] = {}
     for ids in _pages([run.run_id for run in runs if _is_id(run.run_id)]):
-        found = ask_api("flow_runs/filter", {"flow_runs": {"id": {"any_": ids}}, "limit": _PAGE}) or []
+        found = _asked("flow_runs", ids)
         deployment_of |= {run["id"]: run.get("deployment_id") for run in found}
     names = dict[str, str]()
     for ids in _pages(sorted({found for found in deployment_of.values() if found})):
-        found = ask_api("deployments/filter", {"deployments": {"id": {"any_": ids}}, "limit": _PAGE}) or []
+        found = _asked("deployments", ids)
         names |= {deployment["id"]: deployment["name"] for deployment in found}
     return {
         run_id: names.get(deployment_id, "deleted deployment") if deployment_id else AD_HOC
         for run_id, deployment_id in deployment_of.items()
     }
+
+
+def _asked(kind: str, ids: Sequence[str]) -> list[dict[str, Any]]:
+    found = ask_api(f"{kind}/filter", {kind: {"id": {"any_": ids}}, "limit": _PAGE})
+    if not isinstance(found, list):
+        how = "see whether it works with fathom doctor, and try again; --by model and --by day need none"
+        raise ServerUnreachable("The Prefect server does not say which deployments the runs are of.", next_step=how)
+    return found
 
 
 def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:

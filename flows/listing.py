@@ -9,10 +9,11 @@ from datetime import UTC
 from typing import Any
 
 from fathom.errors import StoreError
+from fathom.storage.atomic import READERS
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import ArtifactStore, RunFolder
 from flows.flow_runs import recent, state_of
-from flows.runs import READERS, known, read_json
+from flows.runs import known, read_json
 from flows.server import find_api
 
 

@@ -47,25 +47,28 @@ class FathomCollector(Collector):
         """
         with self._reading:
             asyncio.run(self._reader.read())
-            runs, unreadable = list(self._reader.runs.values()), len(self._reader.unreadable)
-        yield from _of_runs(runs)
+            listed, unreadable = list(self._reader.runs.values()), len(self._reader.unreadable)
+            gone = list(self._reader.gone)
+        yield from _of_runs(listed, gone)
         yield Gauge("fathom_unreadable_runs", "Runs of the store that cannot be read.", value=unreadable)
         yield from _of_prefect()
 
 
-def _of_runs(runs: list[RunUse]) -> Iterator[Metric]:
+def _of_runs(listed: list[RunUse], gone: list[RunUse]) -> Iterator[Metric]:
+    runs = [*gone, *listed]
     endings = dict.fromkeys(("complete", "degraded", "insufficient_evidence", "failed", "stopped"), 0)
     states = dict.fromkeys(("running", "failed", "stopped", "interrupted"), 0)
     tools, faults, models = Counter[str](), Counter[tuple[str, str]](), dict[str, ModelUse]()
     for run in runs:
         for ending, times in run.endings.items():
             endings[ending] = endings.get(ending, 0) + times
-        if not run.ended:
-            states[run.state] = states.get(run.state, 0) + 1
         tools.update(run.tools)
         faults.update(run.faults)
         for name, use in run.models.items():
             models.setdefault(name, ModelUse()).add(use)
+    for run in listed:
+        if not run.ended:
+            states[run.state] = states.get(run.state, 0) + 1
     said = "Times that a run ended; one that failed, was resumed and completed has ended twice."
     yield _labelled(Counting, "fathom_runs", said, ["ending"], endings.items())
     said = "Runs without a result, by state."
@@ -83,7 +86,7 @@ def _of_runs(runs: list[RunUse]) -> Iterator[Metric]:
     unpriced = [(name, use.unpriced) for name, use in used]
     yield _labelled(Counting, "fathom_unpriced_model_calls", said, ["model"], unpriced)
     said = "Dollars that failed or unanswered requests may have cost at most."
-    yield Gauge("fathom_unsettled_usd", said, value=unsettled_usd(runs))
+    yield Gauge("fathom_unsettled_usd", said, value=unsettled_usd(listed))
     yield _labelled(Counting, "fathom_tool_calls", "Tool calls.", ["tool"], tools.items())
     said = "Failures by code, of a tool, a model, or a whole run."
     failures = [(part, code, times) for (part, code), times in faults.items()]

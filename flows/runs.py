@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, read
 from fathom.models import AuditHead, Model, Plan, RunResult
+from fathom.storage.atomic import READERS
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.pruning import PRUNED
 from fathom.storage.store import ArtifactStore, RunFolder, runs
@@ -24,7 +25,6 @@ from flows.server import find_api
 
 ID_DIGITS = 4  # anything shorter is a name, not the beginning of an id
 LATEST = 200  # runs that `fathom runs` may list
-READERS = 16  # files that are read at once
 
 T = TypeVar("T")
 

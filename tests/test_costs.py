@@ -93,6 +93,41 @@ async def test_each_call_is_counted_once(store: ArtifactStore) -> None:
     assert unsettled_usd(runs.values()) == pytest.approx(0.03 + 0.5 - 0.01)
 
 
+async def test_runs_that_take_over_a_folder_or_leave(store: ArtifactStore) -> None:
+    reader = UsageReader(store)
+    await reader.read()
+    again = await begin(store, "again")
+    await again.settle(f"{RUNS}/again")
+    await end(again, usd=0.01)
+    await reader.read()
+    before = {folder: run.run_id for folder, run in reader.runs.items()}
+    assert before[f"{RUNS}/again"] == "again"
+
+    # The run is pruned, and one with another key gets its folder before the next reading.
+    await store.remove_all([*await store.sizes(f"{RUNS}/again"), *await store.sizes(f"{RESULTS}/again")])
+    new = await begin(store, "new")
+    await new.settle(f"{RUNS}/again")
+    await answer(new, "a/large", usd=0.5)
+    await end(new, usd=0.51)
+    await store.remove_all([*await store.sizes(f"{RUNS}/ended"), *await store.sizes(f"{RESULTS}/ended")])
+    await reader.read()
+    assert reader.runs[f"{RUNS}/again"].usd == pytest.approx(0.51)
+    assert sorted(run.run_id for run in reader.gone) == ["again", "ended"]
+    assert f"{RUNS}/ended" not in reader.runs
+    await reader.read()
+    assert len(reader.gone) == 2 and not reader.unreadable
+
+
+async def test_two_unfinished_runs_with_one_key(store: ArtifactStore) -> None:
+    for run_id in ("one", "two"):
+        run = await begin(store, "both", run_id)
+        await run.settle(f"{RUNS}/{run_id}")
+    reader = UsageReader(store)
+    await reader.read()
+    assert {f"{RUNS}/one", f"{RUNS}/two"} <= {*reader.runs}
+    assert sum(run.usd for run in reader.runs.values() if run.run_key == "both") == pytest.approx(0.02)
+
+
 def costs(cli: FathomCLI, *options: str, env: dict[str, str] | None = None) -> Any:
     done = cli(["costs", *options, "--json"], env)
     assert done.returncode == 0, done.stderr
@@ -112,8 +147,9 @@ def test_costs_are_told(fathom_cli: FathomCLI, store: ArtifactStore, prefect_ser
 
     days = costs(fathom_cli, "--by", "day")["rows"]
     assert [row["name"] for row in days] == [datetime.now(UTC).date().isoformat()]
-    assert costs(fathom_cli, "--since", "0h")["rows"] == []
-    assert "No runs since" in fathom_cli(["costs", "--since", "0h"]).stdout
+    now = datetime.now(UTC).isoformat()
+    assert costs(fathom_cli, "--since", now)["rows"] == []
+    assert "No runs since" in fathom_cli(["costs", "--since", now]).stdout
 
     by = [row["name"] for row in costs(fathom_cli, "--by", "deployment", env=prefect_server.env)["rows"]]
     assert by == ["not known to Prefect"]
@@ -156,6 +192,7 @@ async def test_an_older_run_and_a_damaged_one(tmp_path: Path) -> None:
     [
         ("30d", NOW - timedelta(days=30)),
         ("12h", NOW - timedelta(hours=12)),
+        (" 2W", NOW - timedelta(weeks=2)),
         (" 2026-11-01 ", datetime(2026, 11, 1, tzinfo=UTC)),
         ("2026-11-01T08:00:00+02:00", datetime(2026, 11, 1, 6, tzinfo=UTC)),
     ],
@@ -164,7 +201,7 @@ def test_a_time_in_the_past(text: str, since: datetime) -> None:
     assert parse_since(text, NOW) == since
 
 
-@pytest.mark.parametrize("text", ["", "30", "yesterday", "-3d", "2026-13-01", "2027-01-01", "99999999d", "1w"])
+@pytest.mark.parametrize("text", ["", "30", "yesterday", "-3d", "2026-13-01", "2027-01-01", "99999999d", "0h"])
 def test_what_is_no_time_in_the_past(text: str) -> None:
     with pytest.raises(InvalidInput, match="--since"):
         parse_since(text, NOW)

@@ -14,13 +14,13 @@ from fathom.budget.ledger import Cost
 from fathom.errors import StoreError
 from fathom.models import Model
 from fathom.models.batch import BatchQuestion, BatchResult, BatchRow, RowStatus
+from fathom.storage.atomic import READERS
 from fathom.storage.store import ArtifactStore, json_bytes
 
 BATCHES = "research_batches"
 QUESTIONS = "questions.jsonl"
 RESULTS = "results.jsonl"
 INDEX = "index.html"
-_READERS = 16
 
 
 class Share(Model):
@@ -61,7 +61,7 @@ class BatchFolder:
         """Return a record for each question by its id: the stored one, else a new one."""
         ids = question_ids(questions)
         stored = {*await self._store.list(f"{self.path}/rows")}
-        limit = asyncio.Semaphore(_READERS)
+        limit = asyncio.Semaphore(READERS)
 
         async def read(number: int, row_id: str, question: BatchQuestion) -> Record:
             if f"{row_id}.json" not in stored:

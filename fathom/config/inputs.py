@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
 from fathom.config.caps import Price
 from fathom.config.models import ROLES, Role, RoleModel
+from fathom.config.periods import period
 from fathom.errors import InvalidInput
 from fathom.text.cleaning import without_controls
 
@@ -40,23 +41,21 @@ def words_asked(query: str) -> int | None:
 
 
 def parse_since(text: str, now: datetime) -> datetime:
-    """Return the time that `30d`, `12h` or a date means, in UTC.
+    """Return the time that a length of time ago (`30d`, `2w`) or a date means, in UTC.
 
     Raises:
         InvalidInput: it is none of these, or not in the past.
     """
-    ago = re.fullmatch(r"(\d{1,5})([dh])", text.strip())
     try:
-        since = (
-            now - timedelta(**{"d": {"days": int(ago[1])}, "h": {"hours": int(ago[1])}}[ago[2]])
-            if ago
-            else datetime.fromisoformat(text.strip())
-        )
+        since = datetime.fromisoformat(text.strip())
         since = since if since.tzinfo else since.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        raise InvalidInput(
-            f"--since {text!r} is no span of time and no date.", next_step="such as 30d, 12h or 2026-11-01"
-        ) from None
+    except ValueError:
+        try:
+            since = now - period(text, "--since")
+        except (InvalidInput, OverflowError):
+            raise InvalidInput(
+                f"--since {text!r} is no length of time and no date.", next_step="such as 30d, 12h or 2026-11-01"
+            ) from None
     if since > now:
         raise InvalidInput(f"--since {text!r} is in the future.", next_step="such as 30d, 12h or 2026-11-01")
     return since

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -18,12 +18,13 @@ from fathom.config.caps import Budget
 from fathom.config.models import EXTRACTIVE
 from fathom.errors import StoreError
 from fathom.models import Account, Ending
+from fathom.storage.atomic import READERS
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import RUNS, ArtifactStore
 from fathom.telemetry.audit_events import AuditEvent, AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE, PENDING_FILE
 
-READERS = 16  # files that are read at once
+_LOOKED_AT = 200  # runs that have ended, of which one reading asks whether they are still the same
 _STARTS = (AuditType.session_created, AuditType.session_resumed)
 _WITH_RESULT = frozenset(Ending) - {Ending.failed}
 
@@ -85,16 +86,21 @@ class RunUse:
 
 
 class UsageReader:
-    """Reads what the runs of a store have used; of one that has ended, once.
+    """Reads what the runs of a store have used; of one that has ended, once, unless its log becomes another.
 
-    `runs` has what was read, by folder, and `unreadable` the folders that could not be. A run that was removed from the
-    store stays in `runs`: what it used was used.
+    Attributes:
+        runs: what the store has, by folder.
+        gone: what it had when it was read before: what these runs used was used.
+        unreadable: the folders that could not be read.
     """
 
     def __init__(self, store: ArtifactStore) -> None:
         self._store = store
-        self._keys = dict[str, set[str]]()  # folders by run key
+        self._sizes = dict[str, int]()  # bytes of the logs of runs that have ended, the one looked at last at the end
         self.runs: dict[str, RunUse] = {}
+        self.gone: list[RunUse] = []
+        self._folders = dict[str, set[str]]()  # of these runs, by run key
+        self._counted = dict[str, set[str]]()  # ids of events of runs that are gone, by run key
         self.unreadable = set[str]()
 
     async def read(self) -> None:
@@ -105,19 +111,25 @@ class UsageReader:
         """
         self.unreadable.clear()
         names = [f"{RUNS}/{name}" for name in await self._store.list(RUNS)]
-        unknown = [folder for folder in names if not (folder in self.runs and self.runs[folder].ended)]
-        await self._each(unknown, AUDIT_FILE, ChainedEvent)
+        keys = await self._store.list(RESULTS)
+        for folder in {*self.runs} - {*names} - {f"{RESULTS}/{key}" for key in keys}:
+            self._leave(folder)
+        look = [*self._sizes][:_LOOKED_AT]
+        await self._each(look, self._look)
+        unknown = [folder for folder in names if folder not in self._sizes]
+        await self._each(unknown, lambda folder: self._read(folder, AUDIT_FILE, ChainedEvent))
         # Before its plan has a title, a run has no folder.
-        keys = [key for key in await self._store.list(RESULTS) if key not in self._keys]
-        await self._each([f"{RESULTS}/{key}" for key in keys], PENDING_FILE, AuditEvent)
+        with_folder = {self.runs[folder].run_key for folder in names if folder in self.runs}
+        pending = [f"{RESULTS}/{key}" for key in keys if key not in with_folder]
+        await self._each(pending, lambda folder: self._read(folder, PENDING_FILE, AuditEvent))
 
-    async def _each(self, folders: Sequence[str], file: str, kind: type[AuditEvent]) -> None:
+    async def _each(self, folders: Sequence[str], action: Callable[[str], Awaitable[None]]) -> None:
         limit = asyncio.Semaphore(READERS)
 
         async def read(folder: str) -> None:
             async with limit:
                 try:
-                    await self._read(folder, file, kind)
+                    await action(folder)
                 except FileNotFoundError:
                     return
                 except StoreError:  # one damaged run must not hide the others
@@ -125,21 +137,44 @@ class UsageReader:
 
         await asyncio.gather(*map(read, folders))
 
+    async def _look(self, folder: str) -> None:
+        """Forget the size of a log that has grown, or is that of another run which has taken the folder."""
+        path, size = f"{folder}/{AUDIT_FILE}", self._sizes.pop(folder)
+        if (await self._store.sizes(path)).get(path) == size:
+            self._sizes[folder] = size
+
     async def _read(self, folder: str, file: str, kind: type[AuditEvent]) -> None:
-        events = events_in(await self._store.read(f"{folder}/{file}"), kind)
+        data = await self._store.read(f"{folder}/{file}")
+        events = events_in(data, kind)
         key = next((str(event.details.get("run_key")) for event in events if event.type in _STARTS), None)
         if key is None:
             return
-        others = [self.runs[other] for other in self._keys.get(key, ()) if other != folder]
-        run = use_of(key, events, frozenset[str]().union(*(other.shared for other in others)))
+        others = [self.runs[other].shared for other in self._folders.get(key, ()) if other != folder]
+        elsewhere = frozenset(self._counted.get(key, ())).union(*others)
+        if all(event.id in elsewhere for event in events):
+            return
+        run, before = use_of(key, events, elsewhere), self.runs.get(folder)
+        if before and (before.run_key, before.started) != (run.run_key, run.started):
+            self._leave(folder)
+        # Nothing is awaited in between: readers of other folders see a whole state.
+        self.runs[folder] = run
         if file == AUDIT_FILE:
-            self._keys.setdefault(key, set()).add(folder)
+            self._folders.setdefault(key, set()).add(folder)
             self.runs.pop(f"{RESULTS}/{key}", None)
+            if run.ended:
+                self._sizes[folder] = len(data)
         if not run.ended:
             lease = await read_lease(self._store, key)
             run.state = "running" if lease and lease.alive else run.state
             run.account = (await Ledger.open(Budget(), self._store, f"{RESULTS}/{key}/ledger")).account
-        self.runs[folder] = run
+
+    def _leave(self, folder: str) -> None:
+        """Count a run among those that the store no longer has."""
+        run = self.runs.pop(folder)
+        self._sizes.pop(folder, None)
+        self._folders.get(run.run_key, set()).discard(folder)
+        self._counted.setdefault(run.run_key, set()).update(run.shared)
+        self.gone.append(run)
 
 
 def unsettled_usd(runs: Iterable[RunUse]) -> float:

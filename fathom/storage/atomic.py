@@ -17,6 +17,9 @@ from uuid import uuid4
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
+READERS = 16
+"""Files that are read at once."""
+
 # botocore tries up to three times, and s3fs five times on top when it was throttled or cut off. However many tries that
 # makes, no call takes longer than the limit, and a silent server is asked again before it.
 _S3_OPTIONS = {"config_kwargs": {"connect_timeout": 3, "read_timeout": 6, "retries": {"max_attempts": 2}}}
