@@ -18,8 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fathom.changes.comparing import compare
+from fathom.changes.sides import Side
 from fathom.errors import FathomError, InvalidInput, NoReport, RunBusy
 from fathom.evidence.verify import verify_run
+from fathom.report.changes import render_changes_html
+from fathom.report.html import render_html
 from fathom.report.pages import unsafe
 from fathom.storage import bundles
 from fathom.storage.bundles import pack, unpack
@@ -30,6 +34,7 @@ from flows.runs import files_of, find, known, load
 from tests.conftest import ROOT, Bucket, FathomCLI
 from tests.dying_store import Killed, WatchedStore, bury
 from tests.inprocess import research
+from tests.sample_report import sample_report
 from tests.test_store import every_file
 
 RECORD = "results/plan-b4d0bd37fc17f2ff30559aa3"
@@ -309,6 +314,14 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     ),
     "a result without end": (lambda b: repacked(b, record(result="[" * 100_000)), "holds no stored result"),
 }
+
+
+def test_pages_of_this_version_are_let_in() -> None:
+    assert unsafe(render_html(sample_report()).encode()) == ""
+    none = Side("5e6f7a8b", "2026-11-24", "Q", None, [])
+    page = render_changes_html(compare(none, none)).encode()
+    assert unsafe(page) == ""
+    assert unsafe(page.replace(b"style-src", b"style-src *")) != ""
 
 
 def _falsified(bundle: bytes) -> dict[str, Any]:

@@ -35,9 +35,9 @@ def prune(
 ) -> None:
     """Remove old runs from the artifact store.
 
-    Runs in progress stay, and so do stored results whose run key a newer run uses. Old answers in this machine's cache
-    go too. With --keep-reports, a run can still be shown and exported, but no longer be verified or replayed. Exits
-    with 1 if something could not be removed.
+    Runs in progress stay, and so do runs whose run key a newer run uses. Old answers in this machine's cache go too,
+    and the costs of a removed run are no longer counted. With --keep-reports, a run can still be shown and exported,
+    but no longer be verified or replayed. Exits with 1 if something could not be removed.
 
     Example: fathom prune --older-than 90d --keep-reports --dry-run
     """
