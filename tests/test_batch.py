@@ -179,7 +179,7 @@ def test_a_question_that_failed_is_asked_again_as_the_command_says_now(
     assert failed.returncode == 1
     rows = [json.loads(line) for line in Path(failed.stdout.strip()).read_text().splitlines()]
     assert [row["status"] for row in rows] == ["failed", "failed"]
-    assert all("E4003" in row["reason"] or "401" in row["reason"] for row in rows)
+    assert all("ModelRejected" in row["reason"] or "answered 401" in row["reason"] for row in rows), rows
     done = fathom_cli([*command, "--model", "extractive"], env)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in Path(done.stdout.strip()).read_text().splitlines()]
