@@ -9,6 +9,7 @@ from typing import Annotated
 from fsspec.core import open as open_file
 from prefect import flow
 from prefect.client.schemas.objects import State
+from prefect.exceptions import Abort
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 from pydantic import Field, WithJsonSchema
@@ -65,25 +66,26 @@ async def research_batch(  # noqa: PLR0917 - the boxes of a form
     guard_logs(scrubber)
     store = run_store(settings.artifacts or environment.artifacts)
     await store.check_writable()
-    async with Supervision(store, scrubber) as supervision, Display() as display:
-        asked = await _questions(questions, file, settings)
-        batch = Batch(
-            current_run_key(),
-            asked,
-            store,
-            settings=settings,
-            budget=budget,
-            at_once=at_once,
-            deployment=deployment,
-            show=lambda batch: _show(display, batch),
-        )
-        try:
+    how = f"the same command with --run-key {current_run_key()}, or Retry in the UI"
+    batch: Batch | None = None
+    try:
+        async with Supervision(store, scrubber, how=how), Display() as display:
+            batch = Batch(
+                current_run_key(),
+                await _questions(questions, file, settings),
+                store,
+                settings=settings,
+                budget=budget,
+                at_once=at_once,
+                deployment=deployment,
+                show=lambda batch: _show(display, batch),
+            )
             await batch.run()
-        except asyncio.CancelledError:
-            if isinstance(supervision.reason, RunCancelled):
-                await batch.cancel()
-            raise
-        result = batch.folder.result(current_run_id(), batch.rows)
+            result = batch.folder.result(current_run_id(), batch.rows)
+    except Abort as abort:
+        if batch and isinstance(abort.__cause__, RunCancelled):
+            await batch.cancel()
+        raise
     ended = ", ".join(f"{count} {words(status)}" for status, count in result.ended.items())
     message = f"{counted(result.questions, 'question')}: {ended}. Results: {result.page}"
     state: State[BatchResult] = (Failed if result.failed else Completed)(message=message, data=result)

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import WorkerStatus
-from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+from prefect.exceptions import PrefectHTTPStatusError
 
 from fathom.batch.folder import BATCHES, QUESTIONS
 from fathom.batch.questions import lines_of
@@ -22,6 +22,7 @@ from fathom.storage.store import ArtifactStore
 from flows.batch import research_batch
 from flows.deploying import POOL, ensure_pool
 from flows.local import address, new_run, run_here
+from flows.submitting import pool_of
 from flows.worker import HEARTBEAT_SECONDS, Worker, is_dead, serving
 
 ASK_SECONDS = HEARTBEAT_SECONDS  # a worker that was killed counts as running for three of them
@@ -38,7 +39,7 @@ async def run(
     store = ArtifactStore(request["settings"].artifacts)
     path = f"{BATCHES}/{request['run_key']}/{QUESTIONS}"
     await store.write(path, lines_of(questions).encode())
-    pool = await _pool(request["deployment"])
+    pool = await pool_of(request["deployment"]) or POOL
     await ensure_pool(pool)
     flow_run = await new_run(research_batch, {**request, "file": store.address(path)})
     say(f"Batch {request['run_key']}  {address(flow_run)}")
@@ -49,15 +50,6 @@ async def run(
         raise result
     assert isinstance(result, BatchResult)
     return result
-
-
-async def _pool(deployment: str) -> str:
-    """Return the work pool of a deployment; the usual one if there is no such deployment yet."""
-    async with get_client() as client:
-        try:
-            return (await client.read_deployment_by_name(deployment)).work_pool_name or POOL
-        except ObjectNotFound:
-            return POOL
 
 
 @asynccontextmanager

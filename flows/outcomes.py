@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from prefect.client.schemas.objects import FlowRun, StateType
 
+from fathom.errors import FathomError
 from fathom.models import RunResult
 from fathom.models.batch import BatchRow, RowStatus
 from fathom.storage.lease import died, read_lease
-from flows.flow_runs import place
+from flows.flow_runs import ending_in, place
 from flows.local import result_of
 from flows.recovering import MOST_DEATHS
 
 
-async def outcome(flow_run: FlowRun, row: BatchRow) -> BatchRow | None:
+async def outcome(flow_run: FlowRun, row: BatchRow, root: str) -> BatchRow | None:
     """Return the row of a question whose run is in a terminal state; None if a worker is to take it up again."""
-    if result := await result_of(flow_run):
-        return _with(row, result)
+    try:
+        if result := await result_of(flow_run):
+            return _with(row, result)
+    except FathomError as error:
+        return failed(row, str(error), flow_run)
     message = (flow_run.state and flow_run.state.message) or "it ended without a result"
+    if ending_in(message):
+        message = f"it has ended, but its result is not in {root}: do its workers have the same FATHOM_ARTIFACTS?"
     status = RowStatus.failed
     if flow_run.state_type is StateType.CANCELLED:
         status = RowStatus.cancelled
@@ -24,7 +30,15 @@ async def outcome(flow_run: FlowRun, row: BatchRow) -> BatchRow | None:
         where = place(str(flow_run.id), flow_run.parameters)
         if await read_lease(*where) and await died(*where) < MOST_DEATHS:
             return None
-    return row.model_copy(update={"status": status, "reason": message, "run_id": str(flow_run.id)})
+    return failed(row, message, flow_run, status)
+
+
+def failed(
+    row: BatchRow, reason: str, flow_run: FlowRun | None = None, status: RowStatus = RowStatus.failed
+) -> BatchRow:
+    """Return the row of a question that was not researched to its end, and why."""
+    run_id = str(flow_run.id) if flow_run else row.run_id
+    return row.model_copy(update={"status": status, "reason": reason, "run_id": run_id})
 
 
 def _with(row: BatchRow, result: RunResult) -> BatchRow:

@@ -21,7 +21,7 @@ from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunN
 from fathom.models import RunResult
 from fathom.storage.lease import is_gone, read_lease
 from fathom.storage.store import ArtifactStore
-from flows.flow_runs import UNDER_WAY, has_begun, place
+from flows.flow_runs import FLOW, UNDER_WAY, has_begun, place
 from flows.local import address, create, execute, recent, result_of
 from flows.preflight import artifact_root
 from flows.runs import is_prefix, known, locate, matching
@@ -85,9 +85,13 @@ async def find(name: str, root: str | None = None) -> FlowRun:
     async with get_client() as client:
         for run_id in [name, *ids]:  # older than the latest ones
             try:
-                return await client.read_flow_run(UUID(run_id))
+                found = await client.read_flow_run(UUID(run_id))
             except (ValueError, ObjectNotFound):
                 continue
+            if (flow := await client.read_flow(found.flow_id)).name != FLOW:
+                how = "the same `fathom batch` command with its --run-key, or Retry in the UI"
+                raise InvalidInput(f"{run_id} is a run of {flow.name}, no question.", next_step=how)
+            return found
     if len(stored) > 1:
         raise _several(name, ids)
     if stored:

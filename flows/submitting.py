@@ -9,10 +9,10 @@ from uuid import UUID
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterState, FlowRunFilterStateType
-from prefect.client.schemas.objects import TERMINAL_STATES
+from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun
 from prefect.deployments import arun_deployment
-from prefect.exceptions import ObjectNotFound
-from prefect.states import Cancelling, Scheduled
+from prefect.exceptions import ObjectNotFound, PrefectException, PrefectHTTPStatusError
+from prefect.states import Cancelling
 
 from fathom.batch.folder import BatchFolder, Record, Share
 from fathom.batch.page import words
@@ -28,16 +28,16 @@ from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import Event, phase, publish
 from fathom.text.counting import counted
 from flows.deep_research import deep_research
-from flows.deploying import POOL, deploy
+from flows.deploying import deploy
 from flows.flow_runs import FLOW
-from flows.outcomes import outcome
-from flows.recovering import recover
+from flows.outcomes import failed, outcome
+from flows.recovering import recover_runs
 from tasks.durable import run_logger
 
 ON_DEMAND = f"{FLOW}/on-demand"
 POLL_SECONDS = 1.5
 KEEP_SECONDS = 10.0  # between two changes of the results on the store and of the table in the UI
-RECOVER_SECONDS = 20.0
+LOOK_SECONDS = 20.0  # between two looks at whether the runs under way are still there
 _IDS = 200  # in one request, the most that the server returns
 
 
@@ -74,7 +74,7 @@ class Batch:
         self._records: dict[str, Record] = {}
         self._open: dict[UUID, str] = {}  # ids of the questions under way, by their flow run
         self._kept = 0.0  # when, as the next
-        self._recovered = monotonic()
+        self._looked = monotonic()
         self._changed = False
 
     @property
@@ -88,16 +88,17 @@ class Batch:
         Raises:
             InvalidInput: there is no such deployment.
         """
-        pool = await self._pool()
+        if await pool_of(self._deployment) is None:
+            await deploy(ON_DEMAND.rpartition("/")[2], deep_research, description="Research a question on request.")
         waiting = await self._load()
         try:
             while waiting or self._open:
                 while waiting and len(self._open) < self._at_once and await self._start(waiting[0]):
                     del waiting[0]
                 await self._note_ended()
-                if monotonic() - self._recovered > RECOVER_SECONDS:
-                    self._recovered = monotonic()
-                    await recover(pool)
+                if monotonic() - self._looked > LOOK_SECONDS:
+                    self._looked = monotonic()
+                    await self._look_after()
                 if self._changed and monotonic() - self._kept > KEEP_SECONDS:
                     await self._keep()
                 if self._open:
@@ -116,12 +117,14 @@ class Batch:
         self._records = await self.folder.records(self._asked)
         self._questions = dict(zip(self._records, self._asked, strict=True))
         for record in self._records.values():
+            if record.used:
+                self._budget.take(record.used.cost)
+                self._budget.settle(record.used.cost, record.used.cost)
             if record.granted:
                 self._budget.take(record.granted.cost)
-                if record.row.status.finished and record.used:
-                    self._budget.settle(record.granted.cost, record.used.cost)
         waiting = [row_id for row_id, record in self._records.items() if not record.row.status.finished]
-        waiting.sort(key=lambda row_id: not self._records[row_id].run_key)  # first those that may be under way
+        # First those whose runs may be under way.
+        waiting.sort(key=lambda row_id: self._records[row_id].row.status is not RowStatus.running)
         before = len(self._records) - len(waiting)
         publish(Event("batch", rows=tuple(self.rows)))
         phase(f"researching {counted(len(waiting), 'question')}" + (f"; {before} finished before" if before else ""))
@@ -132,22 +135,6 @@ class Batch:
         self._kept, self._changed = monotonic(), False
         await self.folder.save_results(f"Batch of {counted(len(self._records), 'question')}", self.rows)
         self._show(self)
-
-    async def _pool(self) -> str:
-        """Return the work pool of the deployment, which is made if it is the usual one and there is none."""
-        async with get_client() as client:
-            try:
-                found = await client.read_deployment_by_name(self._deployment)
-            except ObjectNotFound:
-                if self._deployment != ON_DEMAND:
-                    raise InvalidInput(
-                        f"There is no deployment {self._deployment!r}.", next_step="prefect deployment ls lists them"
-                    ) from None
-                await deploy(ON_DEMAND.rpartition("/")[2], deep_research, description="Research a question on request.")
-                return POOL
-        if not found.work_pool_name:
-            raise InvalidInput(f"{self._deployment} has no work pool.", next_step="deploy it to one")
-        return found.work_pool_name
 
     async def _start(self, row_id: str) -> bool:
         """Submit the run of a question; False if it must wait for what others give back to the budget."""
@@ -166,51 +153,73 @@ class Batch:
         return True
 
     async def _submit(self, row_id: str, granted: Cost | None) -> None:
-        question = self._questions[row_id]
-        settings = settings_of(question, self._settings)
-        if granted:
-            settings = settings.model_copy(update={"budget": self._within(settings.budget, granted)})
+        """Submit the run of a question, in a new attempt if the last one has ended without a result."""
+        record, question = self._records[row_id], self._questions[row_id]
+        attempt = record.attempt + (record.row.status.ended and bool(record.run_key))
         run_key = question.run_key or f"{self._key}-{row_id}"
-        row = self._records[row_id].row.model_copy(update={"status": RowStatus.running, "reason": ""})
-        share = Share.of(granted) if granted else None
-        await self._note(row_id, Record(row=row, run_key=result_key("", run_key), granted=share))
-        given = settings.model_dump(mode="json", exclude_unset=True)
-        flow_run = await arun_deployment(
-            self._deployment,
-            parameters={"query": question.question, "settings": given, "run_key": run_key},
-            timeout=0,
-            tags=["fathom", f"batch:{self._key}"],
-            idempotency_key=f"{self._key}/{row_id}",
+        # The run's own account counts what earlier attempts have used.
+        spent = record.used.cost if record.used else Cost()
+        settings = self._settings_of(row_id, granted.plus(spent) if granted else None)
+        record = record.model_copy(
+            update={
+                "row": record.row.model_copy(update={"status": RowStatus.running, "reason": ""}),
+                "run_key": result_key("", run_key),
+                "attempt": attempt,
+                "granted": Share.of(granted) if granted else None,
+            }
         )
-        if flow_run.state_type in TERMINAL_STATES and not self._is_finished(await outcome(flow_run, row)):
-            async with get_client() as client:  # the run failed in an earlier attempt at the batch
-                await client.set_flow_run_state(flow_run.id, Scheduled(message="Asked again."), force=True)
+        await self._note(row_id, record)
+        given = settings.model_dump(mode="json", exclude_unset=True)
+        try:
+            # Not as a sub-flow: when a batch is cancelled, Prefect would cancel its questions again and again, also
+            # after it was continued.
+            flow_run = await arun_deployment(
+                self._deployment,
+                parameters={"query": question.question, "settings": given, "run_key": run_key},
+                timeout=0,
+                as_subflow=False,
+                tags=["fathom", f"batch:{self._key}"],
+                idempotency_key=f"{self._key}/{row_id}/{attempt}",
+            )
+        except (PrefectHTTPStatusError, PrefectException) as error:
+            await self._settle(row_id, failed(record.row, f"its run could not be submitted: {error}"))
+            return
         self._open[flow_run.id] = row_id
-
-    @staticmethod
-    def _is_finished(row: BatchRow | None) -> bool:
-        return row is not None and row.status.finished
 
     async def _note_ended(self) -> None:
         """Take note of the runs that have ended, asking for all of them at once."""
         ended = FlowRunFilterState(type=FlowRunFilterStateType(any_=list(TERMINAL_STATES)))
-        run_ids = list(self._open)
+        for flow_run in await self._read(ended):
+            row_id = self._open[flow_run.id]
+            if row := await outcome(flow_run, self._records[row_id].row, self._store.address()):
+                del self._open[flow_run.id]
+                await self._settle(row_id, row)
+
+    async def _look_after(self) -> None:
+        """Schedule again the runs whose process is gone, and take note of those that were deleted."""
+        found = {flow_run.id: flow_run for flow_run in await self._read()}
+        await recover_runs(list(found.values()))
+        for run_id in self._open.keys() - found.keys():
+            row_id = self._open.pop(run_id)
+            await self._settle(row_id, failed(self._records[row_id].row, "its flow run was deleted"))
+
+    async def _read(self, state: FlowRunFilterState | None = None) -> list[FlowRun]:
+        """Return the runs under way as the server knows them, all or those in some states."""
+        run_ids, found = list(self._open), list[FlowRun]()
         async with get_client() as client:
             for start in range(0, len(run_ids), _IDS):
-                which = FlowRunFilter(id=FlowRunFilterId(any_=run_ids[start : start + _IDS]), state=ended)
-                for flow_run in await client.read_flow_runs(flow_run_filter=which):
-                    row_id = self._open[flow_run.id]
-                    if row := await outcome(flow_run, self._records[row_id].row):
-                        del self._open[flow_run.id]
-                        await self._settle(row_id, row)
+                which = FlowRunFilter(id=FlowRunFilterId(any_=run_ids[start : start + _IDS]), state=state)
+                found += await client.read_flow_runs(flow_run_filter=which)
+        return found
 
     async def _settle(self, row_id: str, row: BatchRow) -> None:
         record = self._records[row_id].model_copy(update={"row": row})
         if record.granted:
             account = f"{RESULTS}/{record.run_key}/ledger"
-            spent = (await Ledger.open(Budget(), self._store, account)).total
-            self._budget.settle(record.granted.cost, spent)
-            record = record.model_copy(update={"used": Share.of(spent)})
+            total = (await Ledger.open(Budget(), self._store, account)).total
+            before = record.used.cost if record.used else Cost()
+            self._budget.settle(record.granted.cost, total.minus(before))
+            record = record.model_copy(update={"used": Share.of(total), "granted": None})
         await self._note(row_id, record)
         run_logger().info("%d. %s: %s", row.number, words(row.status), row.question)
 
@@ -226,7 +235,32 @@ class Batch:
         usd = DEFAULT_USD if own.max_usd is None and self._caps.max_usd else own.max_usd
         return caps(usd, own.max_tokens, own.max_calls)
 
-    def _within(self, own: Budget, granted: Cost) -> Budget:
-        """Return the budget of a question with what it was granted of each cap that the batch has."""
+    def _settings_of(self, row_id: str, granted: Cost | None) -> ResearchSettings:
+        """Return the settings of a question's run: on the batch's store, and with what each cap of the batch grants."""
+        settings = settings_of(self._questions[row_id], self._settings)
+        settings = settings.model_copy(update={"artifacts": self._store.address()})
+        if granted is None:
+            return settings
         given = {"max_usd": float(granted.usd), "max_tokens": granted.tokens, "max_calls": granted.calls}
-        return own.model_copy(update={name: cap for name, cap in given.items() if getattr(self._caps, name)})
+        capped = {name: cap for name, cap in given.items() if getattr(self._caps, name)}
+        return settings.model_copy(update={"budget": settings.budget.model_copy(update=capped)})
+
+
+async def pool_of(deployment: str) -> str | None:
+    """Return the work pool of a deployment; None if it is the usual one, and is not there yet.
+
+    Raises:
+        InvalidInput: there is no such deployment, or it has no work pool.
+    """
+    async with get_client() as client:
+        try:
+            found = await client.read_deployment_by_name(deployment)
+        except ObjectNotFound:
+            if deployment == ON_DEMAND:
+                return None
+            raise InvalidInput(
+                f"There is no deployment {deployment!r}.", next_step="prefect deployment ls lists them"
+            ) from None
+    if not found.work_pool_name:
+        raise InvalidInput(f"{deployment} has no work pool.", next_step="deploy it to one")
+    return found.work_pool_name

@@ -29,21 +29,22 @@ from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.objects import FlowRun
 from prefect.client.schemas.responses import SetStateStatus, WorkerFlowRunResponse
 from prefect.context import AsyncClientContext
-from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 from prefect.flow_engine import run_flow
-from prefect.states import Crashed, Pending, Scheduled
+from prefect.states import Cancelled, Pending, Scheduled
 
-from fathom.errors import RunTerminated
+from fathom.errors import FathomError, RunTerminated
 from fathom.storage.lease import is_gone
 from flows.deploying import POOL, ensure_pool
 from flows.flow_runs import BATCH, FLOW
 from flows.recovering import recover
-from tasks.watching import stop_all
+from tasks.watching import stop
 
 POLL_SECONDS = 2.0
 HEARTBEAT_SECONDS = 15.0
 RECOVER_SECONDS = 20.0
 DRAIN_SECONDS = 60.0
+STOP_SECONDS = 15.0  # in which a run that was told to stop must have stored what it has
 _OWN = "fathom"
 AHEAD = 4  # runs asked for, as a multiple of those that fit: other workers ask for the same ones
 
@@ -79,6 +80,7 @@ class Worker:
         self._drain_seconds = drain_seconds
         self._running: dict[asyncio.Task[None], FlowRun] = {}
         self._names: dict[UUID, str] = {}  # of flows, by id
+        self._foreign = set[str]()  # names of flows that it does not run
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
         self._stopping = self._hurried = False
@@ -102,7 +104,7 @@ class Worker:
             await ensure_pool(self._pool)
             beside = [
                 asyncio.create_task(self._repeat(HEARTBEAT_SECONDS, lambda: self._report(client))),
-                asyncio.create_task(self._repeat(RECOVER_SECONDS, lambda: recover(self._pool))),
+                asyncio.create_task(self._repeat(RECOVER_SECONDS, lambda: recover(client, self._pool))),
             ]
             self._say(f"{self.name} takes up to {self._limit} runs at once from the pool {self._pool!r}.")
             try:
@@ -129,13 +131,13 @@ class Worker:
     ) -> None:
         """Do something again and again until the worker stops; an outage of the server is waited for."""
         failing = False
-        while not self._stopping:
+        while wait is asyncio.sleep or not self._stopping:  # what goes on beside the runs ends with them
             try:
                 await work()
                 failing = False
-            except (httpx.HTTPError, PrefectHTTPStatusError) as error:
+            except (httpx.HTTPError, PrefectException, FathomError) as error:
                 if not failing:
-                    self._say(f"The Prefect server does not answer ({type(error).__name__}); asking again.")
+                    self._say(f"The Prefect server or the store fails ({type(error).__name__}); trying again.")
                 failing = True
             await wait(seconds * random.uniform(0.8, 1.2))  # noqa: S311 - so that workers do not ask together
 
@@ -147,6 +149,11 @@ class Worker:
         with suppress(httpx.HTTPError, PrefectHTTPStatusError):
             path = {"work_pool_name": self._pool, "name": self.name}
             await client.request("DELETE", "/work_pools/{work_pool_name}/workers/{name}", path_params=path)
+
+    def say_end(self, error: BaseException | None) -> None:
+        """Say why it ended, if it did so by itself."""
+        if error:
+            self._say(f"The worker has ended: {error!r}")
 
     def _free(self) -> int:
         taken = sum(self._names.get(run.flow_id) not in _WAITING for run in self._running.values())
@@ -167,11 +174,12 @@ class Worker:
             if self._stopping or not self._free():
                 return
             name = await self._name(client, flow_run.flow_id)
-            if name not in _FLOWS:
-                said = f"{self.name} runs no flow {name!r}: start a worker of Prefect's for it"
-                await client.set_flow_run_state(flow_run.id, Crashed(message=said), force=True)
-            elif await _taken(client, flow_run):
-                self._start(flow_run, name)
+            if name in _FLOWS:
+                if await _taken(client, flow_run):
+                    self._start(flow_run, name)
+            elif name not in self._foreign:
+                self._foreign.add(name)
+                self._say(f"Runs of the flow {name!r} are left to Prefect's worker: prefect worker start --pool ...")
 
     async def _name(self, client: PrefectClient, flow_id: UUID) -> str:
         if flow_id not in self._names:
@@ -196,20 +204,24 @@ class Worker:
         """Wait for the runs in progress, then hand over those that have not ended."""
         if self._running:
             self._say(f"Waiting up to {self._drain_seconds:g} s for {len(self._running)} runs.")
+        stopped = RunTerminated("Its worker was stopped.")
+        # These wait for questions that this worker may no longer take.
+        stop([run.id for run in self._running.values() if self._names.get(run.flow_id) in _WAITING], stopped)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._drain_seconds
         while self._running and not self._hurried and (left := deadline - loop.time()) > 0:
             await self._woken(left)
-        left_over = dict(self._running)
-        if not left_over:
+        if not (left_over := dict(self._running)):
             return
         self._say(f"Handing over {len(left_over)} runs to other workers.")
-        stop_all(RunTerminated("Its worker was stopped."))
-        await asyncio.wait(left_over, timeout=self._drain_seconds)
+        stop([run.id for run in left_over.values()], stopped)
+        await asyncio.wait(left_over, timeout=STOP_SECONDS)
         for flow_run in left_over.values():
-            with suppress(httpx.HTTPError, PrefectHTTPStatusError, ObjectNotFound):  # else a worker finds it in time
+            with suppress(httpx.HTTPError, PrefectHTTPStatusError, PrefectException):  # else a worker finds it in time
                 state = (await client.read_flow_run(flow_run.id)).state
-                if state is None or not (state.is_completed() or state.is_failed() or state.is_cancelled()):
+                if state and state.is_cancelling():
+                    await client.set_flow_run_state(flow_run.id, Cancelled(message=str(stopped)), force=True)
+                elif state is None or not (state.is_completed() or state.is_failed() or state.is_cancelled()):
                     said = "Handed over: its worker was stopped."
                     await client.set_flow_run_state(flow_run.id, Scheduled(message=said), force=True)
 
@@ -234,6 +246,7 @@ def serving(worker: Worker) -> Iterator[None]:
     """Serve in a thread while the block runs. What has not ended then is scheduled again at once."""
     with ThreadPoolExecutor(1, "worker") as thread:
         served = thread.submit(asyncio.run, worker.serve())
+        served.add_done_callback(lambda ended: worker.say_end(ended.exception()))
         try:
             yield
         finally:

@@ -7,9 +7,11 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import httpx
 from prefect.client.orchestration import get_client
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError, concurrency, rate_limit
 from prefect.exceptions import ObjectNotFound
+from prefect.logging import get_logger
 
 from fathom.models import Model
 
@@ -86,13 +88,19 @@ class SharedTurns:
     async def __call__(self, provider: str) -> AsyncIterator[None]:
         """Wait for the turn of one request, and hold its place while it is made."""
         limit = self._limits.get(provider)
-        async with AsyncExitStack() as held:
-            if limit and limit.at_once is not None:
-                place = f"{PREFIX}{provider}{AT_ONCE}"
-                await _patiently(lambda: held.enter_async_context(concurrency(place, lease_duration=LEASE_SECONDS)))
+        held = AsyncExitStack()
+        if limit and limit.at_once is not None:
+            place = f"{PREFIX}{provider}{AT_ONCE}"
+            await _patiently(lambda: held.enter_async_context(concurrency(place, lease_duration=LEASE_SECONDS)))
+        try:
             if limit and limit.per_minute is not None:
                 await _patiently(lambda: rate_limit(f"{PREFIX}{provider}{PER_MINUTE}"))
             yield
+        finally:
+            try:
+                await held.aclose()
+            except httpx.HTTPError as error:  # the answer is worth more; the place is free when its lease ends
+                get_logger("fathom").warning("A place of the limit on %s was not given back: %r", provider, error)
 
 
 async def _patiently(ask: Callable[[], Awaitable[object]]) -> None:

@@ -38,7 +38,7 @@ class Supervision:
     """An async context manager around the body of a flow, on the store of the run's results.
 
     The lease records the run's parameters, without the secrets that the scrubber knows. It outlives the process for up
-    to `lease_seconds`.
+    to `lease_seconds`. `how` tells a person how to continue a run that was stopped.
 
     A run that must stop ends with Prefect's `Abort`, caused by the FathomError that says why. Prefect then proposes no
     state, so that the one set here remains.
@@ -48,11 +48,14 @@ class Supervision:
         StoreError: the lease cannot be kept.
     """
 
-    def __init__(self, store: ArtifactStore, scrubber: Scrubber, lease_seconds: float = LEASE_SECONDS) -> None:
+    def __init__(
+        self, store: ArtifactStore, scrubber: Scrubber, lease_seconds: float = LEASE_SECONDS, how: str = ""
+    ) -> None:
         context = FlowRunContext.get()
         assert context and context.flow_run, "runs inside a flow"
         self._store = ArtifactStore(store.address())  # without patience: a lease is renewed again soon
         self._lease_seconds = lease_seconds
+        self._how = how
         self._flow_run = context.flow_run
         self._parameters = each_text(to_jsonable_python(context.parameters or {}), scrubber.message)
         body = asyncio.current_task()
@@ -94,11 +97,6 @@ class Supervision:
         if self._reason is not None:
             await self._end(self._reason)
 
-    @property
-    def reason(self) -> FathomError | None:
-        """Why the run must stop, if it must."""
-        return self._reason
-
     def taken_over(self) -> bool:
         """Whether another process works on the run now."""
         return isinstance(self._reason, RunBusy)
@@ -115,7 +113,7 @@ class Supervision:
 
     async def _end(self, reason: FathomError) -> None:
         """Leave the flow, in the state that the reason asks for."""
-        how = f"To continue: fathom resume {str(self._flow_run.id)[:8]}"
+        how = f"To continue: {self._how or f'fathom resume {str(self._flow_run.id)[:8]}'}"
         run_logger().warning("%s %s", reason.message, how)
         if isinstance(reason, RunCancelled):
             await _settled(self._set(Cancelled(message=f"{CANCELLED} {how}")))

@@ -44,9 +44,10 @@ def watched(run_id: UUID, stop: Stop) -> Iterator[None]:
         _watch.remove(run_id)
 
 
-def stop_all(reason: FathomError) -> None:
-    """Stop all runs of this process."""
-    _watch.stop_all(reason)
+def stop(run_ids: Sequence[UUID], reason: FathomError) -> None:
+    """Stop runs of this process."""
+    for run_id in run_ids:
+        _watch.stop(run_id, reason)
 
 
 async def cancelled(client: PrefectClient, run_ids: Sequence[UUID]) -> list[UUID]:
@@ -87,10 +88,6 @@ class _Watch:
         with self._lock:
             del self._runs[run_id]
 
-    def stop_all(self, reason: FathomError) -> None:
-        for run_id in list(self._runs):
-            self._stop(run_id, reason)
-
     def _goes_on(self) -> bool:
         with self._lock:
             self._running = bool(self._runs)
@@ -103,17 +100,18 @@ class _Watch:
                 async with new_client() as client:
                     while run_ids := list(self._runs):
                         for run_id in await cancelled(client, run_ids):
-                            self._stop(run_id, RunCancelled("The run was cancelled."))
+                            self.stop(run_id, RunCancelled("The run was cancelled."))
                         answered = monotonic()
                         await asyncio.sleep(self._next_pause())
             except httpx.ConnectError:  # nothing listens there; slow answers are not the same
                 if monotonic() - answered > SERVER_SECONDS:
-                    self.stop_all(ServerLost("The Prefect server is gone.", next_step="start it again"))
+                    for run_id in list(self._runs):
+                        self.stop(run_id, ServerLost("The Prefect server is gone.", next_step="start it again"))
             except (httpx.HTTPError, PrefectHTTPStatusError, TimeoutError, ValueError):
                 pass  # slow, broken, or a proxy's page in its place: asked again
             await asyncio.sleep(FIRST_SECONDS)
 
-    def _stop(self, run_id: UUID, reason: FathomError) -> None:
+    def stop(self, run_id: UUID, reason: FathomError) -> None:
         with self._lock:  # so that it has not ended meanwhile, and its event loop with it
             if stop := self._runs.get(run_id):
                 stop(reason)

@@ -167,6 +167,25 @@ def test_without_a_worker_the_command_does_the_work_and_says_what_failed(
     assert "1 complete, 1 insufficient evidence, of 2" in done.stdout
 
 
+def test_a_question_that_failed_is_asked_again_as_the_command_says_now(
+    env: dict[str, str], stubs: Stubs, fathom_cli: FathomCLI, tmp_path: Path
+) -> None:
+    stubs.settings.faults["planner"] = ["401*"]
+    file = tmp_path / "questions.txt"
+    file.write_text("What is known about tides?\nWhat is known about glaciers?\n")
+    command = ["batch", str(file), "--run-key", "again", "--profile", "quick", "--set", "fresh=true", "--quiet"]
+    capped = ["--model", "openai/stub", "--max-calls", "60"]
+    failed = fathom_cli([*command, *capped], env)
+    assert failed.returncode == 1
+    rows = [json.loads(line) for line in Path(failed.stdout.strip()).read_text().splitlines()]
+    assert [row["status"] for row in rows] == ["failed", "failed"]
+    assert all("ModelRejected" in row["reason"] or "answered 401" in row["reason"] for row in rows), rows
+    done = fathom_cli([*command, "--model", "extractive"], env)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in Path(done.stdout.strip()).read_text().splitlines()]
+    assert [(row["status"], row["llm_calls"]) for row in rows] == [("complete", 0), ("complete", 0)]
+
+
 def test_killed_anywhere_each_question_ends_once_and_no_call_is_repeated(
     env: dict[str, str], stubs: Stubs, tmp_path: Path
 ) -> None:

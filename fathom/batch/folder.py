@@ -46,8 +46,9 @@ class Record(Model):
 
     row: BatchRow
     run_key: str = ""  # of the run's results
-    granted: Share | None = None  # None: the batch has no caps
-    used: Share | None = None  # once the run has ended
+    attempt: int = 1  # a question whose run failed is asked again in another one, under the same run key
+    granted: Share | None = None  # to this attempt, until it has ended; None: the batch has no caps
+    used: Share | None = None  # by all attempts that have ended
 
 
 class BatchFolder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -51,6 +52,9 @@ def read_questions(text: str, kind: Format, base: ResearchSettings) -> list[Batc
             raise InvalidInput(f"Line {line}: {error.message}", next_step=error.next_step) from None
         if len(found) > MOST_QUESTIONS:
             raise InvalidInput(f"There are more than {MOST_QUESTIONS:,} questions.", next_step="split the file")
+    named = Counter(question.run_key for question in found if question.run_key)
+    if twice := [key for key, number in named.items() if number > 1]:
+        raise InvalidInput(f"The run key {twice[0]!r} stands in several lines.", next_step="give each its own")
     if not found:
         raise InvalidInput("There is no question in it.", next_step="write one question a line")
     return found
@@ -88,6 +92,8 @@ def _question(fields: Mapping[str, JsonValue], base: ResearchSettings) -> BatchQ
     if len(asked) != 1 or not isinstance(asked[0], str):
         raise InvalidInput("There is no question.", next_step=_HELP)
     run_key = named.pop("run_key", "") or ""
+    if named.get("artifacts"):
+        raise InvalidInput("A line cannot have artifacts of its own.", next_step="choose the store of the whole batch")
     question = BatchQuestion(question=check_query(asked[0]), settings=_placed(named), run_key=str(run_key))
     settings_of(question, base)
     return question

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -23,6 +24,7 @@ CAPS = ("FATHOM_DAILY_USD", "FATHOM_MONTHLY_USD")
 SPENDING = ".spending"
 PORTIONS = 100  # into which a cap is divided: what a run takes at a time, if it needs no more
 _DIGITS = 8
+LOST_SECONDS = 0.05  # at most, before another attempt at an entry that somebody else made
 
 
 class Account:
@@ -65,6 +67,7 @@ class Account:
             if await self._store.create(self._path(number + 1), json.dumps(entry).encode()):
                 self._number = number + 1
                 return True
+            await asyncio.sleep(random.uniform(0, LOST_SECONDS))  # noqa: S311 - so that the others differ
 
     async def _last(self) -> tuple[int, Decimal]:
         """Return the number and the sum of the last entry. Entries after the last known one are few."""
@@ -98,6 +101,7 @@ class Purse:
         self._taken = Decimal(0)
         self._used = Decimal(0)
         self._changing = asyncio.Lock()
+        self._taking: asyncio.Future[None] | None = None
 
     async def check(self) -> None:
         """Check that there is something left.
@@ -119,7 +123,9 @@ class Purse:
         """
         async with self._changing:
             if self._accounts and (needed := self._used + usd - self._taken) > 0:
-                await self._take(needed)
+                # Whatever happens to the run, what an account has given is known, so that it can be given back.
+                self._taking = asyncio.ensure_future(self._take(needed))
+                await asyncio.shield(self._taking)
             self._used += usd
 
     def give_back(self, usd: Decimal) -> None:
@@ -128,11 +134,12 @@ class Purse:
 
     async def close(self) -> None:
         """Give back what was taken and not used."""
+        if self._taking:
+            await asyncio.wait([self._taking])
         async with self._changing:
             if rest := self._taken - self._used:
                 self._taken -= rest
-                for account in self._accounts:
-                    await account.change(-rest)
+                await asyncio.gather(*(account.change(-rest) for account in self._accounts))
 
     async def _take(self, needed: Decimal) -> None:
         portion = min(account.cap / PORTIONS for account in self._accounts)

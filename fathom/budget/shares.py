@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from decimal import ROUND_DOWN, Decimal
+from math import ceil
 
 from fathom.budget.ledger import Cost
 from fathom.errors import BudgetExceeded
 
 LEAST_SHARE = Decimal("0.25")
 """Of its share, with which a run still starts; with less it would wait, and then not start at all."""
+LEAST_TOKENS, LEAST_CALLS = 50_000, 20
+"""A share is no smaller, however many are asked at once: with less, no question is researched."""
 _MICRO = Decimal("0.000001")
 _NO_CAP = Cost(Decimal(10**9), 10**15, 10**12)
 """More than all runs together can use; finite, so that it can be subtracted."""
@@ -33,7 +36,8 @@ class SharedBudget:
     def __init__(self, caps: Cost, at_once: int) -> None:
         self._left = caps
         usd = (self._left.usd / at_once).quantize(_MICRO, ROUND_DOWN)  # shares add up to no more than the cap
-        self._share = Cost(usd, -(-self._left.tokens // at_once), -(-self._left.calls // at_once))
+        tokens, calls = -(-self._left.tokens // at_once), -(-self._left.calls // at_once)
+        self._share = Cost(usd, max(tokens, LEAST_TOKENS), max(calls, LEAST_CALLS))
         self._open = 0
 
     def reserve(self, own: Cost) -> Cost | None:
@@ -44,7 +48,7 @@ class SharedBudget:
         """
         wanted = own.least(self._share)
         given = wanted.least(self._left)
-        least = Cost(wanted.usd * LEAST_SHARE, int(wanted.tokens * LEAST_SHARE), int(wanted.calls * LEAST_SHARE))
+        least = Cost(wanted.usd * LEAST_SHARE, ceil(wanted.tokens * LEAST_SHARE), ceil(wanted.calls * LEAST_SHARE))
         if not least.fits(given):
             if self._open:
                 return None

@@ -14,10 +14,11 @@ import json
 import logging
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
+from math import isinf
 from typing import Any
 
 from fathom.budget.ledger import LEAST_SECONDS, Cost, Ledger
@@ -200,14 +201,12 @@ class ModelBackend:
         worst = partial(_worst_case, most_received, most_sent, self._pricing.highest(model) or Rates())
         async with (
             slots(self._calls.at_once),
-            turn(model.partition("/")[0]),
             self._ledger.attempt(worst, research=_is_research(call)) as attempt,
+            AsyncExitStack() as held,
         ):
             with circuit_of(service).attempt(hash(request)):
                 await spacing_of(service).turn(self._calls.per_minute)
-                left = self._seconds_left(call)
-                if left < LEAST_SECONDS:  # it waited for its turn too long
-                    raise BudgetExceeded("The time of the budget is up.", next_step="raise --max-seconds")
+                left = await self._turn(call, held)
                 began, most = time.monotonic(), attempt.cost.tokens - most_sent
                 silence, pulse = self._calls.seconds, pulse_of(service)
                 try:
@@ -228,6 +227,21 @@ class ModelBackend:
                     tokens = reply.prompt_tokens + reply.completion_tokens
                     attempt.took(Cost(Decimal(str(usage.cost_usd or 0)), tokens, 1))
                 return _completion(reply, call, usage)
+
+    async def _turn(self, call: ModelCall, held: AsyncExitStack) -> float:
+        """Wait for the turn of a request at its provider, and return how long the request may take."""
+        provider, _name = provider_and_name(call.model.model)
+        left = self._seconds_left(call)
+        try:
+            async with asyncio.timeout(None if isinf(left) else max(0.0, left - LEAST_SECONDS)):
+                await held.enter_async_context(turn(provider))
+        except TimeoutError:
+            left = 0.0
+        else:
+            left = self._seconds_left(call)
+        if left < LEAST_SECONDS:
+            raise BudgetExceeded("The time of the budget is up.", next_step="raise --max-seconds")
+        return left
 
     def _transport(self, model: str) -> Transport:
         return self._openai_chat if speaks_openai_chat(model) else self._litellm

@@ -72,8 +72,10 @@ class Engine:
 
     async def aclose(self) -> None:
         """Close the connections to providers."""
-        await self._models.aclose()
-        await self.ledger.aclose()
+        try:
+            await self._models.aclose()
+        finally:
+            await self.ledger.aclose()
 
     async def enter(self, folder: str) -> None:
         """Set the run's folder in the store."""

@@ -22,7 +22,8 @@ def batch(
     *,
     at_once: Annotated[int, typer.Option(metavar="N", min=1, max=500, help="Most questions at the same time.")] = 8,
     kind: Annotated[
-        str | None, typer.Option("--format", metavar="NAME", help="txt, csv or jsonl, if the file's ending is not.")
+        str | None,
+        typer.Option("--format", metavar="NAME", help="txt, csv or jsonl; by default, what the ending says."),
     ] = None,
     docs: Annotated[list[str] | None, typer.Option(metavar="PATH", help="File or folder to read; repeatable.")] = None,
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
@@ -40,7 +41,7 @@ def batch(
     ] = "deep-research/on-demand",
     artifacts: Root = None,
     run_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Continue the batch of that key, or name a new one.")
+        str | None, typer.Option(metavar="KEY", help="Key of a batch: continues it, or names a new one.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
