@@ -1,7 +1,8 @@
 """Whether what changed is found, and nothing else: `python -m benchmarks.changes`.
 
-`benchmarks/data/changes.txt` has twenty questions with the sentences of their pages, and two wordings of each. A
-scripted model, over HTTP, writes one report in the first wording and another in the second:
+`benchmarks/data/changes.txt` has its questions with the sentences of their pages (`|` marks a row of a table, `^` a
+heading), and two wordings of each. A scripted model, over HTTP, writes one report in the first wording and another in
+the second:
 
     same pages      over the same pages: whatever is told is false
     changed pages   over pages of which some sentences were changed, added or removed: each must be told, nothing else
@@ -45,14 +46,20 @@ KINDS = {"~": "changed", "+": "new", "-": "gone"}
 
 @dataclass(frozen=True)
 class Fact:
-    """A sentence or row of a page: as it was and as it is, and how both reports say it; empty where it is not."""
+    """What a page says: as it was and as it is, and how both reports say it; empty where it is not."""
 
     mark: Mark
     before: str
     after: str
     first: str
     second: str
-    row: bool = False
+    row: bool = False  # of the page's table
+    heading: bool = False
+
+    def on_page(self, *, changed: bool) -> str:
+        """Return it as it stands on its page, before or after its change."""
+        stands = self.after if changed else self.before
+        return f"## {stands}" if stands and self.heading else stands
 
 
 @dataclass
@@ -73,7 +80,7 @@ class Page:
         if rows:
             columns = self.header.count("|") + 1
             lines += [f"| {self.header} |", "|" + "---|" * columns, *(f"| {row} |" for row in rows), ""]
-        said = [(f.after if changed else f.before) for f in self.facts if not f.row]
+        said = [f.on_page(changed=changed) for f in self.facts if not f.row]
         lines += ["\n\n".join(filter(None, said)), "", f"This page was read {4211 if changed else 3907} times."]
         return "\n".join(lines)
 
@@ -123,13 +130,13 @@ def questions() -> list[Question]:
 def _fact(head: str, rest: str) -> Fact:
     said, *wordings = rest.split(" // ")
     before, _, after = said.partition(" -> ")
-    row, mark = head.startswith("|"), head[-1]
+    row, heading, mark = head.startswith("|"), head.startswith("^"), head[-1]
     if mark == "+":
-        return Fact("+", "", before, "", (wordings or [before])[-1], row)
+        return Fact("+", "", before, "", (wordings or [before])[-1], row, heading)
     if mark == "-":
-        return Fact("-", before, "", (wordings or [before])[-1], "", row)
+        return Fact("-", before, "", (wordings or [before])[-1], "", row, heading)
     assert mark in "=~", rest
-    return Fact("~" if mark == "~" else "=", before, after or before, wordings[0], wordings[1], row)
+    return Fact("~" if mark == "~" else "=", before, after or before, wordings[0], wordings[1], row, heading)
 
 
 async def report_on(

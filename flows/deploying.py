@@ -14,6 +14,7 @@ from uuid import UUID
 from prefect import Flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
+from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.workers.process import ProcessWorker
 from pydantic_core import to_jsonable_python
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parent.parent
 POOL = "fathom"
 _PULL = [{"prefect.deployments.steps.set_working_directory": {"directory": "."}}]
 """A worker is started in the root of a checkout, so no deployment names a folder of one machine."""
+_CANCEL_NEW = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
 
 
 async def ensure_pool(name: str = POOL) -> None:
@@ -46,6 +48,7 @@ async def deploy(
     schedules: Sequence[DeploymentScheduleCreate] = (),
     tags: Sequence[str] = ("fathom",),
     pool: str = POOL,
+    one_at_a_time: bool = False,
 ) -> UUID:
     """Create a deployment, or replace the one of that flow and name, and return its id. Creates the pool if needed.
 
@@ -57,6 +60,7 @@ async def deploy(
         schedules: when it runs by itself.
         tags: of its runs.
         pool: the work pool whose workers run it.
+        one_at_a_time: cancel a run that is due while another one is under way.
     """
     await ensure_pool(pool)
     file = Path(inspect.getfile(flow.fn)).relative_to(ROOT)
@@ -72,6 +76,8 @@ async def deploy(
             job_variables={"working_dir": "."},
             entrypoint=f"{file}:{flow.fn.__name__}",
             pull_steps=_PULL,
+            concurrency_limit=1 if one_at_a_time else None,
+            concurrency_options=_CANCEL_NEW if one_at_a_time else None,
             parameter_openapi_schema=flow.parameters.model_dump_for_openapi(),
             enforce_parameter_schema=True,
         )

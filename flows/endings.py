@@ -13,7 +13,7 @@ from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Completed, Failed
 
 from fathom.models import Ending, RunResult
-from flows.flow_runs import ending_in
+from flows.flow_runs import ending_in, place
 from tasks import events
 
 
@@ -45,7 +45,8 @@ def page(result: RunResult) -> str:
 async def tell_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
     """Tell that a run failed with an error, as a hook of its flow; one that only has no report told that itself."""
     if ending_of(state) is None:
-        await events.tell_failure(flow_run, (state.message or "").partition("\n")[0])
+        reason = (state.message or "").partition("\n")[0]
+        await events.tell_failure(flow_run, reason, *place(str(flow_run.id), flow_run.parameters))
 
 
 def ending_of(state: State[Any] | None) -> Ending | None:

@@ -33,7 +33,7 @@ ON = {
 _PREFIX = "fathom-notify-"
 # The payload is JSON already; `tojson` keeps quotes in a question from breaking it.
 _PAYLOAD = "{{ event.payload|tojson }}"
-_SUBJECT, _TEXT = "Fathom: {{ event.payload.question }}", "{{ event.payload.text }}"
+_SUBJECT, _TEXT = "Fathom: {{ event.payload.slack.question }}", "{{ event.payload.slack.text }}"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Notification:
     name: str
     on: list[str]
     watch: str
-    to: str  # webhook, or the block's name
+    to: str  # webhook, or Slack and the name of its block
     enabled: bool
 
 
@@ -98,14 +98,14 @@ async def add(
         trigger=EventTrigger(expect={ON[one] for one in on}, match=match, posture=Posture.Reactive, threshold=1),
         actions=[action],
     )
-    return _notification(await automation.acreate())
+    return await _notification(await automation.acreate())
 
 
 async def all_notifications() -> list[Notification]:
     """Return every notification, by name."""
     async with get_client() as client:
         found = [one for one in await client.read_automations() if one.name.startswith(_PREFIX)]
-    return sorted(map(_notification, found), key=lambda one: one.name)
+    return sorted([await _notification(one) for one in found], key=lambda one: one.name)
 
 
 async def remove(name: str) -> None:
@@ -150,13 +150,22 @@ async def _slack(client: PrefectClient, name: str) -> SendNotification:
     return SendNotification(block_document_id=block.id, subject=_SUBJECT, body=_TEXT)
 
 
-def _notification(found: Any) -> Notification:
+async def _notification(found: Any) -> Notification:
     expected = set(found.trigger.expect)
     watch = found.trigger.match.root.get("fathom.watch") or ""
     return Notification(
         name=found.name.removeprefix(_PREFIX),
         on=[name for name, event in ON.items() if event in expected],
         watch=watch if isinstance(watch, str) else watch[0],
-        to="webhook" if isinstance(found.actions[0], CallWebhook) else "slack",
+        to="webhook" if isinstance(found.actions[0], CallWebhook) else await _slack_block(found.actions[0]),
         enabled=found.enabled,
     )
+
+
+async def _slack_block(action: SendNotification) -> str:
+    async with get_client() as client:
+        try:
+            block = await client.read_block_document(action.block_document_id, include_secrets=False)
+        except ObjectNotFound:
+            return "a Slack block that is gone"
+    return f"Slack block {block.name}"

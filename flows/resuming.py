@@ -116,7 +116,8 @@ async def _again(store: ArtifactStore, key: str) -> FlowRun:
     given = ResearchSettings.model_validate(parameters.get("settings") or {})
     if artifact_root(given.artifacts) != store.address():
         given = given.model_copy(update={"artifacts": store.address()})
-    return await create(str(parameters.get("query")), given, parameters.get("run_key") or lease.run_id)
+    run_key, watch = parameters.get("run_key") or lease.run_id, parameters.get("watch") or ""
+    return await create(str(parameters.get("query")), given, run_key, watch)
 
 
 async def _reschedule(flow_run: FlowRun) -> FlowRun:

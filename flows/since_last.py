@@ -28,7 +28,7 @@ async def compare_with_last(engine: Engine, run: RunState, report: Report | None
     if not start.watch:
         return None
     phase("comparing with the run before")
-    earlier = [run for run in await runs_of(engine.store, start.watch) if _is_before(run, start)]
+    earlier = [run for run in await runs_of(engine.store, start.watch) if is_before(run, start)]
     reported = next((one for one in earlier if one.result.get("report")), None)
     last = earlier[0] if earlier else None
     base = reported if report else last
@@ -51,5 +51,7 @@ async def compare_with_last(engine: Engine, run: RunState, report: Report | None
     return changes
 
 
-def _is_before(run: Ended, start: RunStart) -> bool:
-    return run.run_id != start.run_id and run.started <= start.started
+def is_before(run: Ended, start: RunStart) -> bool:
+    """Whether a run of the watch counts as an earlier one; a removed watch of this name had another question."""
+    asked = run.manifest.get("query") == start.query
+    return asked and run.run_id != start.run_id and run.started <= start.started

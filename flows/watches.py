@@ -5,7 +5,6 @@ Imports Prefect: call `flows.server.ensure_api` first.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,25 +14,34 @@ from zoneinfo import ZoneInfo
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate
-from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
-from prefect.client.schemas.objects import DeploymentSchedule, FlowRun
+from prefect.client.schemas.filters import (
+    DeploymentFilter,
+    DeploymentFilterTags,
+    FlowFilter,
+    FlowFilterName,
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import DeploymentSchedule, FlowRun, StateType
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
 from prefect.exceptions import ObjectNotFound
 
+from fathom.config.periods import period
 from fathom.config.settings import ResearchSettings
-from fathom.errors import InvalidInput
+from fathom.errors import InvalidInput, RunBusy
+from fathom.storage.names import slug
 from fathom.text.counting import counted
 from flows.deep_research import deep_research
 from flows.deploying import deploy
-from flows.flow_runs import FLOW
+from flows.flow_runs import FLOW, UNDER_WAY, FlowRunRow, state_of
 from flows.local import create
 
 TAGS = ("fathom", "watch")
 _PREFIX = "watch-"
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _UNITS = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
-LEAST_SECONDS = 60
 HORIZON_DAYS = 100  # the server plans no run that is farther away
 LONGEST = 40  # characters of a name that is made of a question
 Schedule = CronSchedule | IntervalSchedule
@@ -71,12 +79,12 @@ def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
         except ValueError as error:
             how = "minute, hour, day, month, weekday, such as '0 6 * * 1-5'"
             raise InvalidInput(f"--cron {cron!r} is no schedule.", next_step=how) from error
-    found = re.fullmatch(r"\s*(\d{1,5})\s*([mhdw])\s*", every or "")
-    seconds = int(found[1]) * _SECONDS[found[2]] if found else 0
-    if seconds < LEAST_SECONDS:
-        how = "a number and m, h, d or w: 30m, 6h, 1d, 2w"
-        raise InvalidInput(f"--every {every!r} is no interval of a minute or more.", next_step=how)
-    return IntervalSchedule(interval=timedelta(seconds=seconds), timezone=timezone)
+    return IntervalSchedule(interval=period(every or "", "--every"), timezone=timezone)
+
+
+def name_of(text: str) -> str:
+    """Return the name that a watch gets by a text: of a name, or of a question. None begins as all deployments do."""
+    return slug(text).replace("_", "-").removeprefix(_PREFIX)[:LONGEST].strip("-")
 
 
 async def add(name: str, question: str, settings: ResearchSettings, schedule: Schedule) -> Watch:
@@ -91,7 +99,7 @@ async def add(name: str, question: str, settings: ResearchSettings, schedule: Sc
         )
     # The cache of the web would show the pages of the last run.
     settings = settings.model_copy(update={"fresh": True})
-    await deploy(
+    made = await deploy(
         f"{_PREFIX}{name}",
         deep_research,
         description=f"Watched: {question}",
@@ -102,8 +110,15 @@ async def add(name: str, question: str, settings: ResearchSettings, schedule: Sc
         },
         schedules=[DeploymentScheduleCreate(schedule=schedule, active=True)],
         tags=TAGS,
+        one_at_a_time=True,
     )
-    return await find(name)
+    try:
+        found = await _read(name)
+        assert found, "it was made just now"
+        return (await _with_next_run([found]))[0]
+    except BaseException:
+        await _delete(made)  # nobody is told of it, and its runs cost
+        raise
 
 
 async def all_watches() -> list[Watch]:
@@ -123,7 +138,8 @@ async def find(name: str) -> Watch:
     Raises:
         InvalidInput: there is none of that name.
     """
-    if found := await _read(name.removeprefix(_PREFIX)):
+    # As it is shown, or as its deployment is called.
+    if found := await _read(name) or await _read(name.removeprefix(_PREFIX)):
         return (await _with_next_run([found]))[0]
     raise InvalidInput(f"There is no watch {name!r}.", next_step="fathom watch list shows them")
 
@@ -142,15 +158,41 @@ async def resume(watch: Watch) -> None:
 
 async def remove(watch: Watch) -> None:
     """Remove a watch; what its runs have stored stays."""
-    async with get_client() as client:
-        await client.delete_deployment(UUID(watch.deployment_id))
+    await _delete(UUID(watch.deployment_id))
 
 
 async def start(name: str) -> FlowRun:
-    """Create a run of a watch that this process is to run; as it is none of the deployment, no worker takes it."""
+    """Create a run of a watch that this process is to run; as it is none of the deployment, no worker takes it.
+
+    Raises:
+        InvalidInput: there is no watch of that name.
+        RunBusy: another run of it is under way: both would tell the same changes.
+    """
     found = await find(name)
+    if busy := await _under_way(found.name):
+        message = f"The run {busy[:8]} of the watch {found.name!r} is under way."
+        raise RunBusy(message, next_step="wait for it, or stop it first")
     settings = ResearchSettings.model_validate(found.parameters.get("settings") or {})
     return await create(found.question, settings, watch=found.name)
+
+
+async def _under_way(name: str) -> str:
+    """Return the id of a run of a watch that a process works on, else nothing."""
+    flow, states = FlowFilterName(any_=[FLOW]), FlowRunFilterStateType(any_=[StateType(one) for one in UNDER_WAY])
+    async with get_client() as client:
+        found = await client.read_flow_runs(
+            flow_filter=FlowFilter(name=flow), flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=states))
+        )
+    for run in (FlowRunRow.model_validate(run.model_dump(mode="json")) for run in found):
+        taken = run.state_type != "PENDING" or run.infrastructure_pid
+        if run.parameters.get("watch") == name and taken and await state_of(run) != "interrupted":
+            return run.id
+    return ""
+
+
+async def _delete(deployment_id: UUID) -> None:
+    async with get_client() as client:
+        await client.delete_deployment(deployment_id)
 
 
 async def _read(name: str) -> DeploymentResponse | None:

@@ -7,25 +7,30 @@ the name of an event's resource and no message of a state. `docs/watching.md` li
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from prefect.client.schemas.objects import FlowRun
 from prefect.events import emit_event
+from prefect.logging.loggers import flow_run_logger
 from prefect.runtime import deployment, flow_run
 
 from fathom.changes.model import Change, Changes, Statement
 from fathom.config.environment import Environment
 from fathom.config.models import Role
 from fathom.config.secrets import Scrubber, each_text
+from fathom.errors import StoreError
 from fathom.evidence.provenance import digest_of
 from fathom.models import Ending, Report, RunResult
 from fathom.report.changes import HEADINGS, summary_of
 from fathom.run.engine import Engine, RunStart
 from fathom.storage.lease import RESULTS
-from fathom.storage.store import json_bytes
+from fathom.storage.store import ArtifactStore, json_bytes
+from fathom.text.cleaning import clean_line
+from tasks.durable import run_logger
 
 STARTED, CHANGED, BUDGET = "fathom.run.started", "fathom.answer.changed", "fathom.budget.warning"
 FAILED = "fathom.run.failed"
@@ -37,8 +42,10 @@ ENDED = {
 }
 """The event of each ending; a run without a report failed, and its payload says how."""
 MOST_CHANGES, MOST_CHARS = 20, 500  # that a payload shows, and characters of each text
+_PLAIN = str.maketrans("<>|!@", "＜＞｜！＠")  # look the same, and mean nothing to Slack
 
 Payload = Mapping[str, Any]
+Log = logging.Logger | logging.LoggerAdapter[logging.Logger]
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,13 @@ def _emit(event: str, flow_run_id: str, place: str, payload: Payload) -> None:
     scrubber = Scrubber(Environment.read().secrets)
     resource = {"prefect.resource.name": place, "fathom.watch": payload["watch"]}
     resource = {"prefect.resource.id": f"prefect.flow-run.{flow_run_id}", **each_text(resource, scrubber.message)}
-    emit_event(event, resource, payload=each_text({"event": event, **payload}, scrubber.message))
+    said = each_text({"event": event, **payload}, scrubber.message)
+    emit_event(event, resource, payload={**said, "slack": for_slack(said)})
+
+
+def for_slack(payload: Payload) -> dict[str, str]:
+    """Return the texts of a message to Slack. What a page says calls no channel there, and disguises no address."""
+    return {name: str(payload.get(name, "")).translate(_PLAIN) for name in ("question", "text")}
 
 
 async def tell_start(start: RunStart) -> None:
@@ -87,10 +100,10 @@ async def tell_end(
     engine: Engine, result: RunResult, report: Report | None, where: str, changes: Changes | None
 ) -> None:
     """Tell how a run has ended and, of a watch, what changed; a retry that ends in the same way tells nothing again."""
-    start, store = engine.start, engine.store
+    start = engine.start
     ended: dict[str, Any] = {
         "ending": result.status.value,
-        "reason": result.reason.partition("\n")[0],
+        "reason": clean_line(result.reason.partition("\n")[0]),
         "report": f"{result.artifacts}/report.html" if report else "",
         "folder": result.artifacts,
         "answered": result.answered.value if result.answered else "",
@@ -98,15 +111,31 @@ async def tell_end(
         "sources": len(result.sources),
         "changes": changes_payload(changes, result.artifacts) if changes else None,
     }
-    ended["text"] = _text(ended, changes)
-    digest = digest_of(json_bytes([start.run_id, ended]))[:24]
-    told = f"{RESULTS}/{start.run_key}/told-{digest}"
-    if await store.exists(told):
-        return
+    ended["text"] = text_of(ended, changes)
     spent = {"cost_usd": result.metrics.cost_usd, "seconds": round(result.metrics.seconds, 1)}
-    for event in [ENDED[result.status], *([CHANGED] if changes and changes.any else [])]:
-        await tell(event, About.of(start), where, {**ended, **spent})
-    await store.write(told, b"")
+
+    async def told() -> None:
+        for event in [ENDED[result.status], *([CHANGED] if changes and changes.any else [])]:
+            await tell(event, About.of(start), where, {**ended, **spent})
+
+    await _once(engine.store, start.run_key, {"run_id": start.run_id, **ended}, told, run_logger())
+
+
+async def _once(
+    store: ArtifactStore, run_key: str, ended: Payload, told: Callable[[], Awaitable[None]], log: Log
+) -> None:
+    """Tell an ending unless it was told. A store that fails is named in the log: telling twice is better than never."""
+    marker = f"{RESULTS}/{run_key}/told/{digest_of(json_bytes(ended))[:24]}.json"
+    try:
+        if await store.exists(marker):
+            return
+    except StoreError as error:
+        log.warning("Whether this ending was told is not known, so it is told: %s", error)
+    await told()
+    try:
+        await store.write(marker, json_bytes({name: ended[name] for name in ("run_id", "ending")}))
+    except StoreError as error:
+        log.warning("That this ending was told is not stored, so a retry may tell it again: %s", error)
 
 
 def changes_payload(changes: Changes, folder: str) -> dict[str, Any]:
@@ -126,14 +155,14 @@ def changes_payload(changes: Changes, folder: str) -> dict[str, Any]:
     }
 
 
-def _text(ended: Payload, changes: Changes | None) -> str:
+def text_of(ended: Payload, changes: Changes | None) -> str:
     """Return what happened in a few lines for a person."""
     how = f"{ended['ending']}: {ended['reason']}" if ended["reason"] else ended["ending"]
     lines = [summary_of(changes) if changes else how.replace("_", " ")]
     for change in changes.changes[:MOST_CHANGES] if changes else []:
-        values = "; ".join(f"{d.before or '–'} → {d.after or '–'}" for d in change.differences)
+        values = "; ".join(f"{_short(d.before) or '–'} → {_short(d.after) or '–'}" for d in change.differences)
         said = change.after or change.before
-        places = ", ".join(place.url for place in said.sources) if said else ""
+        places = ", ".join(clean_line(place.url) for place in said.sources) if said else ""
         lines.append(
             f"- {change.kind}: {f'{values}: ' if values else ''}{_short(said.sentence) if said else ''} ({places})"
         )
@@ -148,21 +177,25 @@ def _item(change: Change) -> dict[str, Any]:
         ],
         "before": _side(change.before),
         "after": _side(change.after),
-        "note": change.note,
+        "note": clean_line(change.note),
     }
 
 
 def _side(said: Statement | None) -> dict[str, Any] | None:
-    return {"sentence": _short(said.sentence), "sources": [place.url for place in said.sources]} if said else None
+    if said is None:
+        return None
+    return {"sentence": _short(said.sentence), "sources": [clean_line(place.url) for place in said.sources]}
 
 
 def _short(text: str) -> str:
+    text = clean_line(text)
     return text if len(text) <= MOST_CHARS else f"{text[: MOST_CHARS - 1]}…"
 
 
-async def tell_failure(run: FlowRun, reason: str) -> None:
-    """Tell that a run failed with an error."""
+async def tell_failure(run: FlowRun, reason: str, store: ArtifactStore, run_key: str) -> None:
+    """Tell that a run failed with an error; a retry that fails in the same way tells nothing again."""
     about = About(str(run.id), *(str(run.parameters.get(name) or "") for name in ("query", "watch")))
+    reason = clean_line(reason)
     payload = {
         **asdict(about),
         "ending": Ending.failed.value,
@@ -170,7 +203,10 @@ async def tell_failure(run: FlowRun, reason: str) -> None:
         "report": "",
         "changes": None,
         "text": reason,
+        "deployment_id": str(run.deployment_id or ""),
     }
-    await asyncio.to_thread(
-        _emit, FAILED, str(run.id), reason, {**payload, "deployment_id": str(run.deployment_id or "")}
-    )
+
+    async def told() -> None:
+        await asyncio.to_thread(_emit, FAILED, str(run.id), reason, payload)
+
+    await _once(store, run_key, payload, told, flow_run_logger(run))

@@ -123,6 +123,38 @@ def test_a_changed_page_is_told_once_with_both_values_and_sources() -> None:
     assert summary_of(found) == "1 changed, 1 new, 1 gone, 1 unchanged"
 
 
+def test_a_heading_says_something_too() -> None:
+    page = "# Plans\n\n## The Pro plan costs 20 dollars a month\n\nIt has ten seats and a phone line.\n"
+    later = page.replace("20 dollars", "35 dollars")
+    before, after = (
+        side({PRICES: page}, [("The Pro plan costs 20 dollars a month.", PRICES)]),
+        side({PRICES: later}, [("The Pro plan costs 35 dollars a month.", PRICES)]),
+    )
+    found = compare(before, after)
+    assert [(c.kind, [(d.before, d.after) for d in c.differences]) for c in found.changes] == [
+        ("changed", [("20 dollars", "35 dollars")])
+    ]
+    without = side({PRICES: "# Plans\n\nIt has ten seats and a phone line."}, [("It has ten seats.", PRICES)])
+    assert ("gone", "The Pro plan costs 20 dollars a month.", "") in told(compare(before, without))
+    assert ("new", "", "The Pro plan costs 35 dollars a month.") in told(compare(without, after))
+    assert told(compare(before, side({PRICES: page}, [("A month of the Pro plan costs 20 dollars.", PRICES)]))) == []
+
+
+def test_a_claim_whose_sentences_are_not_found_is_never_left_out() -> None:
+    table = "| Plan | Price of 20 euros a month |\n|---|---|\n| Tree | yes |\n\nThe cantina serves soup."
+    other = "The cantina serves soup."
+    bare, full = (
+        side({PRICES: text}, said)
+        for text, said in ((other, []), (table, [("The plan has a price of 20 euros a month.", PRICES)]))
+    )
+    lost, new = compare(full, bare), compare(bare, full)
+    assert [one.sentence for one in lost.unread] == ["The plan has a price of 20 euros a month."]
+    assert told(new) == [("new", "", "The plan has a price of 20 euros a month.")]
+    for found in (lost.unread[0], new.changes[0].after):
+        assert found and "Price of 20 euros" in found.passages[0] and [p.url for p in found.sources] == [PRICES]
+    assert new.changes[0].note == ""
+
+
 def test_of_a_source_that_was_not_read_nothing_is_known() -> None:
     both = {PLANT: PAGE, PRICES: "# Prices\n\nA tour of the plant costs 9 euros."}
     said = [("Norden produces 412 MW.", PLANT), ("A tour of the plant costs 9 euros.", PRICES)]

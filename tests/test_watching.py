@@ -10,21 +10,27 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
+from prefect.blocks.notifications import SlackWebhook
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
-from prefect.states import Pending
+from prefect.states import Cancelled, Pending, Running
 
+from fathom.changes.model import Change, Changes, Compared, Difference, Place, Statement
 from fathom.config.settings import Profile, ResearchSettings
-from fathom.errors import InvalidInput
+from fathom.errors import InvalidInput, RunBusy
 from fathom.evidence.verify import verify_run
 from fathom.models import Ending, RunResult
+from fathom.run.engine import RunStart
 from fathom.storage.store import ArtifactStore
-from flows import local, notifying, watches
-from flows.comparing import runs_of
+from flows import local, notifying, resuming, watches
+from flows.comparing import Ended, runs_of
 from flows.runs import files_of
+from flows.since_last import is_before
+from tasks import events
 from tests.conftest import FathomCLI, PrefectServer
 
 QUERY = "What is known about the Norden plant, its power and its people?"
@@ -112,9 +118,9 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     )
 
     hook.wait(6)
-    events = [call["event"].removeprefix("fathom.") for call in hook.calls]
+    heard = [call["event"].removeprefix("fathom.") for call in hook.calls]
     # Each run told one webhook how it ended; the other one heard of the two changes only.
-    assert sorted(events) == ["answer.changed"] * 2 + ["run.completed"] * 3 + ["run.failed"]
+    assert sorted(heard) == ["answer.changed"] * 2 + ["run.completed"] * 3 + ["run.failed"]
     changed, lost = (call for call in hook.calls if call["event"] == "fathom.answer.changed")
     assert (changed["run_id"], changed["question"], changed["watch"]) == (third.run_id, QUERY, "norden")
     assert changed["changes"]["counts"]["changed"] == 1
@@ -164,15 +170,41 @@ async def test_a_watch_is_a_deployment_with_a_schedule(tmp_path: Path) -> None:
     assert [(one.name, one.state) for one in await watches.all_watches()] == [("mornings", "paused")]
     await watches.resume(made)
     assert (await watches.find("watch-mornings")).state == "active"
+    async with get_client() as client:
+        deployment = await client.read_deployment(UUID(made.deployment_id))
+        limit, options = deployment.global_concurrency_limit, deployment.concurrency_options
+        assert limit and options and (limit.limit, options.collision_strategy.value) == (1, "CANCEL_NEW")
+        # Two runs at the same time would tell the same changes.
+        flow_run = await watches.start("mornings")
+        await client.set_flow_run_state(flow_run.id, Running(), force=True)
+        with pytest.raises(RunBusy, match="under way"):
+            await watches.start("mornings")
+        await client.set_flow_run_state(flow_run.id, Cancelled(), force=True)
+    # A name may begin as all deployments of watches do, and is not taken for another one's.
+    other = await watches.add("watch-mornings", "Another question?", settings, schedule)
+    assert (other.name, (await watches.find("watch-mornings")).question) == ("watch-mornings", "Another question?")
+    await watches.remove(other)
+    assert (await watches.find("watch-mornings")).question == QUERY
     await watches.remove(made)
     assert await watches.all_watches() == []
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr':DeprecationWarning")  # of apprise
+@pytest.mark.usefixtures("prefect_server")
+async def test_a_slack_channel_is_told_by_its_block() -> None:
+    block: Any = SlackWebhook(url="https://hooks.slack.com/services/T1/B1/abc")
+    await block.save("research", overwrite=True)
+    made = await notifying.add("slack", ["changed"], slack_block="research")
+    assert (made.to, await notifying.all_notifications()) == ("Slack block research", [made])
+    await notifying.remove("slack")
 
 
 @pytest.mark.usefixtures("prefect_server", "home")
 async def test_a_run_that_breaks_tells_so(prefect_server: PrefectServer, tmp_path: Path) -> None:
     settings = ResearchSettings(model="openai/none", artifacts=str(tmp_path))
+    flow_run = await local.create(QUERY, settings, watch="broken")
     with pytest.raises(Exception, match="OPENAI_API_KEY"):
-        await local.execute(await local.create(QUERY, settings, watch="broken"))
+        await local.execute(flow_run)
     for _ in range(300):
         if found := told(prefect_server, "broken"):
             break
@@ -180,10 +212,52 @@ async def test_a_run_that_breaks_tells_so(prefect_server: PrefectServer, tmp_pat
     (event,) = found
     assert (event["event"], event["payload"]["ending"]) == ("fathom.run.failed", "failed")
     assert "OPENAI_API_KEY" in event["payload"]["reason"]
+    # Tried again, it breaks in the same way, which was told. Where only the store knows it, it belongs to its watch.
+    async with get_client() as client:
+        await client.set_flow_run_state(flow_run.id, Pending(), force=True)
+        flow_run = await client.read_flow_run(flow_run.id)
+        with pytest.raises(Exception, match="OPENAI_API_KEY"):
+            await local.execute(flow_run)
+        await client.delete_flow_run(flow_run.id)
+    (marker,) = tmp_path.glob(f".results/{flow_run.id}/told/*.json")
+    assert json.loads(marker.read_bytes()) == {"run_id": str(flow_run.id), "ending": "failed"}
+    assert (await resuming.find(str(flow_run.id), str(tmp_path))).parameters["watch"] == "broken"
+    assert len(told(prefect_server, "broken")) == 1
+
+
+def test_only_runs_of_the_same_question_are_compared() -> None:
+    """A watch that was removed and made again under its name may ask something else."""
+    own: dict[str, Any] = {"run_id": "2", "query": QUERY, "started": "2026-11-23T06:00:00+00:00"}
+    start = RunStart.model_construct(**own)
+    earlier = {"run_id": "1", "query": QUERY, "started": "2026-11-22T06:00:00+00:00"}
+    assert is_before(Ended(earlier, {}), start)
+    assert not is_before(Ended({**earlier, "query": "Another question?"}, {}), start)
+
+
+def test_a_page_calls_no_channel_and_disguises_no_address() -> None:
+    evil = "Costs\u202e 9 <!channel>\n<https://evil.example/|your bank> @here"
+    said = Statement(
+        sentence=evil, passages=[evil], sources=[Place(source_id="a", url="https://a.example", title=evil)]
+    )
+    values = [Difference(about="words", before="", after=evil)]
+    run = Compared(run_id="1", started="2026-11-23")
+    change = Change(kind="changed", after=said, differences=values)
+    changes = Changes(query="Q", before=run, after=run, changes=[change])
+    text = events.text_of({"ending": "complete", "reason": "", "report": "", "folder": "here"}, changes)
+    assert len(text.splitlines()) == 3 and "\u202e" not in text
+    slack = events.for_slack({"question": "Who <@U1>?", "text": text})
+    assert not set("<>|!@") & set("".join(slack.values())) and "＜！channel＞" in slack["text"]
+    (item,) = events.changes_payload(changes, "here")["claims"]
+    assert "\n" not in item["after"]["sentence"] + item["values"][0]["after"]
 
 
 def test_schedules_are_checked() -> None:
-    every = watches.schedule_of("6h", None, "UTC")
+    assert [watches.name_of(one) for one in ("Watch prices of X", "watch-a_b", "Plan: prices?")] == [
+        "prices-of-x",
+        "a-b",
+        "plan-prices",
+    ]
+    every = watches.schedule_of("6H", None, "UTC")
     assert isinstance(every, IntervalSchedule) and every.interval.total_seconds() == 21_600
     assert isinstance(watches.schedule_of(None, "@daily", "UTC"), CronSchedule)
     for wrong in ((None, None, "UTC"), ("1d", "* * * * *", "UTC"), ("soon", None, "UTC"), ("0d", None, "UTC")):

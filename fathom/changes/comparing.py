@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fathom.changes.model import Change, Changes, Kind, Place, Statement
 from fathom.changes.pages import Edits, Line, Page, edits_of
 from fathom.changes.relation import bears, concerned, contradicts, same_fact
-from fathom.changes.sides import Borne, Ground, Side, place, said, statement
+from fathom.changes.sides import Borne, Ground, Side, place, statement
 from fathom.changes.values import differences, row_differences
 from fathom.evidence.support import claim_weights
 from fathom.evidence.verdict import check
@@ -63,10 +63,10 @@ class _Comparison:
             *self._disputes("disputed", self.after, self.before),
             *self._disputes("settled", self.before, self.after),
             *(
-                Change(kind="new", after=said(claim, grounds), note=self._note(claim, grounds))
+                Change(kind="new", after=self.after.said(claim, grounds), note=self._note(claim, grounds))
                 for claim, grounds in new
             ),
-            *(Change(kind="gone", before=said(claim, grounds)) for claim, grounds in gone),
+            *(Change(kind="gone", before=self.before.said(claim, grounds)) for claim, grounds in gone),
         ]
         assert self.before.report and self.after.report
         return changes.model_copy(
@@ -74,7 +74,7 @@ class _Comparison:
                 "changes": sorted(found, key=lambda change: ORDER.index(change.kind)),
                 "unchanged": self.found.unchanged,
                 "unmentioned": sum(not {g.key for g in grounds} & self.found.holding for grounds in unmentioned),
-                "unread": [said(claim, grounds) for claim, grounds in unread],
+                "unread": [self.before.said(claim, grounds) for claim, grounds in unread],
                 "sources_new": _cited_only(self.after.report, self.before),
                 "sources_gone": _cited_only(self.before.report, self.after),
             }
@@ -91,7 +91,7 @@ class _Comparison:
                 continue
             if self._holds(claim, grounds, self.after):
                 holding.append(grounds)
-            elif not {g.key for g in grounds} <= self.found.told:
+            elif not grounds or not {g.key for g in grounds} <= self.found.told:
                 lost = bool(grounds) and all(g.read or g.stands for g in grounds)
                 (gone if lost else unread).append((claim, grounds))
                 self.found.told |= {g.key for g in grounds}
@@ -107,7 +107,7 @@ class _Comparison:
             if self._holds(claim, grounds, self.before):
                 self.found.unchanged += 1
                 self.found.holding |= {g.key for g in grounds}
-            elif not {g.key for g in grounds} <= self.found.told:
+            elif not grounds or not {g.key for g in grounds} <= self.found.told:
                 new.append((claim, grounds))
                 self.found.told |= {g.key for g in grounds}
         return new
@@ -169,16 +169,15 @@ class _Comparison:
         for pair in edited:
             known = self.found.changed[self.found.pairs[pair]] if pair in self.found.pairs else None
             if known and known.after and not known.after.claim and not earlier:
-                after = said(claim, list(edited.values()))
+                after = self.after.said(claim, list(edited.values()))
                 self.found.changed[self.found.pairs[pair]] = known.model_copy(update={"after": after})
         if new := [g for pair, g in edited.items() if pair not in self.found.pairs]:
             self.found.pairs |= {pair: len(self.found.changed) for pair in edited if pair not in self.found.pairs}
             self.found.changed.append(self._change(claim, new, grounds, earlier=earlier))
         return bool(edited)
 
-    @staticmethod
-    def _change(claim: Claim, edited: Sequence[Ground], grounds: Sequence[Ground], *, earlier: bool) -> Change:
-        own = said(claim, edited)
+    def _change(self, claim: Claim, edited: Sequence[Ground], grounds: Sequence[Ground], *, earlier: bool) -> Change:
+        own = (self.before if earlier else self.after).said(claim, edited)
         texts = list(dict.fromkeys(g.other.text for g in edited if g.other))
         other = Statement(sentence=texts[0], passages=texts, sources=own.sources)
         places = {g.page.source.url for g in edited}
@@ -209,7 +208,7 @@ class _Comparison:
                 self.found.unchanged += 1
             else:
                 values = differences(other[0].sentence, claim.sentence)
-                before, after = said(*other), said(claim, grounds)
+                before, after = self.before.said(*other), self.after.said(claim, grounds)
                 self.found.changed.append(Change(kind="changed", before=before, after=after, differences=values))
         return left, gone, unread
 
@@ -234,7 +233,7 @@ class _Comparison:
     def _note(self, claim: Claim, grounds: Sequence[Ground]) -> str:
         if claim.corroboration is Corroboration.contradicted:
             return "Another source contradicts it."
-        return "" if any(g.read for g in grounds) else "The earlier run did not read this source."
+        return "" if not grounds or any(g.read for g in grounds) else "The earlier run did not read this source."
 
 
 def _pair(ground: Ground, *, earlier: bool) -> tuple[str, str, str]:

@@ -26,7 +26,7 @@ _FIELD = re.compile(r"\W*([^\W\d][^:.|]{1,60}?)\s*:\s+\S")
 
 
 class Line(NamedTuple):
-    """A sentence, item or row of a page. `key`: its words and signs, by which it is found again."""
+    """A sentence, heading, item or row of a page. `key`: its words and signs, by which it is found again."""
 
     key: str
     text: str
@@ -53,7 +53,6 @@ class Page:
         self._texts = texts
         self.source: Source = texts[0].source
         self.whole = any(text.source.full for text in texts)
-        self.digests = frozenset(text.source.digest for text in texts)
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -111,7 +110,7 @@ def edits_of(old: Page, new: Page) -> Edits:
 
 
 def _lines(text: str) -> Iterator[Line | None]:
-    """Yield a line for each sentence of a text, None for what says nothing: headings, rules and names of columns."""
+    """Yield a line for each sentence of a text, None for what says nothing: rules and names of columns."""
     sentences = parse(text).sentences
     keys = [spaced_words(sentence.clean) for sentence in sentences]
     header = ""
@@ -121,7 +120,7 @@ def _lines(text: str) -> Iterator[Line | None]:
         elif sentence.kind != "table":
             header = ""
         names = sentence.kind == "table" and [one.kind for one in sentences[number + 1 : number + 2]] == ["rule"]
-        if sentence.kind in ("heading", "rule") or names or not key.strip():
+        if sentence.kind == "rule" or names or not key.strip():
             yield None
             continue
         above = tuple(filter(str.strip, keys[max(0, number - NEIGHBOURS) : number]))

@@ -48,6 +48,15 @@ class Side:
         said = self.report.claims if self.report else []
         return [claim for claim in said if claim.verdict is not Verdict.unsupported and claim.quotes]
 
+    def said(self, claim: Claim, grounds: Sequence[Ground]) -> Statement:
+        """Return a claim as one side of a change; where no sentence was found that bears it, with its quotes."""
+        if grounds:
+            return statement(claim.sentence, [(g.page, g.line) for g in grounds], claim.number)
+        cited = (self.pages.get(self._addresses.get(quote.source_id, "")) for quote in claim.quotes)
+        sources = {page.source.url: place(page.source) for page in cited if page}
+        passages = list(dict.fromkeys(quote.text for quote in claim.quotes))
+        return Statement(claim=claim.number, sentence=claim.sentence, passages=passages, sources=list(sources.values()))
+
     def compared(self) -> Compared:
         """Return the run as the comparison names it."""
         answered = self.report.answered if self.report else None
@@ -73,11 +82,6 @@ class Ground:
 
 Borne = tuple[Claim, list[Ground]]
 """A claim with the sentences that bear it."""
-
-
-def said(claim: Claim, grounds: Sequence[Ground]) -> Statement:
-    """Return a claim as one side of a change."""
-    return statement(claim.sentence, [(g.page, g.line) for g in grounds], claim.number)
 
 
 def statement(sentence: str, lines: Iterable[tuple[Page, Line]], number: int) -> Statement:

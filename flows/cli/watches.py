@@ -59,7 +59,6 @@ def add(
     import asyncio
 
     from fathom.errors import InvalidInput
-    from fathom.storage.names import slug
     from flows.preflight import check_request, settings_from
     from flows.server import ensure_api
 
@@ -83,7 +82,7 @@ def add(
 
         schedule = watches.schedule_of(every, cron, timezone)
         url = notifying.check_webhook(notify) if notify else None
-        chosen = slug(name or checked.query)[: watches.LONGEST].strip("_").replace("_", "-")
+        chosen = watches.name_of(name or checked.query)
         found = await watches.add(chosen, checked.query, checked.settings, schedule)
         if url:
             occasions = ["changed"] if only_changes else ["completed", "degraded", "failed"]
