@@ -48,6 +48,9 @@ def settings_from(options: Mapping[str, object]) -> ResearchSettings:
         return ResearchSettings.model_validate({name: value for name, value in options.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
+        if first["type"] == "extra_forbidden":
+            name = ".".join(map(str, first["loc"]))
+            raise InvalidInput(f"{name!r} is no setting.", next_step="docs/settings.md lists them") from None
         # The caps are options of their own, and so are some limits of model calls.
         field = ".".join(map(str, first["loc"])).removeprefix("budget.").replace("model_calls.", "model_")
         message = f"--{field.replace('_', '-')} {first['input']!r}: {first['msg']}{_range(first['loc'])}."
@@ -127,6 +130,8 @@ def check_batch(
         found.append(question.model_copy(update={"question": asked, "settings": own}))
     find_api()  # fails if the configured one does not answer; none is started yet
     asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
+    if all("docs" in question.settings for question in found):  # what the settings of the batch read says nothing
+        notices = [notice for notice in notices if HIDDEN in notice]
     return settings, found, list(dict.fromkeys(notices))
 
 

@@ -185,6 +185,8 @@ class Batch:
             await self._settle(row_id, failed(record.row, f"its run could not be submitted: {error}"))
             return
         self._open[flow_run.id] = row_id
+        row = record.row.model_copy(update={"run_id": str(flow_run.id)})
+        self._records[row_id] = record.model_copy(update={"row": row})
 
     async def _note_ended(self) -> None:
         """Take note of the runs that have ended, asking for all of them at once."""

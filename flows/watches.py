@@ -68,7 +68,9 @@ def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
         InvalidInput: it is none.
     """
     if bool(every) == bool(cron):
-        raise InvalidInput("Give --every or --cron.", next_step="for example --every 1d, or --cron '0 6 * * 1-5'")
+        raise InvalidInput(
+            "Give either --every or --cron.", next_step="for example --every 1d, or --cron '0 6 * * 1-5'"
+        )
     try:
         ZoneInfo(timezone)
     except (KeyError, ValueError, OSError) as error:

@@ -56,10 +56,10 @@ def test_a_row_has_settings_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "said"),
     [
-        ("txt", "\n# only a comment\n", "There is no question in it"),
+        ("txt", "\n# only a comment\n", "There is no question in the file"),
         ("csv", "topic\nTides\n", "no column `question`"),
         ("csv", "question,depth\nWhat are tides?,2\nWhy?,two\n", "Line 3: depth 'two'"),
-        ("csv", "question,dept\nWhat are tides?,2\n", "Line 2: dept"),
+        ("csv", "question,dept\nWhat are tides?,2\n", "Line 2: 'dept' is no setting"),
         ("csv", "question\nWhat are tides, really?\n", "Line 2 has 2 cells"),
         ("jsonl", '{"question": "a"}\n{"question": \n', "Line 2 is not JSON"),
         ("jsonl", '{"profile": "quick"}\n', "Line 1: There is no question"),
@@ -164,7 +164,7 @@ def test_without_a_worker_the_command_does_the_work_and_says_what_failed(
     done = fathom_cli(["batch", str(file), "--profile", "quick", "--set", "tools=documents"], env)
     assert done.returncode == 0, done.stderr
     assert "No worker serves the pool" in done.stderr
-    assert "1 complete, 1 insufficient evidence, of 2" in done.stdout
+    assert "1 complete, 1 insufficient evidence (of 2)" in done.stdout
 
 
 def test_a_question_that_failed_is_asked_again_as_the_command_says_now(

@@ -19,7 +19,7 @@ from fathom.errors import InvalidInput
 from fathom.models.batch import BatchQuestion
 
 Format = Literal["txt", "csv", "jsonl"]
-FORMATS: Mapping[str, Format] = {".txt": "txt", ".md": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+FORMATS: Mapping[str, Format] = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 MOST_QUESTIONS = 10_000
 _NAMES = ("question", "query")
 _HELP = "a column or field is `question`, `run_key` or a setting, as in docs/settings.md"
@@ -33,7 +33,10 @@ def format_of(name: str) -> Format:
     """
     ending = f".{name.rpartition('.')[2].lower()}" if "." in name.rpartition("/")[2] else ".txt"
     if ending not in FORMATS:
-        raise InvalidInput(f"{name} is neither {', '.join(FORMATS)}.", next_step="choose one with --format")
+        raise InvalidInput(
+            f"The ending of {name} does not tell how questions are written in it.",
+            next_step="name the format: --format txt, csv or jsonl",
+        )
     return FORMATS[ending]
 
 
@@ -56,7 +59,7 @@ def read_questions(text: str, kind: Format, base: ResearchSettings) -> list[Batc
     if twice := [key for key, number in named.items() if number > 1]:
         raise InvalidInput(f"The run key {twice[0]!r} stands in several lines.", next_step="give each its own")
     if not found:
-        raise InvalidInput("There is no question in it.", next_step="write one question a line")
+        raise InvalidInput("There is no question in the file.", next_step="write one question a line")
     return found
 
 
@@ -83,6 +86,8 @@ def settings_of(question: BatchQuestion, base: ResearchSettings) -> ResearchSett
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
+        if first["type"] == "extra_forbidden":
+            raise InvalidInput(f"{name!r} is no setting.", next_step=_HELP) from None
         raise InvalidInput(f"{name} {first['input']!r}: {first['msg']}.", next_step=_HELP) from None
 
 

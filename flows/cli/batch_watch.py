@@ -71,7 +71,7 @@ def show_batch(result: BatchResult) -> None:
     rows = [
         ("index", result.page),
         ("results", result.results),
-        ("ended", f"{ended}, of {result.questions}"),
+        ("ended", f"{ended} (of {result.questions})"),
         ("used", f"{result.tokens:,} tokens, {dollars(result.cost_usd)}" if result.tokens else ""),
     ]
     for name, value in rows:

@@ -86,4 +86,8 @@ def _show_runs(runs: Sequence[OldRun]) -> None:
     what = {"run": "", "evidence": "evidence of: ", "leftovers": "left over of: "}
     for run in runs:
         started = run.started[:16].replace("T", " ")
-        row(f"{one_line(run.run_id[:8]):8}  {started:16}  {size(run.bytes):>9}  ", what[run.part], one_line(run.query))
+        row(
+            f"{one_line(run.run_id[:8]):8}  {started:16}  {size(run.bytes):>9}  ",
+            what[run.part],
+            one_line(run.query) or "a batch",
+        )
