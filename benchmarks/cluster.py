@@ -209,7 +209,8 @@ class Cluster:
             for port in ports
         )
         (self.home / "haproxy.cfg").write_text(
-            "defaults\n  mode http\n  timeout connect 2s\n  timeout client 300s\n  timeout server 300s\n"
+            "global\n  log stdout format raw local0\ndefaults\n  log global\n  option httplog\n"
+            "  mode http\n  timeout connect 2s\n  timeout client 300s\n  timeout server 300s\n"
             "  timeout tunnel 1h\n  retries 3\n  option redispatch\n"
             f"frontend api\n  bind 127.0.0.1:{self._port}\n  default_backend servers\n"
             f"backend servers\n  balance leastconn\n  option httpchk GET /api/health\n"

@@ -6,6 +6,7 @@ killed on the way and started again. `--sqlite` has one server on SQLite instead
 
     lost            questions without an ending
     repeated        calls that had finished, as the providers saw it, and were made again
+    answers_503     of the balancer and the servers behind it; `locked`: SQLite was, which its server also answers so
     client, server  processor seconds a question: workers and batch; Prefect's servers and services with the database
     extractive      `--extractive`: questions to the built-in documents, without a model
 """
@@ -59,7 +60,8 @@ class Outcome:
     server_cpu: float
     database_cpu: float
     peak_worker_mb: float
-    errors_503: int
+    answers_503: int
+    locked: int
 
 
 def questions_of(number: int, *, extractive: bool) -> list[str]:
@@ -104,7 +106,8 @@ def measure(cluster: Cluster, options: argparse.Namespace) -> Outcome:
     calls, repeated, in_flight = _repeated(cluster.stub_log, kills)
     endings = {name: count for name, count in result["ended"].items() if count}
     unended = sum(endings.get(name, 0) for name in ("waiting", "running"))
-    errors = sum(path.read_bytes().count(b" 503 ") for path in cluster.home.glob("server-*.log"))
+    balancer = cluster.home / "balancer.log"
+    locked = sum(path.read_bytes().count(b"database is locked") for path in cluster.home.glob("server-*.log"))
     return Outcome(
         questions=options.questions,
         workers=options.workers,
@@ -120,7 +123,8 @@ def measure(cluster: Cluster, options: argparse.Namespace) -> Outcome:
         server_cpu=round(used[1] / options.questions, 2),
         database_cpu=round(used[2] / options.questions, 2),
         peak_worker_mb=round(max(s.peak_mb for n, s in cluster.services.items() if n.startswith("worker")), 0),
-        errors_503=errors,
+        answers_503=balancer.read_text().count(" 503 ") if balancer.exists() else 0,
+        locked=locked,
     )
 
 
