@@ -27,7 +27,7 @@ from fathom.evidence.provenance import digest_of
 from fathom.models import Ending, Report, RunResult
 from fathom.report.changes import HEADINGS, summary_of
 from fathom.run.engine import Engine, RunStart
-from fathom.storage.lease import RESULTS
+from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.text.cleaning import clean_line
 from tasks.durable import run_logger
@@ -209,4 +209,13 @@ async def tell_failure(run: FlowRun, reason: str, store: ArtifactStore, run_key:
     async def told() -> None:
         await asyncio.to_thread(_emit, FAILED, str(run.id), reason, payload)
 
-    await _once(store, run_key, payload, told, flow_run_logger(run))
+    log = flow_run_logger(run)
+    try:
+        lease = await read_lease(store, run_key)
+    except StoreError as error:
+        log.warning("Whether this run has begun is not known: %s", error)
+        lease = None
+    if lease and lease.run_id == about.run_id:
+        await _once(store, run_key, payload, told, log)
+    else:  # it was refused, and changes nothing in a store that may hold another run of its key
+        await told()

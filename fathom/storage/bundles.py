@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 import stat
+import struct
 import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -169,14 +170,19 @@ async def _claim(store: ArtifactStore, bundle: Bundle, plan_title: str) -> str:
     raise StoreError(f"The folders for {plan_title!r} belong to other runs.", next_step="choose another --artifacts")
 
 
+# A damaged index can be of a version to come, or have names that are no text and lengths beyond its end.
+_NO_ZIP = (OSError, zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, struct.error)
+
+
 @contextmanager
 def _opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, int]]:
     """Open a zip file; also give its bytes on the disk."""
     try:
-        with zipfile.ZipFile(file) as archive:
-            yield archive, file.stat().st_size
-    except (OSError, zipfile.BadZipFile) as error:
+        archive, size = zipfile.ZipFile(file), file.stat().st_size
+    except _NO_ZIP as error:
         raise InvalidInput(f"{file} cannot be read as a zip file: {error}.", next_step="check the path") from error
+    with archive:
+        yield archive, size
 
 
 def _checked(archive: zipfile.ZipFile, packed: int) -> tuple[Bundle, dict[str, Any]]:
@@ -237,7 +243,7 @@ def _data(archive: zipfile.ZipFile, name: str, file: BundledFile) -> bytes:
 def _read(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         return archive.read(name)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError) as error:
+    except (*_NO_ZIP, RuntimeError) as error:  # the last where it claims to be encrypted
         raise _refused(f"{name} is damaged: {error}") from error
     except Exception as error:  # what zlib, bz2 and lzma raise is not one class
         if type(error).__module__ in ("zlib", "lzma", "_lzma"):
