@@ -20,7 +20,7 @@ def worker(
 ) -> None:
     """Run what is scheduled on a work pool, many runs in one process.
 
-    A run costs a tenth of the processor time that it does in a process of its own, as `prefect worker start` gives it;
+    `prefect worker start` gives each run a process of its own, which takes 3 to 4 seconds of processor time to start;
     both can serve the same pool. Ctrl-C or SIGTERM stops it: no new run begins, those in progress have time to end, and
     what is then left is scheduled again for other workers. A second Ctrl-C does not wait.
 
