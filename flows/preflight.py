@@ -50,7 +50,9 @@ def settings_from(options: Mapping[str, object]) -> ResearchSettings:
         first = error.errors()[0]
         if first["type"] == "extra_forbidden":
             name = ".".join(map(str, first["loc"]))
-            raise InvalidInput(f"{name!r} is no setting.", next_step="docs/settings.md lists them") from None
+            raise InvalidInput(
+                f"--{name}: there is no such setting.", next_step="docs/settings.md lists them"
+            ) from None
         # The caps are options of their own, and so are some limits of model calls.
         field = ".".join(map(str, first["loc"])).removeprefix("budget.").replace("model_calls.", "model_")
         message = f"--{field.replace('_', '-')} {first['input']!r}: {first['msg']}{_range(first['loc'])}."
