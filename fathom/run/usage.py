@@ -151,8 +151,8 @@ class UsageReader:
             return
         others = [self.runs[other].shared for other in self._folders.get(key, ()) if other != folder]
         elsewhere = frozenset(self._counted.get(key, ())).union(*others)
-        if all(event.id in elsewhere for event in events):
-            return
+        if file == PENDING_FILE and all(event.id in elsewhere for event in events):
+            return  # a log in a folder is a run's, even if another of its key has copied all of it
         run, before = use_of(key, events, elsewhere), self.runs.get(folder)
         if before and (before.run_key, before.started) != (run.run_key, run.started):
             self._leave(folder)
