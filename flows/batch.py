@@ -12,7 +12,7 @@ from prefect.client.schemas.objects import State
 from prefect.exceptions import Abort
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
 from fathom.batch.page import dollars, used, words
 from fathom.batch.questions import format_of, read_questions
@@ -24,6 +24,7 @@ from fathom.errors import InvalidInput, RunCancelled
 from fathom.models.batch import BatchQuestion, BatchResult
 from fathom.telemetry.json_logs import start_logs
 from fathom.text.counting import counted
+from flows.deep_research import RunKey
 from flows.flow_runs import BATCH
 from flows.submitting import ON_DEMAND, Batch
 from tasks.durable import current_run_id, current_run_key, run_store
@@ -34,7 +35,6 @@ _NO_QUESTIONS: list[str] = []
 _DEFAULTS = ResearchSettings()
 _NO_CAPS = BatchBudget()
 AtOnce = Annotated[int, Field(ge=1, le=500)]
-Key = Annotated[str | None, WithJsonSchema({"type": "string"})]
 
 
 def _run_name() -> str:
@@ -49,7 +49,7 @@ async def research_batch(  # noqa: PLR0917 - the boxes of a form
     at_once: AtOnce = 8,
     budget: BatchBudget = _NO_CAPS,
     deployment: str = ON_DEMAND,
-    run_key: Key = "",
+    run_key: RunKey = "",
 ) -> State[BatchResult]:
     """Research many questions, each in a flow run of its own, and list how each ended.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -15,6 +13,7 @@ from markupsafe import Markup
 
 import fathom.report
 from fathom.models.batch import BatchRow, RowStatus
+from fathom.report.policy import policy
 from fathom.text.cleaning import clean_text
 from fathom.text.counting import counted
 
@@ -25,14 +24,13 @@ _STYLES = (Path(fathom.report.__file__).parent / "templates" / "report.css", _TE
 def render_index(title: str, rows: Sequence[BatchRow]) -> str:
     """Render the index; the same arguments give the same bytes."""
     style = "".join(path.read_text(encoding="utf-8") for path in _STYLES)
-    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     page: str = _template().render(
         title=clean_text(title),
         rows=[_cells(row) for row in rows],
         totals=", ".join(f"{count} {words(status)}" for status, count in _counts(rows).items()),
         used=used(rows),
         style=Markup(style),  # noqa: S704 - files of this package
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        policy=policy(style),
     )
     return page
 

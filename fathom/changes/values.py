@@ -201,12 +201,17 @@ def _unmatched(mine: Sequence[T], yours: Sequence[T], same: Callable[[T, T], boo
     rest = list(yours)
     left: list[T] = []
     for one in mine:
-        found = next((other for other in rest if same(one, other)), None)
-        if found is None:
+        if _taken(rest, one, same) is None:
             left.append(one)
-        else:
-            rest.remove(found)
     return left, rest
+
+
+def _taken(rest: list[T], one: T, alike: Callable[[T, T], bool]) -> T | None:
+    """Take the first value that is like another one out of a list; None if there is none."""
+    found = next((other for other in rest if alike(one, other)), None)
+    if found is not None:
+        rest.remove(found)
+    return found
 
 
 def _paired(
@@ -216,11 +221,9 @@ def _paired(
     rest = list(yours)
     alone: list[T] = []
     for one in mine:
-        other = next((other for other in rest if comparable(one, other)), None)
-        if other is None:
+        if (other := _taken(rest, one, comparable)) is None:
             alone.append(one)
         else:
-            rest.remove(other)
             yield one, other
     for number in range(max(len(alone), len(rest))):
         yield (alone[number] if number < len(alone) else None), (rest[number] if number < len(rest) else None)

@@ -5,8 +5,6 @@ Its texts come from pages and models and are not trusted: they are cleaned and e
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,6 +16,7 @@ from markupsafe import Markup
 from fathom.changes.model import Change, Changes, Kind, Place, Statement
 from fathom.models import Answered
 from fathom.report.escaping import escaped
+from fathom.report.policy import policy
 from fathom.text.cleaning import clean_line, clean_text
 from fathom.text.counting import counted
 from fathom.text.urls import at_text, linkable
@@ -68,7 +67,6 @@ def render_changes_html(changes: Changes) -> str:
     """Render the comparison as one page that needs nothing else and lets nothing else in."""
     changes = Changes.model_validate(_clean(changes.model_dump(mode="json")))
     style = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "changes.css"))
-    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return _template().render(
         changes=changes,
         summary=summary_of(changes),
@@ -76,7 +74,7 @@ def render_changes_html(changes: Changes) -> str:
         groups=[(kind, HEADINGS[kind], _MEANING[kind], changes.of(kind)) for kind in HEADINGS if changes.of(kind)],
         unread_heading=_UNREAD,
         style=Markup(style),  # noqa: S704 - files of this package
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        policy=policy(style),
     )
 
 

@@ -6,9 +6,7 @@ sanitised, and a content security policy allows the page's own style and script 
 
 from __future__ import annotations
 
-import hashlib
 import re
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -39,6 +37,7 @@ from fathom.report.charts import phase_charts, report_charts
 from fathom.report.document import evidence_of, is_quotation
 from fathom.report.figures import Figure, figures_of, series_of
 from fathom.report.marks import NO_MARKS, doubt
+from fathom.report.policy import digest, policy
 from fathom.report.prose import inline_html, section_html
 from fathom.report.unread import unread_lines
 from fathom.text.cleaning import clean_text
@@ -99,8 +98,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         lang=Markup(' lang="{}"').format(language) if language else "",
         style=Markup(style),  # noqa: S704 - files of this package
         script=Markup(script),  # noqa: S704 - the same
-        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'",
+        policy=policy(style, script),
     )
 
 
@@ -202,8 +200,4 @@ def _unwrapped(text: str) -> str:
 def script_hash() -> str:
     """Return the SHA-256 of the page's script as a content security policy has it."""
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
-    return b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return digest(script)
