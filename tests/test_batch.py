@@ -59,6 +59,7 @@ def test_a_row_has_settings_of_its_own() -> None:
         ("txt", "\n# only a comment\n", "There is no question in the file"),
         ("csv", "topic\nTides\n", "no column `question`"),
         ("csv", "question,depth\nWhat are tides?,2\nWhy?,two\n", "Line 3: depth 'two'"),
+        ("csv", "question,depth\nWhy?,9\nHow?,1\nWhy?,two\n", "Line 2: depth '9'.*Line 4: depth 'two'"),
         ("csv", "question,dept\nWhat are tides?,2\n", "Line 2: 'dept' is no setting"),
         ("csv", "question\nWhat are tides, really?\n", "Line 2 has 2 cells"),
         ("jsonl", '{"question": "a"}\n{"question": \n', "Line 2 is not JSON"),

@@ -21,6 +21,7 @@ from fathom.models.batch import BatchQuestion
 Format = Literal["txt", "csv", "jsonl"]
 FORMATS: Mapping[str, Format] = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 MOST_QUESTIONS = 10_000
+MOST_NAMED = 5  # of the lines that cannot be used
 _NAMES = ("question", "query")
 _HELP = "a column or field is `question`, `run_key` or a setting, as in docs/settings.md"
 
@@ -44,17 +45,24 @@ def read_questions(text: str, kind: Format, base: ResearchSettings) -> list[Batc
     """Return the questions in a text, each of which can be researched with the settings of the batch and its own.
 
     Raises:
-        InvalidInput: there are none, too many, or one cannot be used; the message names its line.
+        InvalidInput: there are none, too many, or some cannot be used; the message names their lines.
     """
     readers = {"txt": _lines, "csv": _table, "jsonl": _objects}
     found: list[BatchQuestion] = []
+    wrong: list[InvalidInput] = []
     for line, fields in readers[kind](text.removeprefix("\ufeff")):
         try:
             found.append(_question(fields, base))
         except InvalidInput as error:
-            raise InvalidInput(f"Line {line}: {error.message}", next_step=error.next_step) from None
+            wrong.append(InvalidInput(f"Line {line}: {error.message}", next_step=error.next_step))
         if len(found) > MOST_QUESTIONS:
             raise InvalidInput(f"There are more than {MOST_QUESTIONS:,} questions.", next_step="split the file")
+    if wrong:
+        more = [f"{len(wrong) - MOST_NAMED} more lines cannot be used."] if len(wrong) > MOST_NAMED else []
+        raise InvalidInput(
+            " ".join([*(error.message for error in wrong[:MOST_NAMED]), *more]),
+            next_step="; ".join(dict.fromkeys(error.next_step for error in wrong[:MOST_NAMED] if error.next_step)),
+        )
     named = Counter(question.run_key for question in found if question.run_key)
     if twice := [key for key, number in named.items() if number > 1]:
         raise InvalidInput(f"The run key {twice[0]!r} stands in several lines.", next_step="give each its own")
