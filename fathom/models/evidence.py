@@ -112,6 +112,16 @@ class ToolResult(Model):
     retrieved: str = ""  # when the tool returned, ISO 8601, UTC
     cached: bool = False
 
+    @property
+    def failed(self) -> bool:
+        """Whether the whole call failed."""
+        return bool(self.failures) and not self.artifact_file
+
+    def taken_over(self, by: str) -> ToolResult:
+        """Return the result of a call that failed and that another tool answered instead."""
+        replaced = [failure.model_copy(update={"replaced_by": by}) for failure in self.failures]
+        return self.model_copy(update={"failures": replaced})
+
 
 class NoteMessage(Model):
     """The assistant message that a useful note adds to the context: these four fields and no others."""

@@ -58,6 +58,8 @@ class Tool(Configurable):
     searches: bool = False  # takes a search query and brings new evidence; without a model, only such tools are called
     network: bool = False  # needs the network
     fetchable: bool = False  # `fetch` may read the pages that its results name
+    domains: tuple[str, ...] = ()  # subjects that it is for, of `domains.toml` or words of its own; none: everything
+    group: str = ""  # a tool of a group is offered only to a run that names it or the group, as in `--tools facts`
     by_vendors: bool = False  # works through the search vendors, so one that is configured is enough
     follows: str = ""  # the tool whose results make the pipeline call this one (`follow_up`), which no model is offered
 
