@@ -59,12 +59,17 @@ class Tool(Configurable):
     network: bool = False  # needs the network
     fetchable: bool = False  # `fetch` may read the pages that its results name
     by_vendors: bool = False  # works through the search vendors, so one that is configured is enough
-    follows: str = ""  # the tool whose results make the pipeline call this one (`follow_up`), which no model is offered
+    domains: tuple[str, ...] = ()  # the fields that it knows; one with domains is used only by runs that choose it
+    group: str = ""  # a name by which `tools` chooses it together with others
+    follows: str = ""  # the tool or group whose results make the pipeline call this one, which no model is offered
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
-        """Return whether a run that does not choose its tools has a use for it beside those that are configured."""
-        return True
+        """Return whether a run that does not choose its tools has a use for it beside those that are configured.
+
+        A source of some domains is not used unasked: it needs no key, so every question would be sent to it.
+        """
+        return not cls.domains
 
     @abstractmethod
     async def run(self, tool_input: str) -> ToolOutput:

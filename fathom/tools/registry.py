@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 
 from pydantic import JsonValue
 
-from fathom.config.environment import Environment
+from fathom.config.environment import CONTACT, Environment
 from fathom.config.secrets import Scrubber, each_text
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRejected
@@ -80,15 +80,18 @@ def configured_tools(
     AllowList.parse([*settings.fetch_allow_hosts, *environment.fetch_allow])
     tools = registry.tools
     configured = [tool for tool in tools.values() if registry.is_configured(tool, environment)]
+    groups = {tool.group for tool in tools.values() if tool.group}
     for name in settings.tools or ():
-        if name not in tools:
-            known = ", ".join(name for name, tool in tools.items() if not tool.follows)
+        if name not in tools and name not in groups:
+            known = ", ".join([*(name for name, tool in tools.items() if not tool.follows), *sorted(groups)])
             raise InvalidInput(f"There is no tool {name!r}.", next_step=f"tools: {known}")
-        if tools[name] not in configured:
+        if name in tools and tools[name] not in configured:
             needed = registry.variables(tools[name])
             raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
-    if settings.tools:
-        chosen = [tool for tool in configured if tool.name in settings.tools or tool.follows in settings.tools]
+    if asked := set(settings.tools or ()):
+        called = [tool for tool in configured if not asked.isdisjoint((tool.name, tool.group))]
+        asked |= {tool.group for tool in called}
+        chosen = [tool for tool in configured if tool in called or (tool.follows and tool.follows in asked)]
     else:
         chosen = [tool for tool in configured if tool.is_useful(settings, query, configured)]
     for tool in chosen:
@@ -99,10 +102,15 @@ def configured_tools(
 def check_addresses(ways: Sequence[type[Configurable]], environment: Environment) -> None:
     """Check that the variables of tools or vendors which hold addresses do so, as far as they are set.
 
+    The contact address is one of them.
+
     Raises:
         InvalidInput: one does not.
     """
-    for name in (name for way in ways for name in (*way.variables, *way.optional) if name.endswith("_URL")):
+    names = [name for way in ways for name in (*way.variables, *way.optional)]
+    if CONTACT in names:
+        _ = environment.contact
+    for name in (name for name in names if name.endswith("_URL")):
         if (address := environment.variables.get(name)) and not is_page(address):
             raise InvalidInput(f"{name} is not a web address.", next_step="set it to one such as http://localhost:8080")
 
