@@ -58,15 +58,20 @@ class Tool(Configurable):
     searches: bool = False  # takes a search query and brings new evidence; without a model, only such tools are called
     network: bool = False  # needs the network
     fetchable: bool = False  # `fetch` may read the pages that its results name
-    domains: tuple[str, ...] = ()  # subjects that it is for, of `domains.toml` or words of its own; none: everything
-    group: str = ""  # a tool of a group is offered only to a run that names it or the group, as in `--tools facts`
     by_vendors: bool = False  # works through the search vendors, so one that is configured is enough
-    follows: str = ""  # the tool whose results make the pipeline call this one (`follow_up`), which no model is offered
+    # The fields that it knows, of `domains.toml` or any other words: it is offered for steps that are about one of them,
+    # and only in runs that choose it.
+    domains: tuple[str, ...] = ()
+    group: str = ""  # a name by which `tools` chooses it together with others
+    follows: str = ""  # the tool or group whose results make the pipeline call this one, which no model is offered
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
-        """Return whether a run that does not choose its tools has a use for it beside those that are configured."""
-        return True
+        """Return whether a run that does not choose its tools has a use for it beside those that are configured.
+
+        A source of some domains is not used unasked: it needs no key, so every question would be sent to it.
+        """
+        return not cls.domains
 
     @abstractmethod
     async def run(self, tool_input: str) -> ToolOutput:

@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 
 from pydantic import JsonValue
 
-from fathom.config.environment import Environment
+from fathom.config.environment import CONTACT, Environment
 from fathom.config.secrets import Scrubber, each_text
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRejected
@@ -91,9 +91,9 @@ def configured_tools(
         MissingCredential: a tool that is asked for is not configured.
     """
     AllowList.parse([*settings.fetch_allow_hosts, *environment.fetch_allow])
-    tools, named = registry.tools, settings.tools or [DEFAULT]
+    tools, named = registry.tools, set(settings.tools or [DEFAULT])
     configured = [tool for tool in tools.values() if registry.is_configured(tool, environment)]
-    for name in named:
+    for name in settings.tools or ():
         if not (meant := registry.meant(name)):
             known = [name for name, tool in tools.items() if not tool.follows]
             groups = ", ".join([DEFAULT, *registry.groups])
@@ -101,8 +101,11 @@ def configured_tools(
         if not any(tool in configured for tool in meant):
             needed = " or ".join(dict.fromkeys(registry.variables(tool) for tool in meant))
             raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
-    usable = [tool for tool in configured if not {tool.name, tool.follows, tool.group or DEFAULT}.isdisjoint(named)]
-    chosen = [tool for tool in usable if tool.name in named or tool.group or tool.is_useful(settings, query, usable)]
+    called = [tool for tool in configured if not named.isdisjoint((tool.name, tool.group or DEFAULT))]
+    followed = {name for tool in called for name in (tool.name, tool.group) if name}
+    usable = [tool for tool in configured if tool in called or tool.follows in followed]
+    asked = named - {DEFAULT}
+    chosen = [t for t in usable if not asked.isdisjoint((t.name, t.group)) or t.is_useful(settings, query, usable)]
     for tool in chosen:
         check_addresses(registry.configured_by(tool), environment)
     return [tool.name for tool in chosen]
@@ -111,10 +114,15 @@ def configured_tools(
 def check_addresses(ways: Sequence[type[Configurable]], environment: Environment) -> None:
     """Check that the variables of tools or vendors which hold addresses do so, as far as they are set.
 
+    The contact address is one of them.
+
     Raises:
         InvalidInput: one does not.
     """
-    for name in (name for way in ways for name in (*way.variables, *way.optional) if name.endswith("_URL")):
+    names = [name for way in ways for name in (*way.variables, *way.optional)]
+    if CONTACT in names:
+        _ = environment.contact
+    for name in (name for name in names if name.endswith("_URL")):
         if (address := environment.variables.get(name)) and not is_page(address):
             raise InvalidInput(f"{name} is not a web address.", next_step="set it to one such as http://localhost:8080")
 
@@ -156,7 +164,9 @@ class Toolbox:
         """
         text = " ".join((step.title, step.description, *step.queries, query))
         named = [name for name in self.searching if name in step.tools]
-        awake = ([n for n in names if n not in resting] for names in (named, fitting(self._domains, text), self.searching))
+        awake = (
+            [n for n in names if n not in resting] for names in (named, fitting(self._domains, text), self.searching)
+        )
         fit = next(filter(None, awake), self.searching)
         return {name: told for name, told in self.offered.items() if name in fit or name not in self.searching}
 
