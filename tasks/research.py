@@ -62,7 +62,7 @@ async def _research(
         deciding += decided.usage
         if not decided.calls:
             break
-        results = await _run_calls(plan_title, step, decided.calls, own, down, engine)
+        results = await _run_calls(plan_title, step, decided.calls, own, engine, down=down)
         read = {text.key for call in calls for text in call.result.sources}
         outcomes = await _compress_all(plan_title, step, results, read, engine)
         for result, compressed in zip(results, outcomes, strict=True):
@@ -95,8 +95,9 @@ async def _run_calls(
     step: PlanStep,
     chosen: Sequence[ToolCall],
     made: Sequence[ToolResult],
-    down: set[str],
     engine: Engine,
+    *,
+    down: set[str],
 ) -> list[ToolResult]:
     """Make the calls of one decision together, then those that their results ask for: stand-ins and a follow-up.
 

@@ -44,8 +44,8 @@ def test_words_of_a_domain_lead_to_it_in_several_languages(text: str, domain: st
 
 
 def test_a_domain_of_ones_own_is_a_word_to_look_for() -> None:
-    assert domains_of("Which maritime law binds lighthouses?", ["maritime_law", "lighthouse", "sonar"]) == {
-        "maritime_law",
+    assert domains_of("Which maritime law binds lighthouses?", ["maritime law", "lighthouse", "family law"]) == {
+        "maritime law",
         "lighthouse",
     }
 

@@ -59,8 +59,8 @@ class Tool(Configurable):
     network: bool = False  # needs the network
     fetchable: bool = False  # `fetch` may read the pages that its results name
     by_vendors: bool = False  # works through the search vendors, so one that is configured is enough
-    # The fields that it knows, of `domains.toml` or any other words: it is offered for steps that are about one of them,
-    # and only in runs that choose it.
+    # The fields that it knows, of `domains.toml` or other words: it is offered to steps that are about one of them, in
+    # runs that choose it. One that knows all fields declares none.
     domains: tuple[str, ...] = ()
     group: str = ""  # a name by which `tools` chooses it together with others
     follows: str = ""  # the tool or group whose results make the pipeline call this one, which no model is offered

@@ -33,9 +33,9 @@ def fitting(tools: Domains, text: str) -> list[str]:
 
 
 def domains_of(text: str, domains: Iterable[str]) -> set[str]:
-    """Return the domains that a text is about; one that is not in `domains.toml` is a word to look for."""
+    """Return the domains that a text is about; of one that is not in `domains.toml`, its words."""
     said = {language: frozenset(terms(text, language)) for language in get_args(Language)}
-    entries = {domain: _entries().get(domain) or _terms_of(domain) for domain in domains}
+    entries = {domain: _entries().get(domain) or _terms_of([domain]) for domain in domains}
     return {
         domain
         for domain, known in entries.items()
@@ -46,15 +46,15 @@ def domains_of(text: str, domains: Iterable[str]) -> set[str]:
 @cache
 def _entries() -> Mapping[str, frozenset[tuple[Language, frozenset[str]]]]:
     listed = tomllib.loads(files("fathom.tools").joinpath("domains.toml").read_text(encoding="utf-8"))
-    return {domain: _terms_of(words) for domain, words in listed.items()}
+    return {domain: _terms_of(words.split()) for domain, words in listed.items()}
 
 
-def _terms_of(words: str) -> frozenset[tuple[Language, frozenset[str]]]:
+def _terms_of(entries: Iterable[str]) -> frozenset[tuple[Language, frozenset[str]]]:
     """Return the terms of each entry in each of the languages whose endings are known; others lose some in both."""
     languages: tuple[Language, ...] = get_args(Language)
     return frozenset(
         (language, frozenset(terms(entry.replace("_", " "), language)))
-        for entry in words.split()
+        for entry in entries
         for language in languages
     )
 
