@@ -114,12 +114,14 @@ class LookupTool(Tool):
         headers = {"User-Agent": self.name_given, **self.headers()}
         sent = {name: value for name, value in parameters.items() if value != ""}
         return await retrying(
-            lambda: get(
-                self.service, self._address + path, read, params=sent, headers=headers, remedies=self._remedies()
-            ),
+            lambda: get(self.service, self.place(path), read, params=sent, headers=headers, remedies=self._remedies()),
             self.name,
             self._turn,
         )
+
+    def place(self, path: str) -> str:
+        """Return the address of a path; a service of several servers chooses one of them."""
+        return self._address + path
 
     @property
     def name_given(self) -> str:

@@ -53,9 +53,7 @@ def _terms_of(entries: Iterable[str]) -> frozenset[tuple[Language, frozenset[str
     """Return the terms of each entry in each of the languages whose endings are known; others lose some in both."""
     languages: tuple[Language, ...] = get_args(Language)
     return frozenset(
-        (language, frozenset(terms(entry.replace("_", " "), language)))
-        for entry in entries
-        for language in languages
+        (language, frozenset(terms(entry.replace("_", " "), language))) for entry in entries for language in languages
     )
 
 
