@@ -172,9 +172,12 @@ class RunContext:
     @cached_property
     def reader(self) -> WebReader:
         """Reads pages without a vendor."""
+        from fathom.tools.fetch.archive import ADDRESS
         from fathom.tools.fetch.web import WebReader
 
-        return WebReader(AllowList.parse(self.settings.fetch_allow_hosts), self.pages)
+        archive = self.variable("FATHOM_WAYBACK") or ADDRESS
+        allowed = AllowList.parse(self.settings.fetch_allow_hosts)
+        return WebReader(allowed, self.pages, archive="" if archive == "off" else archive)
 
     def _cache(self, name: str, seconds: float) -> TimedCache:
         """Return a cache that keeps nothing if personal data must not be stored or the web is to be asked again."""
