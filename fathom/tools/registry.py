@@ -26,6 +26,12 @@ TOOLS = (
     "fathom.tools.search.web_search:WebSearchTool",
     "fathom.tools.search.web_extract:WebExtractTool",
     "fathom.tools.fetch.tool:FetchTool",
+    "fathom.tools.scholarly.arxiv:ArxivTool",
+    "fathom.tools.scholarly.openalex:OpenAlexTool",
+    "fathom.tools.scholarly.crossref:CrossrefTool",
+    "fathom.tools.scholarly.semantic_scholar:SemanticScholarTool",
+    "fathom.tools.scholarly.pubmed:PubMedTool",
+    "fathom.tools.scholarly.europe_pmc:EuropePMCTool",
     "fathom.tools.artifacts:ArtifactGrepTool",
     "fathom.tools.artifacts:ArtifactReadTool",
 )
