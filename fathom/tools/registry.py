@@ -99,7 +99,9 @@ def configured_tools(
         asked |= {tool.group for tool in called}
         chosen = [tool for tool in configured if tool in called or (tool.follows and tool.follows in asked)]
     else:
-        chosen = [tool for tool in configured if tool.is_useful(settings, query, configured)]
+        # A source of some domains needs no key, so every question would be sent to it.
+        general = [tool for tool in configured if not tool.domains]
+        chosen = [tool for tool in general if tool.is_useful(settings, query, general)]
     for tool in chosen:
         check_addresses(registry.configured_by(tool), environment)
     return [tool.name for tool in chosen]
