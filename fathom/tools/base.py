@@ -67,11 +67,8 @@ class Tool(Configurable):
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
-        """Return whether a run that does not choose its tools has a use for it beside those that are configured.
-
-        A source of some domains is not used unasked: it needs no key, so every question would be sent to it.
-        """
-        return not cls.domains
+        """Return whether a run that does not choose its tools has a use for it beside those that are configured."""
+        return True
 
     @abstractmethod
     async def run(self, tool_input: str) -> ToolOutput:

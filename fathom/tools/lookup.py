@@ -10,10 +10,11 @@ A source is one file with one subclass of `LookupTool`. It declares, beside what
   found nothing. Then `find` gets the words of the query without any syntax of its own. Empty: the service takes plain
   language, and `find` gets the query as it is.
 
-It implements `find(query, limit)`, which makes requests by `self.ask(path, read, **parameters)` and returns `WebPage`s,
-the best first. `read` turns an answer into a pydantic model; a ValueError in it means that the answer is unreadable
-(`parse_xml` in `fathom/tools/xml.py` reads XML safely). `self.key` and `self.contact` may be empty, and an empty
-parameter is not sent; `headers()` adds headers. `self.rest(seconds)` keeps a pause that the body of an answer asks for.
+It implements `find(query, limit)`, which returns `WebPage`s, the best first. It asks by `self.ask_json(model, path,
+**parameters)`, which validates the answer by a pydantic model after dropping its nulls, or by `self.ask(path, read,
+**parameters)`, where a ValueError in `read` means that the answer is unreadable (`parse_xml` in `fathom/tools/xml.py`
+reads XML safely). `self.key` and `self.contact` may be empty, and an empty parameter is not sent; `headers()` adds
+headers. `self.rest(seconds)` keeps a pause that the body of an answer asks for.
 
 What it need not do: clean the query, wait for its turn, try again, obey Retry-After, name who asks, keep answers for a
 while, apply the user's rules for sources, score, clean what is returned, and say what failed.
@@ -28,12 +29,15 @@ from __future__ import annotations
 import re
 import textwrap
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import quote
+
+from pydantic import BaseModel
 
 from fathom.errors import ToolError, ToolRejected
-from fathom.models import ToolOutput
+from fathom.models import Bibliographic, ToolOutput
 from fathom.network.client import user_agent
 from fathom.network.pace import pace_of
 from fathom.sources.rules import admitted
@@ -49,9 +53,11 @@ if TYPE_CHECKING:
 LONGEST_QUERY = 300  # characters
 MOST_WORDS = 20
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_IN_PATHS = "/:;()!*'$&+,=@~"
 _OPERATORS = frozenset({"AND", "OR", "NOT", "ANDNOT", "NEAR", "TO"})
 
 T = TypeVar("T")
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class LookupTool(Tool):
@@ -123,6 +129,10 @@ class LookupTool(Tool):
         """Return the address of a path; a service of several servers chooses one of them."""
         return self._address + path
 
+    async def ask_json(self, model: type[ModelT], path: str, **parameters: str | int) -> ModelT:
+        """Make one request as `ask` does, and validate its answer; a field that is null counts as left out."""
+        return await self.ask(path, lambda answer: model.model_validate(_without_nulls(answer.json())), **parameters)
+
     @property
     def name_given(self) -> str:
         """The name under which the service is asked, with the address of who asks if that is set."""
@@ -169,13 +179,19 @@ def words_of(query: str) -> list[str]:
 def doi_address(doi: str) -> str:
     """Return the address of a work that has a DOI, as `clean_doi` gives it; of a preprint on arXiv its page there."""
     preprint = doi.removeprefix("10.48550/arxiv.")
-    return f"https://doi.org/{doi}" if preprint == doi else f"https://arxiv.org/abs/{preprint}"
+    return f"https://doi.org/{quote(doi, safe=_IN_PATHS)}" if preprint == doi else f"https://arxiv.org/abs/{preprint}"
+
+
+def _without_nulls(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: _without_nulls(value) for name, value in data.items() if value is not None}
+    return [_without_nulls(value) for value in data if value is not None] if isinstance(data, list) else data
 
 
 def _described(page: WebPage, score: float) -> WebPage:
     """Return a page with its score; one without a text says at least what the service knows of it."""
     if page.excerpt or page.whole:
         return page.model_copy(update={"score": score})
-    known = page.reference
-    parts: Sequence[str] = [page.title, ", ".join(known.authors), known.venue, page.published] if known else []
+    known = page.reference or Bibliographic()
+    parts = [page.title, ", ".join(known.authors), known.venue, page.published]
     return page.model_copy(update={"score": score, "excerpt": ". ".join(part for part in parts if part)})

@@ -27,14 +27,25 @@ TOOLS = (
     "fathom.tools.search.web_search:WebSearchTool",
     "fathom.tools.search.web_extract:WebExtractTool",
     "fathom.tools.fetch.tool:FetchTool",
+    "fathom.tools.scholarly.arxiv:ArxivTool",
+    "fathom.tools.scholarly.openalex:OpenAlexTool",
+    "fathom.tools.scholarly.crossref:CrossrefTool",
+    "fathom.tools.scholarly.semantic_scholar:SemanticScholarTool",
+    "fathom.tools.scholarly.pubmed:PubMedTool",
+    "fathom.tools.scholarly.europe_pmc:EuropePMCTool",
+    "fathom.tools.factual.wikipedia:WikipediaTool",
+    "fathom.tools.factual.wikidata:WikidataTool",
+    "fathom.tools.factual.github:GitHubTool",
+    "fathom.tools.factual.stack_exchange:StackExchangeTool",
+    "fathom.tools.factual.sec_edgar:SecEdgarTool",
     "fathom.tools.artifacts:ArtifactGrepTool",
     "fathom.tools.artifacts:ArtifactReadTool",
 )
-DEFAULT = "default"  # in the settings: the tools that a run uses by itself, beside others that are named
 VENDORS = (
     "fathom.tools.search.tavily:Tavily",
     "fathom.tools.search.searxng:SearXNG",
 )
+DEFAULT = "default"  # in the settings: the tools that a run uses by itself, beside others that are named
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ class Registry:
 
     def meant(self, name: str) -> list[type[Tool]]:
         """Return the tools that a name of a tool or group in the settings means; none if there is no such name."""
-        return [tool for tool in self.tools.values() if name in (tool.name, tool.group or DEFAULT)]
+        return [tool for tool in self.tools.values() if name in names_of(tool)]
 
     def configured_by(self, tool: type[Tool]) -> Sequence[type[Configurable]]:
         """Return what configures a tool; one of them is enough."""
@@ -101,7 +112,7 @@ def configured_tools(
         if not any(tool in configured for tool in meant):
             needed = " or ".join(dict.fromkeys(registry.variables(tool) for tool in meant))
             raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
-    called = [tool for tool in configured if not named.isdisjoint((tool.name, tool.group or DEFAULT))]
+    called = [tool for tool in configured if not named.isdisjoint(names_of(tool))]
     followed = {name for tool in called for name in (tool.name, tool.group) if name}
     usable = [tool for tool in configured if tool in called or tool.follows in followed]
     asked = named - {DEFAULT}
@@ -109,6 +120,14 @@ def configured_tools(
     for tool in chosen:
         check_addresses(registry.configured_by(tool), environment)
     return [tool.name for tool in chosen]
+
+
+def names_of(tool: type[Tool]) -> set[str]:
+    """Return the names by which settings choose a tool.
+
+    A source of some domains needs no key, so a run that chooses nothing would send every question to it.
+    """
+    return {tool.name, tool.group or (tool.name if tool.domains else DEFAULT)}
 
 
 def check_addresses(ways: Sequence[type[Configurable]], environment: Environment) -> None:
