@@ -34,7 +34,7 @@ class _Post(BaseModel):
     link: str = ""
     score: int = 0
     created: int = Field(0, validation_alias="creation_date")
-    author: str = Field("", validation_alias=AliasPath("owner", "display_name"))
+    author: str = Field("somebody", validation_alias=AliasPath("owner", "display_name"))
     licence: str = Field("CC BY-SA", validation_alias="content_license")
     is_accepted: bool = False
 
@@ -87,7 +87,8 @@ def _page(question: _Post, answers: Iterable[_Post]) -> WebPage:
     parts = [*fragment_blocks(question.body)]
     for answer in best:
         accepted = "accepted, " if answer.is_accepted else ""
-        parts.append(f"## Answer of {unescape(answer.author)} ({accepted}score {answer.score}, {_day(answer.created)})")
+        when = f", {_day(answer.created)}" if answer.created else ""
+        parts.append(f"## Answer of {unescape(answer.author)} ({accepted}score {answer.score}{when})")
         parts += fragment_blocks(answer.body)
     return WebPage(
         url=question.link,

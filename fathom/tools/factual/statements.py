@@ -37,7 +37,7 @@ def facts_of(subject: str, claims: Claims, names: Mapping[str, str]) -> Iterator
     """Yield a line for each property of an entity; `names` are those of the entities that it names, by id."""
     for property_id, statements in _telling(claims):
         values = [_said(statement.mainsnak.value, names) + _when(statement, names) for statement in statements]
-        yield f"{names.get(property_id, property_id)} of {subject}: {'; '.join(filter(None, values))}"
+        yield f"{subject}, {names.get(property_id, property_id)}: {'; '.join(filter(None, values))}"
 
 
 def ids_in(claims: Claims) -> Iterator[str]:
