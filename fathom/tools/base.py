@@ -174,7 +174,8 @@ class RunContext:
 
         archive = self.variable("FATHOM_WAYBACK") or ADDRESS
         allowed = AllowList.parse(self.settings.fetch_allow_hosts)
-        return WebReader(allowed, self.pages, archive="" if archive == "off" else archive)
+        archive = "" if archive == "off" else archive
+        return WebReader(allowed, self.pages, archive=archive, contact=self.environment.contact)
 
     def _cache(self, name: str, seconds: float) -> TimedCache:
         """Return a cache that keeps nothing if personal data must not be stored or the web is to be asked again."""

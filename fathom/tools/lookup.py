@@ -136,7 +136,7 @@ class LookupTool(Tool):
     @property
     def name_given(self) -> str:
         """The name under which the service is asked, with the address of who asks if that is set."""
-        return f"{user_agent()} (mailto:{self.contact})" if self.contact else user_agent()
+        return user_agent(self.contact)
 
     def headers(self) -> Mapping[str, str]:
         """Return what the service wants in headers, such as a key."""

@@ -36,11 +36,13 @@ class WebReader:
         allowed: AllowList,
         cache: TimedCache,
         network: httpcore.AsyncNetworkBackend | None = None,
+        *,
         archive: str = "",
+        contact: str = "",
     ) -> None:
         self._allowed = allowed
         self._cache = cache
-        self._client = Client(network or GuardedBackend(allowed))
+        self._client = Client(network or GuardedBackend(allowed), contact)
         self._robots = Robots(self._client, allowed, cache)
         self._turns = Turns()
         self._archive = Archive(self._client, allowed, archive) if archive else None
