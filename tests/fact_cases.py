@@ -34,7 +34,9 @@ ARTICLE = {
 }
 
 
-def _statement(property_id: str, kind: str, value: object, rank: str = "normal", **qualifiers: str) -> dict[str, object]:
+def _statement(
+    property_id: str, kind: str, value: object, rank: str = "normal", **qualifiers: str
+) -> dict[str, object]:
     snak = {"snaktype": "value", "property": property_id, "datatype": kind, "datavalue": {"value": value, "type": "x"}}
     times = {
         name: [{"snaktype": "value", "datavalue": {"value": {"time": time, "precision": 9}, "type": "time"}}]
@@ -44,7 +46,9 @@ def _statement(property_id: str, kind: str, value: object, rank: str = "normal",
 
 
 def _labels(**named: str) -> str:
-    entities = {i: {"type": "item", "id": i, "labels": {"en": {"language": "en", "value": n}}} for i, n in named.items()}
+    entities = {
+        i: {"type": "item", "id": i, "labels": {"en": {"language": "en", "value": n}}} for i, n in named.items()
+    }
     return json.dumps({"entities": entities, "success": 1})
 
 
@@ -329,7 +333,11 @@ FACT_CASES = [
                 "text": FIGURES,
                 "full": True,
             },
-            {"url": f"{_ARCHIVE}/000000004225000001/k.htm", "title": "Fen Lake Inc.: 10-K of 2025-02-01", "full": False},
+            {
+                "url": f"{_ARCHIVE}/000000004225000001/k.htm",
+                "title": "Fen Lake Inc.: 10-K of 2025-02-01",
+                "full": False,
+            },
             {"url": f"{_ARCHIVE}/000000004225000009/q.htm", "title": "Fen Lake Inc.: 10-Q of 2025-05-01"},
             {
                 "url": f"{_ARCHIVE}/000000004224000003/ex99.htm",

@@ -79,7 +79,7 @@ class Archive:
         private = (url.host.lower(), url.port or (443 if url.scheme == "https" else 80)) in self._allowed.hosts
         if private or self._allowed.networks or _SECRET.search(str(url)):  # whose names the networks have, nobody says
             return False
-        return bool(get_fld(url.host, fix_protocol=True, fail_silently=True))
+        return "." in (get_fld(url.host, fix_protocol=True, fail_silently=True) or "")
 
 
 def _query(url: httpx.URL) -> str:
