@@ -22,7 +22,7 @@ from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Execution, Mode, ResearchSettings
 from fathom.evidence.provenance import RoundRecord
 from fathom.llm.model_checks import check_models, models_of
-from fathom.models import Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
+from fathom.models import Note, PlanStep, Report, RunResult, StepOutcome, StepStatus, ToolResult
 from fathom.network.limits import sharing
 from fathom.report.changes import summary_of
 from fathom.report.unanswered import render_unanswered
@@ -199,11 +199,16 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
             run.mark(step.step_id, StepStatus.in_progress)
         _show_plan(display, run)
         limit = asyncio.Semaphore(engine.settings.concurrency)
-        known = list(run.notes)
+        known, made = list(run.notes), [call.result for call in run.all_calls]
 
-        async def research(step: PlanStep, known: list[Note] = known, limit: asyncio.Semaphore = limit) -> StepOutcome:
+        async def research(
+            step: PlanStep,
+            known: list[Note] = known,
+            made: list[ToolResult] = made,
+            limit: asyncio.Semaphore = limit,
+        ) -> StepOutcome:
             async with limit:
-                outcome: StepOutcome = await research_step(run.plan.plan_title, step, known, _engine=engine)
+                outcome: StepOutcome = await research_step(run.plan.plan_title, step, known, made, _engine=engine)
                 run.mark(step.step_id, StepStatus.done if outcome.notes else StepStatus.blocked)
                 if engine.settings.execution is Execution.parallel:
                     _show_plan(display, run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from fathom.budget.ledger import WARN_FROM, Allowance
 from fathom.models import Call, Note, PlanStep, Priority, StepOutcome, StepStatus, ToolCall, ToolResult, Usage
@@ -14,6 +14,7 @@ from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.spans import step_span
+from fathom.tools.routing import resting
 from tasks import events
 from tasks.durable import computed_task, recorded_task
 from tasks.model_calls import ask
@@ -22,14 +23,16 @@ from tasks.tool_calls import call_tool, compress
 
 
 @computed_task(name="step", run_name="step {step.step_id}: {step.title}")
-async def research_step(plan_title: str, step: PlanStep, notes: list[Note], _engine: Engine) -> StepOutcome:
-    """Research one step, given the useful notes so far."""
+async def research_step(
+    plan_title: str, step: PlanStep, notes: list[Note], made: list[ToolResult], _engine: Engine
+) -> StepOutcome:
+    """Research one step, given the useful notes so far and the calls made, which show what is not worth asking."""
     _show(step, StepStatus.in_progress)
     started = await _engine.audit.record(
         AuditType.step_started, "system", step.title, step_id=step.step_id, priority=step.priority.value
     )
     with _engine.audit.under(started), step_span(started, str(step.step_id)):
-        outcome = await _research(plan_title, step, notes, _engine)
+        outcome = await _research(plan_title, step, notes, made, _engine)
         counts = {"calls": len(outcome.calls), "notes": len(outcome.notes), "cut": outcome.cut}
         await _engine.audit.record(AuditType.step_completed, "system", step.title, step_id=step.step_id, **counts)
     _show(step, StepStatus.done if outcome.notes else StepStatus.blocked)
@@ -40,7 +43,9 @@ def _show(step: PlanStep, status: StepStatus) -> None:
     publish(Event("step", f"{step.step_id}. {step.title}", step_id=str(step.step_id), status=status))
 
 
-async def _research(plan_title: str, step: PlanStep, notes: list[Note], engine: Engine) -> StepOutcome:
+async def _research(
+    plan_title: str, step: PlanStep, notes: list[Note], made: list[ToolResult], engine: Engine
+) -> StepOutcome:
     calls: list[Call] = []
     found: list[Note] = []
     deciding = compressing = Usage()
@@ -50,13 +55,14 @@ async def _research(plan_title: str, step: PlanStep, notes: list[Note], engine: 
         least = turn > 0 or step.priority is Priority.low
         if cut := allowance is Allowance.none or (allowance is Allowance.narrow and least):
             break
-        tried = [call.result.call for call in calls]
+        own = [call.result for call in calls]
+        down = resting([*made, *own])
         breadth = engine.settings.breadth if allowance is Allowance.full else 1
-        decided = await decide_calls(step, [*notes, *found], tried, breadth, _engine=engine)
+        decided = await decide_calls(step, [*notes, *found], [r.call for r in own], breadth, down, _engine=engine)
         deciding += decided.usage
         if not decided.calls:
             break
-        results = await _run_calls(plan_title, step, decided.calls, tried, engine)
+        results = await _run_calls(plan_title, step, decided.calls, own, engine, down=down)
         read = {text.key for call in calls for text in call.result.sources}
         outcomes = await _compress_all(plan_title, step, results, read, engine)
         for result, compressed in zip(results, outcomes, strict=True):
@@ -85,13 +91,19 @@ async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) 
 
 
 async def _run_calls(
-    plan_title: str, step: PlanStep, chosen: Sequence[ToolCall], tried: Sequence[ToolCall], engine: Engine
+    plan_title: str,
+    step: PlanStep,
+    chosen: Sequence[ToolCall],
+    made: Sequence[ToolResult],
+    engine: Engine,
+    *,
+    down: set[str],
 ) -> list[ToolResult]:
-    """Make the calls of one decision together, then the follow-up call that their results ask for, if any.
+    """Make the calls of one decision together, then those that their results ask for: stand-ins and a follow-up.
 
     Calls are numbered before anything runs, so the artifacts' names do not depend on which finishes first.
     """
-    numbers = Counter(call.tool for call in tried)
+    numbers = Counter(result.call.tool for result in made)
 
     async def make(call: ToolCall) -> ToolResult:
         numbers[call.tool] += 1
@@ -101,9 +113,36 @@ async def _run_calls(
         return result
 
     results = list(await asyncio.gather(*map(make, chosen)))
+    results = await _with_stand_ins(results, made, down, make, engine)
     if follow_up := engine.tools.follow_up(results):
         results.append(await make(follow_up))
     return results
+
+
+async def _with_stand_ins(
+    results: Sequence[ToolResult],
+    made: Sequence[ToolResult],
+    down: set[str],
+    make: Callable[[ToolCall], Awaitable[ToolResult]],
+    engine: Engine,
+) -> list[ToolResult]:
+    """Ask, for each search that failed, other tools of its domains one after another, until one has answered.
+
+    A call that the step has made already is not made again. What was taken over is no failure of the run.
+    """
+    known = {result.call: result for result in (*made, *results)}
+    for failed in [result for result in results if result.failed]:
+        without = [failed]
+        for tool in engine.tools.stand_ins(failed.call.tool, down):
+            call = ToolCall(tool=tool, input=failed.call.input)
+            if call not in known:
+                known[call] = await make(call)
+            if not known[call].failed:
+                known |= {result.call: result.taken_over(tool) for result in without}
+                break
+            without.append(known[call])
+    old = {result.call for result in made}
+    return [result for call, result in known.items() if call not in old]
 
 
 async def _compress_all(
@@ -120,17 +159,18 @@ async def _compress_all(
 
 
 async def decide_calls(
-    step: PlanStep, notes: list[Note], tried: list[ToolCall], breadth: int, _engine: Engine
+    step: PlanStep, notes: list[Note], tried: list[ToolCall], breadth: int, down: set[str], _engine: Engine
 ) -> Decided:
-    """Ask the researcher which calls come next; no calls means that the step is done."""
+    """Ask the researcher which calls come next; no calls means that the step is done. `down` are tools that rest."""
     focus = f"{step.title} {step.description}"
+    offered = _engine.tools.for_step(step, _engine.start.query, down)
     request = ResearchRequest(
         query=_engine.start.query,
         today=_engine.start.today,
         step=step,
         breadth=breadth,
-        tools=_engine.tools.offered,
-        searching=_engine.tools.searching,
+        tools=offered,
+        searching=[name for name in _engine.tools.searching if name in offered],
         notes=within_budget(notes, focus, _engine.settings.max_context_tokens),
         tried=tried,
     )

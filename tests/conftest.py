@@ -44,7 +44,7 @@ OWN_FILES = ("run.json", "result.json", "audit.jsonl", "report.json", "report.ht
 """Files of a run that name it or hold its times; the others are the same for the same research."""
 
 _FOREIGN = re.compile(
-    r"(FATHOM|PREFECT|AWS|OPENAI|ANTHROPIC|AZURE|GEMINI|GOOGLE|LITELLM|TAVILY|SEARXNG|OLLAMA)_.*|.*_API_(KEY|BASE)|.*_PROXY",
+    r"(FATHOM|PREFECT|AWS|OPENAI|ANTHROPIC|AZURE|GEMINI|GOOGLE|LITELLM|TAVILY|SEARXNG|OLLAMA)_.*|.*_API_(KEY|BASE)|.*_BASE_URL|.*_PROXY",
     re.IGNORECASE,
 )
 _THIRD_PARTY_WARNINGS = (

@@ -100,6 +100,16 @@ are. `--tools` restricts a run to some of them.
 
 {tools}
 
+The tools of a group are asked only by runs that choose them, by name or together: `--tools {groups}`. They need no key,
+so every question would be sent to them.
+
+| tool | group | good for | optional variables |
+|---|---|---|---|
+{domains}
+
+`FATHOM_CONTACT` is your e-mail address. Public services want to know whom to write to before they block somebody, and
+some serve who gives one faster. It is sent to them and to nobody else. `..._BASE_URL` is another address of a service.
+
 `web_search` asks the search vendors in this order until one finds something.
 
 {vendors}
@@ -187,7 +197,15 @@ def tools_page() -> str:
         tools.append(f"| {' | '.join(cells)} |")
     vendors = ["| vendor | variables | optional | how to set them |", "|---|---|---|---|"]
     vendors += [f"| {v.name} | {_code(v.variables)} | {_code(v.optional)} | {v.setup} |" for v in REGISTRY.vendors]
-    return TOOLS.format(tools="\n".join(tools), vendors="\n".join(vendors))
+    asked = [tool for tool in REGISTRY.tools.values() if tool.domains]
+    return TOOLS.format(
+        tools="\n".join(tools),
+        groups=",".join(dict.fromkeys(tool.group for tool in asked)),
+        domains="\n".join(
+            f"| `{tool.name}` | `{tool.group}` | {', '.join(tool.domains)} | {_code(tool.optional)} |" for tool in asked
+        ),
+        vendors="\n".join(vendors),
+    )
 
 
 def providers_page() -> str:

@@ -18,6 +18,8 @@ _SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|AUTH_STRIN
 _PLACEHOLDER = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*")
 _LONGEST_PLACEHOLDER = 15
 _USER = re.compile(r"://([^\s/?#]+)@")
+CONTACT = "FATHOM_CONTACT"
+_E_MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}")
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,20 @@ class Environment:
             how = "set OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf and the endpoint's port for HTTP, usually 4318"
             return f"Fathom does not send them by the protocol {protocol!r}: {how}."
         return "otlp"
+
+    @property
+    def contact(self) -> str:
+        """The e-mail address at which public services may reach who asks them; empty if it is not set.
+
+        Raises:
+            InvalidInput: it is none.
+        """
+        address = self.variables.get(CONTACT, "").strip().removeprefix("mailto:")
+        if address and not _E_MAIL.fullmatch(address):  # it becomes part of a header
+            raise InvalidInput(
+                f"{CONTACT} is not an e-mail address.", next_step=f"for example {CONTACT}=you@example.org"
+            )
+        return address
 
     def cap(self, name: str) -> Decimal | None:
         """Return a cap in US dollars from a variable; None if it is not set.

@@ -12,8 +12,10 @@ def decide(request: ResearchRequest) -> ResearchAnswer:
     """Return the next calls, or that the step is done."""
     tools = [name for name in request.searching if name in request.step.tools] or request.searching
     if len(tools) > request.breadth:  # steps begin with different tools, so that each tool has its turn
-        first = sum(str(request.step.step_id).encode()) % len(tools)
-        tools = tools[first:] + tools[:first]
+        fixed = tools[:1] if request.breadth > 1 else []  # the first is the closest at hand: the user's documents
+        others = tools[len(fixed) :]
+        first = sum(str(request.step.step_id).encode()) % len(others)
+        tools = [*fixed, *others[first:], *others[:first]]
     tried = {(call.tool, _folded(call.input)) for call in request.tried}
     if not tried:
         return _answer(request, tools, request.step.queries or [_broad(request)], tried)

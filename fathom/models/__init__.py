@@ -6,6 +6,7 @@ What a language model fills is defined with its role in `fathom.roles`.
 from fathom.models.base import Model
 from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceQuality, Verdict
 from fathom.models.evidence import (
+    Bibliographic,
     Call,
     Document,
     Note,
@@ -43,6 +44,7 @@ __all__ = [
     "Account",
     "Answered",
     "AuditHead",
+    "Bibliographic",
     "Call",
     "Catalogue",
     "Claim",

@@ -5,12 +5,24 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from fathom.models.base import Model
 
 _ID = re.compile(r"S[0-9a-f]{6,64}")
 _QUOTED = re.compile(rf"(?P<text>\S.*?)\s*(?P<ids>(?:\[{_ID.pattern}\]\s*)+)", re.DOTALL)
+
+
+class Bibliographic(Model):
+    """What a catalogue says of a work, for the reference to it; what is not known is empty."""
+
+    authors: list[str] = []  # in their order, as the catalogue writes them: "Ada Lovelace" or "Lovelace, Ada"
+    doi: str = ""  # without a prefix, in lower case: 10.1234/abc
+    venue: str = ""  # the journal, proceedings, repository or site
+    licence: str = ""
+    full_text: str = ""  # the address of an open copy of the whole text
 
 
 class Source(Model):
@@ -25,6 +37,15 @@ class Source(Model):
     score: float = 0.0  # the vendor's relevance, comparable within one query only
     full: bool = True  # False: only an excerpt was read so far
     digest: str = ""  # first digits of the SHA-256 of the text that was read
+    reference: Bibliographic | None = None  # of a work that a catalogue describes; written only where there is one
+
+    @model_serializer(mode="wrap")
+    def _without_no_reference(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write a source of which nothing is known as it was written before there were references."""
+        written: dict[str, Any] = write(self)
+        if written.get("reference") is None:
+            written.pop("reference", None)
+        return written
 
     @property
     def key(self) -> str:
@@ -111,6 +132,16 @@ class ToolResult(Model):
     failures: list[ToolFailure] = []
     retrieved: str = ""  # when the tool returned, ISO 8601, UTC
     cached: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether the whole call failed."""
+        return bool(self.failures) and not self.artifact_file
+
+    def taken_over(self, by: str) -> ToolResult:
+        """Return the result of a call that failed and that another tool answered instead."""
+        replaced = [failure.model_copy(update={"replaced_by": by}) for failure in self.failures]
+        return self.model_copy(update={"failures": replaced})
 
 
 class NoteMessage(Model):

@@ -7,9 +7,10 @@ from functools import cache
 from importlib.metadata import version
 
 
-def user_agent() -> str:
-    """Return the name by which web servers and their robots.txt know us."""
-    return f"fathom/{version('fathom-research')}"
+def user_agent(contact: str = "") -> str:
+    """Return the name by which web servers and their robots.txt know us, with the e-mail address of who asks, if any."""
+    name = f"fathom/{version('fathom-research')}"
+    return f"{name} (mailto:{contact})" if contact else name
 
 
 @cache

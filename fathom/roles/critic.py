@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import Field
 
@@ -103,4 +103,10 @@ def _check(_request: ReflectRequest, answer: ReflectAnswer) -> list[Complaint]:
     return plan_complaints(numbered)
 
 
-CRITIC = RoleSpec("critic", Role.critic, ReflectRequest, ReflectAnswer, _normalize, _check)
+def _schema(_request: ReflectRequest) -> dict[str, Any]:
+    schema = ReflectAnswer.model_json_schema()
+    del schema["$defs"]["PlannedStep"]["properties"]["tools"]  # the critic does not know them
+    return schema
+
+
+CRITIC = RoleSpec("critic", Role.critic, ReflectRequest, ReflectAnswer, _normalize, _check, schema=_schema)

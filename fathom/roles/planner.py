@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from fathom.config.models import Role
 from fathom.models import Document, Plan, PlanStep, Priority
@@ -22,6 +22,13 @@ class PlanRequest(Request):
     max_steps: int
     tools: dict[str, str]  # name -> description
     documents: list[Document] = []  # the local documents that look closest to the query, by name only
+    searching: list[str] = []  # names of the tools to choose from for each step; written only where there are some
+
+    @model_serializer(mode="wrap")
+    def _without_no_choice(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write a request without a choice as it was written before there were any: it is the key of the answer."""
+        written: dict[str, Any] = write(self)
+        return {name: value for name, value in written.items() if value or name != "searching"}
 
 
 StepId = str | int
@@ -43,6 +50,9 @@ class PlannedStep(Answer):
         [],
         description="Search queries for this step, each of two words or more, each different.",
         json_schema_extra=bounds(items=3),
+    )
+    tools: list[str] = Field(
+        [], description="Names of the tools to search with; none: those that the words of the step suggest."
     )
     priority: Priority = Field(Priority.medium, description="How much the answer depends on this step.")
     depends_on: list[StepId] = Field(
@@ -76,11 +86,19 @@ class PlanAnswer(Answer):
 
 
 def _normalize(request: PlanRequest, answer: PlanAnswer) -> PlanAnswer:
-    """Cut the plan to the allowed number of steps; drop repeated ones, and dependencies on steps that it lacks."""
+    """Cut the plan to the allowed number of steps; drop repeated ones, and unknown tools and steps in them."""
     different = {(_words(step.title), _words(step.description)): step for step in reversed(answer.steps)}
     steps = list(reversed(different.values()))[: request.max_steps]
     known = {str(step.step_id) for step in steps}
-    steps = [step.model_copy(update={"depends_on": [d for d in step.depends_on if str(d) in known]}) for step in steps]
+    steps = [
+        step.model_copy(
+            update={
+                "depends_on": [d for d in step.depends_on if str(d) in known],
+                "tools": [tool for tool in step.tools if tool in request.searching],
+            }
+        )
+        for step in steps
+    ]
     return answer.model_copy(update={"plan_title": answer.plan_title.strip(), "steps": steps})
 
 
@@ -137,6 +155,11 @@ def _schema(request: PlanRequest) -> dict[str, Any]:
     step = schema["$defs"]["PlannedStep"]["properties"]
     step["step_id"] = {**numbers, "description": step["step_id"]["description"]}
     step["depends_on"]["items"] = numbers
+    if request.searching:
+        step["tools"] |= bounds(items=len(request.searching))
+        step["tools"]["items"]["enum"] = request.searching
+    else:
+        del step["tools"]
     return schema
 
 

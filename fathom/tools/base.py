@@ -59,7 +59,11 @@ class Tool(Configurable):
     network: bool = False  # needs the network
     fetchable: bool = False  # `fetch` may read the pages that its results name
     by_vendors: bool = False  # works through the search vendors, so one that is configured is enough
-    follows: str = ""  # the tool whose results make the pipeline call this one (`follow_up`), which no model is offered
+    # The fields that it knows, of `domains.toml` or other words: it is offered to steps that are about one of them, in
+    # runs that choose it. One that knows all fields declares none.
+    domains: tuple[str, ...] = ()
+    group: str = ""  # a name by which `tools` chooses it together with others
+    follows: str = ""  # the tool or group whose results make the pipeline call this one, which no model is offered
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
@@ -165,9 +169,13 @@ class RunContext:
     @cached_property
     def reader(self) -> WebReader:
         """Reads pages without a vendor."""
+        from fathom.tools.fetch.archive import ADDRESS
         from fathom.tools.fetch.web import WebReader
 
-        return WebReader(AllowList.parse(self.settings.fetch_allow_hosts), self.pages)
+        archive = self.variable("FATHOM_WAYBACK") or ADDRESS
+        allowed = AllowList.parse(self.settings.fetch_allow_hosts)
+        archive = "" if archive == "off" else archive
+        return WebReader(allowed, self.pages, archive=archive, contact=self.environment.contact)
 
     def _cache(self, name: str, seconds: float) -> TimedCache:
         """Return a cache that keeps nothing if personal data must not be stored or the web is to be asked again."""

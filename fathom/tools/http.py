@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -82,7 +82,8 @@ def service_errors(service: str) -> Iterator[None]:
         raise ToolTimeout(f"{service} did not answer in time.") from error
     except httpx.HTTPError as error:
         raise ToolUnavailable(f"{service} cannot be reached: {type(error).__name__}.") from error
-    except (ValueError, AttributeError, SyntaxError) as error:  # not JSON or XML, or not of the expected shape
+    # Not JSON or XML, or not of the expected shape.
+    except (ValueError, AttributeError, SyntaxError, RecursionError) as error:
         raise ToolUnavailable(f"The answer of {service} is unreadable.") from error
 
 
@@ -107,10 +108,15 @@ def raise_status(
     raise ToolRejected(message, next_step=(remedies or {}).get(status, ""))
 
 
-async def retrying(attempt: Callable[[], Awaitable[T]], provider: str = "") -> T:
+async def retrying(
+    attempt: Callable[[], Awaitable[T]],
+    provider: str = "",
+    pace: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+) -> T:
     """Make up to three attempts of 30 seconds each, 1 and 2 seconds or the service's Retry-After apart.
 
-    Each waits for its turn at the provider, if one is named.
+    Each waits for its turn at the provider, if one is named, and for what `pace` waits for; no wait counts as an
+    attempt's time.
 
     Raises:
         ToolError: trying again cannot help, the attempts are used up, or Retry-After is more than 30 seconds.
@@ -118,7 +124,7 @@ async def retrying(attempt: Callable[[], Awaitable[T]], provider: str = "") -> T
     pause = FIRST_PAUSE
     for _ in range(ATTEMPTS - 1):
         try:
-            async with turn(provider):
+            async with turn(provider), pace():
                 return await _in_time(attempt)
         except ToolError as error:
             wait = pause if error.retry_after is None else error.retry_after
@@ -126,7 +132,7 @@ async def retrying(attempt: Callable[[], Awaitable[T]], provider: str = "") -> T
                 raise
         await asyncio.sleep(wait)
         pause *= 2
-    async with turn(provider):
+    async with turn(provider), pace():
         return await _in_time(attempt)
 
 

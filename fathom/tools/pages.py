@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from fathom.models import SourceText, ToolFailure, ToolOutput
+from fathom.models import Bibliographic, SourceText, ToolFailure, ToolOutput
 from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line, clean_text, clean_title
 from fathom.text.urls import canonical_url, source_ids
@@ -28,6 +29,32 @@ def _text(text: str) -> str:
     return clean if clean.strip() else ""
 
 
+_DOI = re.compile(r"\A(?:https?://(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/\S+)\Z", re.IGNORECASE)
+_MOST_AUTHORS = 100  # a physics collaboration has thousands
+_LONGEST_FIELD = 300  # characters
+
+
+def clean_doi(doi: str) -> str:
+    """Return a DOI without a prefix and in lower case, in which all its spellings agree; nothing for what is none."""
+    found = _DOI.match(clean_line(doi)[:_LONGEST_FIELD])
+    return found[1].lower() if found else ""
+
+
+def _clean_reference(reference: Bibliographic | None) -> Bibliographic | None:
+    """Return a reference fit to store and show; None where it says nothing."""
+    if not reference:
+        return None
+    authors = [clean_line(author)[:_LONGEST_FIELD] for author in reference.authors[:_MOST_AUTHORS]]
+    clean = Bibliographic(
+        authors=[author for author in dict.fromkeys(authors) if author],
+        doi=clean_doi(reference.doi),
+        venue=clean_line(reference.venue)[:_LONGEST_FIELD],
+        licence=clean_line(reference.licence)[:_LONGEST_FIELD],
+        full_text=reference.full_text if is_page(reference.full_text) else "",
+    )
+    return clean if clean != Bibliographic() else None
+
+
 class WebPage(BaseModel):
     """A page, cleaned: an excerpt, its whole text, or both."""
 
@@ -39,6 +66,9 @@ class WebPage(BaseModel):
     score: float = 0.0  # comparable within one query only
     excerpt: Annotated[str, AfterValidator(_text)] = ""
     whole: Annotated[str, AfterValidator(_text)] = ""
+    reference: Annotated[Bibliographic | None, AfterValidator(_clean_reference)] = (
+        None  # of a work that a catalogue describes
+    )
     kept_since: str = Field("", exclude=True)  # ISO 8601, UTC; for a page from the cache
 
 
@@ -78,6 +108,7 @@ def output(pages: Sequence[WebPage], failures: Sequence[ToolFailure] = ()) -> To
             full=bool(page.whole),
             text=page.whole or page.excerpt,
             snippet=page.excerpt,
+            reference=page.reference,
         )
         for page in first.values()
     ]

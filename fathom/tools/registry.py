@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pkgutil import resolve_name
 
 from pydantic import JsonValue
 
-from fathom.config.environment import Environment
+from fathom.config.environment import CONTACT, Environment
 from fathom.config.secrets import Scrubber, each_text
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRejected
-from fathom.models import Catalogue, Survey, ToolCall, ToolOutput, ToolResult
+from fathom.models import Catalogue, PlanStep, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.text.cleaning import without_controls
 from fathom.tools.base import READ_BY_TOOLS, ArtifactReader, Configurable, RunContext, SearchVendor, Tool
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import is_page
 from fathom.tools.redact import redact, redacted
+from fathom.tools.routing import fitting, stand_ins
 
 # A new tool or vendor is one line here. Tools are offered and vendors are asked in this order.
 TOOLS = (
@@ -26,6 +27,17 @@ TOOLS = (
     "fathom.tools.search.web_search:WebSearchTool",
     "fathom.tools.search.web_extract:WebExtractTool",
     "fathom.tools.fetch.tool:FetchTool",
+    "fathom.tools.scholarly.arxiv:ArxivTool",
+    "fathom.tools.scholarly.openalex:OpenAlexTool",
+    "fathom.tools.scholarly.crossref:CrossrefTool",
+    "fathom.tools.scholarly.semantic_scholar:SemanticScholarTool",
+    "fathom.tools.scholarly.pubmed:PubMedTool",
+    "fathom.tools.scholarly.europe_pmc:EuropePMCTool",
+    "fathom.tools.factual.wikipedia:WikipediaTool",
+    "fathom.tools.factual.wikidata:WikidataTool",
+    "fathom.tools.factual.github:GitHubTool",
+    "fathom.tools.factual.stack_exchange:StackExchangeTool",
+    "fathom.tools.factual.sec_edgar:SecEdgarTool",
     "fathom.tools.artifacts:ArtifactGrepTool",
     "fathom.tools.artifacts:ArtifactReadTool",
 )
@@ -33,6 +45,7 @@ VENDORS = (
     "fathom.tools.search.tavily:Tavily",
     "fathom.tools.search.searxng:SearXNG",
 )
+DEFAULT = "default"  # in the settings: the tools that a run uses by itself, beside others that are named
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,15 @@ class Registry:
     def vendors(self) -> list[type[SearchVendor]]:
         """The search vendors."""
         return [resolve_name(vendor) for vendor in self.vendor_classes]
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """The groups of tools that are used only where they are named."""
+        return list(dict.fromkeys(tool.group for tool in self.tools.values() if tool.group))
+
+    def meant(self, name: str) -> list[type[Tool]]:
+        """Return the tools that a name of a tool or group in the settings means; none if there is no such name."""
+        return [tool for tool in self.tools.values() if name in names_of(tool)]
 
     def configured_by(self, tool: type[Tool]) -> Sequence[type[Configurable]]:
         """Return what configures a tool; one of them is enough."""
@@ -73,36 +95,53 @@ def configured_tools(
 ) -> list[str]:
     """Return the names of the tools a run may use: those asked for, else all that are configured and useful.
 
+    A group stands for those of its tools that are configured, `default` for what a run uses that asks for none.
+
     Raises:
         InvalidInput: a tool that is asked for does not exist, or a variable or a host to allow is not an address.
         MissingCredential: a tool that is asked for is not configured.
     """
     AllowList.parse([*settings.fetch_allow_hosts, *environment.fetch_allow])
-    tools = registry.tools
+    tools, named = registry.tools, set(settings.tools or [DEFAULT])
     configured = [tool for tool in tools.values() if registry.is_configured(tool, environment)]
     for name in settings.tools or ():
-        if name not in tools:
-            known = ", ".join(name for name, tool in tools.items() if not tool.follows)
-            raise InvalidInput(f"There is no tool {name!r}.", next_step=f"tools: {known}")
-        if tools[name] not in configured:
-            needed = registry.variables(tools[name])
+        if not (meant := registry.meant(name)):
+            known = [name for name, tool in tools.items() if not tool.follows]
+            groups = ", ".join([DEFAULT, *registry.groups])
+            raise InvalidInput(f"There is no tool {name!r}.", next_step=f"tools: {', '.join(known)}; groups: {groups}")
+        if not any(tool in configured for tool in meant):
+            needed = " or ".join(dict.fromkeys(registry.variables(tool) for tool in meant))
             raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
-    if settings.tools:
-        chosen = [tool for tool in configured if tool.name in settings.tools or tool.follows in settings.tools]
-    else:
-        chosen = [tool for tool in configured if tool.is_useful(settings, query, configured)]
+    called = [tool for tool in configured if not named.isdisjoint(names_of(tool))]
+    followed = {name for tool in called for name in (tool.name, tool.group) if name}
+    usable = [tool for tool in configured if tool in called or tool.follows in followed]
+    asked = named - {DEFAULT}
+    chosen = [t for t in usable if not asked.isdisjoint((t.name, t.group)) or t.is_useful(settings, query, usable)]
     for tool in chosen:
         check_addresses(registry.configured_by(tool), environment)
     return [tool.name for tool in chosen]
 
 
+def names_of(tool: type[Tool]) -> set[str]:
+    """Return the names by which settings choose a tool.
+
+    A source of some domains needs no key, so a run that chooses nothing would send every question to it.
+    """
+    return {tool.name, tool.group or (tool.name if tool.domains else DEFAULT)}
+
+
 def check_addresses(ways: Sequence[type[Configurable]], environment: Environment) -> None:
     """Check that the variables of tools or vendors which hold addresses do so, as far as they are set.
+
+    The contact address is one of them.
 
     Raises:
         InvalidInput: one does not.
     """
-    for name in (name for way in ways for name in (*way.variables, *way.optional) if name.endswith("_URL")):
+    names = [name for way in ways for name in (*way.variables, *way.optional)]
+    if CONTACT in names:
+        _ = environment.contact
+    for name in (name for name in names if name.endswith("_URL")):
         if (address := environment.variables.get(name)) and not is_page(address):
             raise InvalidInput(f"{name} is not a web address.", next_step="set it to one such as http://localhost:8080")
 
@@ -132,6 +171,28 @@ class Toolbox:
         """The tools the model may call, with what it is told about them."""
         self.searching = [tool.name for tool in tools if tool.searches]
         """The names of those that take a search query."""
+        self._domains = {name: self._tools[name].domains for name in self.searching}
+        self.specialised = [name for name, domains in self._domains.items() if domains]
+        """The names of those that are for some subjects only."""
+
+    def for_step(self, step: PlanStep, query: str, resting: Collection[str] = ()) -> dict[str, str]:
+        """Return the tools to offer for a step, with what the model is told about them.
+
+        Of the searching ones, these are what the plan names for the step, else what fits the words of the step and of
+        the run's question; without those that rest, unless no other is left.
+        """
+        text = " ".join((step.title, step.description, *step.queries, query))
+        named = [name for name in self.searching if name in step.tools]
+        awake = (
+            [n for n in names if n not in resting] for names in (named, fitting(self._domains, text), self.searching)
+        )
+        fit = next(filter(None, awake), self.searching)
+        return {name: told for name, told in self.offered.items() if name in fit or name not in self.searching}
+
+    def stand_ins(self, failed: str, resting: Collection[str] = ()) -> list[str]:
+        """Return the searching tools to ask instead of one that failed, the best first."""
+        others = {name: domains for name, domains in self._domains.items() if name not in (failed, *resting)}
+        return stand_ins(self._domains.get(failed, ()), others)
 
     async def run(self, call: ToolCall) -> ToolOutput:
         """Serve a call.

@@ -16,6 +16,11 @@ import httpcore
 from fathom.errors import ToolRejected, ToolUnavailable
 from fathom.tools.fetch.allow import AllowList
 
+
+class UnknownHost(ToolUnavailable):
+    """A name has no address: the host is gone, or the resolver does not know it at the moment."""
+
+
 Resolve = Callable[[str, int], Awaitable[list[str]]]  # addresses of a host; raises OSError when it has none
 
 MAX_ADDRESSES = 3  # tried one after another
@@ -49,7 +54,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
 
         Raises:
             ToolRejected: one of them is not permitted; no connection was made.
-            ToolUnavailable: the host has no address.
+            UnknownHost: the host has no address.
         """
         *others, last = (await self._checked(host, port))[:MAX_ADDRESSES]
         for address in others:
@@ -64,7 +69,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             try:
                 addresses = await self._resolve(host, port)
             except (OSError, UnicodeError) as error:
-                raise ToolUnavailable(f"The host {host[:100]!r} is unknown.") from error
+                raise UnknownHost(f"The host {host[:100]!r} is unknown.") from error
         # One forbidden address is enough to refuse the name: a later connection might take that one.
         if not addresses or not all(self._allowed.permits(host, port, address) for address in addresses):
             raise ToolRejected(

@@ -33,6 +33,8 @@ class Page(BaseModel):
     title: str
     published: str
     text: str
+    archived: str = ""  # the address of the copy that was read instead, because the page is gone
+    archived_on: str = ""  # its day, in ISO 8601
 
 
 def read_page(answer: Answer) -> Page:

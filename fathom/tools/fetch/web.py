@@ -1,4 +1,7 @@
-"""Reading pages: permission, turn, request and redirect for each; and the pages kept for a while."""
+"""Reading pages: permission, turn, request and redirect for each; and the pages kept for a while.
+
+Of a page that is gone, the archived copy is read, and its title says so.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ import httpcore
 import httpx
 
 from fathom.errors import ToolError, ToolRejected
+from fathom.models import Bibliographic
 from fathom.storage.cache import TimedCache
-from fathom.tools.fetch.allow import AllowList
+from fathom.tools.fetch.allow import AllowList, check_url
+from fathom.tools.fetch.archive import Archive, PageGone
 from fathom.tools.fetch.client import MAX_REDIRECTS, Answer, Client, TimeAllowance, follow
-from fathom.tools.fetch.network import GuardedBackend
+from fathom.tools.fetch.network import GuardedBackend, UnknownHost
 from fathom.tools.fetch.page import Page, read_page
 from fathom.tools.fetch.politeness import Robots, Turns
 from fathom.tools.http import raise_status, retrying
@@ -27,13 +32,20 @@ class WebReader:
     name = "fetch"
 
     def __init__(
-        self, allowed: AllowList, cache: TimedCache, network: httpcore.AsyncNetworkBackend | None = None
+        self,
+        allowed: AllowList,
+        cache: TimedCache,
+        network: httpcore.AsyncNetworkBackend | None = None,
+        *,
+        archive: str = "",
+        contact: str = "",
     ) -> None:
         self._allowed = allowed
         self._cache = cache
-        self._client = Client(network or GuardedBackend(allowed))
+        self._client = Client(network or GuardedBackend(allowed), contact)
         self._robots = Robots(self._client, allowed, cache)
         self._turns = Turns()
+        self._archive = Archive(self._client, allowed, archive) if archive else None
 
     async def page(self, url: str) -> WebPage:
         """Read one page.
@@ -46,11 +58,13 @@ class WebReader:
         page = self._cache.load(key, Page)
         since = self._cache.since(key) if page else ""
         if not page:
-            time = TimeAllowance()
-            answer = await retrying(lambda: self._request(url, time))
-            page = await asyncio.to_thread(read_page, answer)
+            page = await self._read(url)
             self._cache.put(key, page.model_dump_json())
-        return WebPage(url=url, title=page.title, published=page.published, whole=page.text, kept_since=since)
+        told = f"{page.title or url} (archived copy of {page.archived_on})" if page.archived else page.title
+        copied = Bibliographic(full_text=page.archived) if page.archived else None
+        return WebPage(
+            url=url, title=told, published=page.published, whole=page.text, reference=copied, kept_since=since
+        )
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
         """Read several pages; also return, by URL, why others cannot be read."""
@@ -67,6 +81,31 @@ class WebReader:
         failed = {url: answer for url, answer in answers.items() if isinstance(answer, ToolError)}
         return [answer for answer in answers.values() if isinstance(answer, WebPage)], failed
 
+    async def _read(self, url: str) -> Page:
+        time = TimeAllowance()
+        try:
+            return await asyncio.to_thread(read_page, await retrying(lambda: self._request(url, time)))
+        except (PageGone, UnknownHost):
+            copy = await self._archive.copy_of(check_url(url, self._allowed)) if self._archive else None
+            if copy is None or not (answer := await self._copy(copy.address)):
+                raise
+        page = await asyncio.to_thread(read_page, answer)
+        return page.model_copy(update={"archived": copy.address, "archived_on": copy.day})
+
+    async def _copy(self, address: str) -> Answer | None:
+        """Return an archived copy, if it can be read; the archive named its address for that, whatever robots may."""
+        time = TimeAllowance()
+
+        async def ask(url: httpx.URL) -> Answer:
+            async with self._turns.turn(url.host), time.spend():
+                return await self._client.get(url)
+
+        try:
+            answer = await follow(address, self._allowed, ask)
+        except ToolError:
+            return None
+        return answer if answer and answer.status == 200 else None
+
     async def _request(self, address: str, time: TimeAllowance) -> Answer:
 
         async def ask(url: httpx.URL) -> Answer:
@@ -77,5 +116,7 @@ class WebReader:
 
         if (answer := await follow(address, self._allowed, ask)) is None:
             raise ToolRejected(f"The page redirects more than {MAX_REDIRECTS} times.")
+        if answer.status in (404, 410):
+            raise PageGone(f"{answer.url.host[:100]} answered {answer.status}.")
         raise_status(answer.url.host[:100], answer.status, answer.headers)
         return answer

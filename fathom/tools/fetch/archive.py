@@ -1,0 +1,88 @@
+"""The archived copy of a page that is gone: which one the Wayback Machine of the Internet Archive has.
+
+It is told the address of the page, so it is asked only about what anyone can know: a name under a public suffix, never
+a host that the user has allowed as private, and no address with a key in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import AliasPath, BaseModel, Field, ValidationError
+
+from fathom.errors import ToolError, ToolRejected
+from fathom.network.limits import turn
+from fathom.network.pace import pace_of
+from fathom.text.urls import host_of
+from fathom.tools.fetch.allow import AllowList
+from fathom.tools.fetch.client import Client, follow
+
+if TYPE_CHECKING:
+    import httpx
+
+ADDRESS = "https://archive.org"
+SECONDS = 10.0
+APART = 1.0
+_SNAPSHOT = re.compile(r"(?P<before>https?://[^/]+/web/)(?P<time>\d{14})(?P<after>/.+)")
+_SECRET = re.compile(r"[?&][^=&]*(?:key|token|sig|secret|passw|auth|session|credential)[^=&]*=", re.IGNORECASE)
+
+
+class PageGone(ToolRejected):
+    """The page is no longer there (HTTP 404 or 410)."""
+
+
+class Copy(NamedTuple):
+    """An archived copy: its address, without the archive's frame around it, and its day in ISO 8601."""
+
+    address: str
+    day: str
+
+
+class _Availability(BaseModel):
+    available: bool = Field(False, validation_alias=AliasPath("archived_snapshots", "closest", "available"))
+    status: str = Field("", validation_alias=AliasPath("archived_snapshots", "closest", "status"))
+    address: str = Field("", validation_alias=AliasPath("archived_snapshots", "closest", "url"))
+
+
+class Archive:
+    """The Wayback Machine at an address."""
+
+    def __init__(self, client: Client, allowed: AllowList, address: str) -> None:
+        self._client = client
+        self._allowed = allowed
+        self._address = address.rstrip("/")
+        self._pace = pace_of("the Wayback Machine", self._address, 1)
+
+    async def copy_of(self, url: httpx.URL) -> Copy | None:
+        """Return the newest good copy of a page; None if there is none, or the archive does not say so in time."""
+        if not self._may_ask(url):
+            return None
+        question = f"{self._address}/wayback/available?{_query(url)}"
+        try:
+            async with turn("wayback"), self._pace.turn(APART), asyncio.timeout(SECONDS):
+                answer = await follow(question, self._allowed, self._client.get)
+            found = _Availability.model_validate(json.loads(answer.data if answer and answer.status == 200 else "{}"))
+        except (ToolError, TimeoutError, ValidationError, ValueError):  # as good as no copy
+            return None
+        known = _SNAPSHOT.fullmatch(found.address) if found.available and found.status == "200" else None
+        if not known or not f".{host_of(found.address)}".endswith(f".{host_of(self._address)}"):
+            return None
+        time = known["time"]
+        return Copy(f"{known['before']}{time}id_{known['after']}", f"{time[:4]}-{time[4:6]}-{time[6:8]}")
+
+    def _may_ask(self, url: httpx.URL) -> bool:
+        from tld import get_fld
+
+        private = (url.host.lower(), url.port or (443 if url.scheme == "https" else 80)) in self._allowed.hosts
+        if private or self._allowed.networks or _SECRET.search(str(url)):  # whose names the networks have, nobody says
+            return False
+        return "." in (get_fld(url.host, fix_protocol=True, fail_silently=True) or "")
+
+
+def _query(url: httpx.URL) -> str:
+    import httpx
+
+    return str(httpx.QueryParams({"url": str(url)}))

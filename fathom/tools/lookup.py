@@ -1,0 +1,197 @@
+"""Looking something up in a public service: what every such tool does, so that its own file has only what is its own.
+
+A source is one file with one subclass of `LookupTool`. It declares, beside what every tool declares:
+
+- `service`: its name as messages say it; `address`: of its interface, without a slash at the end.
+- `domains`: the fields it knows, such as ("science", "medicine"); only runs that name it or its `group` use it.
+- `seconds_between` and `at_once`: what its rules of use allow, and with a key `keyed_seconds_between`.
+- `optional`: `{NAME}_BASE_URL` for another address, FATHOM_CONTACT, and a `..._KEY` or `..._TOKEN` if it takes one.
+- `joins`: how its syntax joins words. " " alone means all of them; the second, usually " OR ", is tried if the first
+  found nothing. Then `find` gets the words of the query without any syntax of its own. Empty: the service takes plain
+  language, and `find` gets the query as it is.
+
+It implements `find(query, limit)`, which returns `WebPage`s, the best first. It asks by `self.ask_json(model, path,
+**parameters)`, which validates the answer by a pydantic model after dropping its nulls, or by `self.ask(path, read,
+**parameters)`, where a ValueError in `read` means that the answer is unreadable (`parse_xml` in `fathom/tools/xml.py`
+reads XML safely). `self.key` and `self.contact` may be empty, and an empty parameter is not sent; `headers()` adds
+headers. `self.rest(seconds)` keeps a pause that the body of an answer asks for.
+
+What it need not do: clean the query, wait for its turn, try again, obey Retry-After, name who asks, keep answers for a
+while, apply the user's rules for sources, score, clean what is returned, and say what failed.
+
+A page's `reference` has authors, DOI, venue, licence and the address of an open full text, as far as they are known;
+its date is `published`. The URL of a page is the one that a reader should get: of a work with a DOI `doi_address(doi)`,
+so that a work found by several services is one source. `fetch` reads `reference.full_text` in its place.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import quote
+
+from pydantic import BaseModel
+
+from fathom.errors import ToolError, ToolRejected
+from fathom.models import Bibliographic, ToolOutput
+from fathom.network.client import user_agent
+from fathom.network.pace import pace_of
+from fathom.sources.rules import admitted
+from fathom.text.cleaning import clean_line
+from fathom.text.stopwords import ENGLISH
+from fathom.tools.base import RunContext, Tool
+from fathom.tools.http import get, retrying
+from fathom.tools.pages import WebPage, output, remembered
+
+if TYPE_CHECKING:
+    import httpx
+
+LONGEST_QUERY = 300  # characters
+MOST_WORDS = 20
+_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_IN_PATHS = "/:;()!*'$&+,=@~"
+_OPERATORS = frozenset({"AND", "OR", "NOT", "ANDNOT", "NEAR", "TO"})
+
+T = TypeVar("T")
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class LookupTool(Tool):
+    """Looks a query up in one public service."""
+
+    service: str
+    address: str
+    seconds_between: float = 1.0
+    keyed_seconds_between: float | None = None  # with a key, where that allows more
+    at_once: int = 4
+    joins: tuple[str, ...] = ()
+    searches = network = fetchable = True
+
+    def __init__(self, run: RunContext) -> None:
+        settings, own = run.settings, {name: run.variable(name) for name in (*self.variables, *self.optional)}
+        self.key = next((own[name] for name in own if name.endswith(("_KEY", "_TOKEN"))), "")
+        self.contact = run.environment.contact
+        address = next((own[name] for name in own if name.endswith("_BASE_URL") and own[name]), self.address)
+        self._address = address.rstrip("/")
+        self._pace = pace_of(self.service, self._address, self.at_once)
+        self._kept = run.searches
+        self._rules = settings.sources
+        self._most = settings.max_results
+        self._wanted = settings.max_results * (2 if self._rules.allow or self._rules.block else 1)
+
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        """Ask the public service, unless the environment names another address."""
+        return cls(run)
+
+    @abstractmethod
+    async def find(self, query: str, limit: int) -> list[WebPage]:
+        """Return at most `limit` pages, the best first.
+
+        Raises:
+            ToolError: a request failed.
+        """
+
+    async def run(self, tool_input: str) -> ToolOutput:
+        """Look up the input.
+
+        Raises:
+            ToolError: it is empty, or a request failed.
+        """
+        query = textwrap.shorten(clean_line(tool_input), LONGEST_QUERY, placeholder="") or tool_input[:LONGEST_QUERY]
+        if not query.strip():
+            raise ToolRejected("The search query is empty.")
+        key = f"lookup {self.name} {self._address} {self._wanted} {query}"
+        pages = await remembered(self._kept, key, lambda: self._find(query))
+        found = output(pages)
+        kept = [text for text in found.results if admitted(text, self._rules)][: self._most]
+        return found.model_copy(update={"results": kept})
+
+    async def ask(self, path: str, read: Callable[[httpx.Response], T], **parameters: str | int) -> T:
+        """Make one request when it is its turn, if need be again, and read its answer.
+
+        Raises:
+            ToolError: it failed; the class says how.
+        """
+        headers = {"User-Agent": self.name_given, **self.headers()}
+        sent = {name: value for name, value in parameters.items() if value != ""}
+        return await retrying(
+            lambda: get(self.service, self.place(path), read, params=sent, headers=headers, remedies=self._remedies()),
+            self.name,
+            self._turn,
+        )
+
+    def place(self, path: str) -> str:
+        """Return the address of a path; a service of several servers chooses one of them."""
+        return self._address + path
+
+    async def ask_json(self, model: type[ModelT], path: str, **parameters: str | int) -> ModelT:
+        """Make one request as `ask` does, and validate its answer; a field that is null counts as left out."""
+        return await self.ask(path, lambda answer: model.model_validate(_without_nulls(answer.json())), **parameters)
+
+    @property
+    def name_given(self) -> str:
+        """The name under which the service is asked, with the address of who asks if that is set."""
+        return user_agent(self.contact)
+
+    def headers(self) -> Mapping[str, str]:
+        """Return what the service wants in headers, such as a key."""
+        return {}
+
+    def rest(self, seconds: float) -> None:
+        """Let all runs leave the service alone for some seconds, as its answer asked."""
+        self._pace.rest(seconds)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        keyed = self.keyed_seconds_between if self.key else None
+        async with self._pace.turn(self.seconds_between if keyed is None else keyed):
+            try:
+                yield
+            except ToolError as error:
+                self.rest(error.retry_after or 0.0)
+                raise
+
+    async def _find(self, query: str) -> list[WebPage]:
+        words = words_of(query)
+        pages: list[WebPage] = []
+        for given in dict.fromkeys(join.join(words) for join in self.joins) or [query]:
+            if pages := await self.find(given, self._wanted):
+                break
+        return [_described(page, 1 - rank / len(pages)) for rank, page in enumerate(pages)]
+
+    def _remedies(self) -> dict[int, str]:
+        keys = [name for name in (*self.variables, *self.optional) if name.endswith(("_KEY", "_TOKEN"))]
+        return dict.fromkeys((401, 403), f"check {keys[0]}") if keys and self.key else {}
+
+
+def words_of(query: str) -> list[str]:
+    """Return the words of a query by which something is found: without any service's syntax, and no function words."""
+    words = [word for word in _WORD.findall(query) if word not in _OPERATORS]
+    telling = [word for word in words if word.lower() not in ENGLISH or (word.isupper() and len(word) > 1)]
+    return (telling or words or [query])[:MOST_WORDS]
+
+
+def doi_address(doi: str) -> str:
+    """Return the address of a work that has a DOI, as `clean_doi` gives it; of a preprint on arXiv its page there."""
+    preprint = doi.removeprefix("10.48550/arxiv.")
+    return f"https://doi.org/{quote(doi, safe=_IN_PATHS)}" if preprint == doi else f"https://arxiv.org/abs/{preprint}"
+
+
+def _without_nulls(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: _without_nulls(value) for name, value in data.items() if value is not None}
+    return [_without_nulls(value) for value in data if value is not None] if isinstance(data, list) else data
+
+
+def _described(page: WebPage, score: float) -> WebPage:
+    """Return a page with its score; one without a text says at least what the service knows of it."""
+    if page.excerpt or page.whole:
+        return page.model_copy(update={"score": score})
+    known = page.reference or Bibliographic()
+    parts = [page.title, ", ".join(known.authors), known.venue, page.published]
+    return page.model_copy(update={"score": score, "excerpt": ". ".join(part for part in parts if part)})

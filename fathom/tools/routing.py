@@ -1,0 +1,77 @@
+"""Which tools fit a step, which stand in for one that failed, and which are not asked any more.
+
+All of it follows from declarations, words and recorded results, so a replay decides as the run did. The design is the
+tool router of 001, section 7.3: words of a domain lead to its tools, everything else to the general ones.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import get_args
+
+from fathom.models import ToolResult
+from fathom.text.terms import Language, terms
+
+STAND_INS = 3  # tools that are asked in place of one that failed
+MOST_FAILURES = 2  # calls of a tool in a row that may fail in a run, each after attempts of its own
+
+Domains = Mapping[str, Sequence[str]]
+"""Tools by name, each with the domains that it declares; one that fits everything declares none."""
+
+
+def fitting(tools: Domains, text: str) -> list[str]:
+    """Return the tools for a text: those of a domain that it is about, and those that fit everything.
+
+    A text that is about no domain of any of them leaves the choice to whoever reads it: all of them are returned.
+    """
+    about = domains_of(text, {domain for declared in tools.values() for domain in declared})
+    return [tool for tool, declared in tools.items() if not about or not declared or not about.isdisjoint(declared)]
+
+
+def domains_of(text: str, domains: Iterable[str]) -> set[str]:
+    """Return the domains that a text is about; of one that is not in `domains.toml`, its words."""
+    said = {language: frozenset(terms(text, language)) for language in get_args(Language)}
+    entries = {domain: _entries().get(domain) or _terms_of([domain]) for domain in domains}
+    return {
+        domain
+        for domain, known in entries.items()
+        if any(entry <= said[language] for language, entry in known if entry)
+    }
+
+
+@cache
+def _entries() -> Mapping[str, frozenset[tuple[Language, frozenset[str]]]]:
+    listed = tomllib.loads(files("fathom.tools").joinpath("domains.toml").read_text(encoding="utf-8"))
+    return {domain: _terms_of(words.split()) for domain, words in listed.items()}
+
+
+def _terms_of(entries: Iterable[str]) -> frozenset[tuple[Language, frozenset[str]]]:
+    """Return the terms of each entry in each of the languages whose endings are known; others lose some in both."""
+    languages: tuple[Language, ...] = get_args(Language)
+    return frozenset(
+        (language, frozenset(terms(entry.replace("_", " "), language))) for entry in entries for language in languages
+    )
+
+
+def stand_ins(domains: Sequence[str], others: Domains) -> list[str]:
+    """Return which of the other searching tools to ask in place of one that failed: the closest first, the web last.
+
+    What fits everything has no stand-in: `web_search` goes from vendor to vendor by itself, and nothing else finds what
+    is in the user's documents.
+    """
+    own = set(domains)
+    closeness = {tool: len(own & set(its)) / len(own | set(its)) for tool, its in others.items() if own & set(its)}
+    web = [tool for tool in others if tool == "web_search" and own]
+    return [*sorted(closeness, key=lambda tool: -closeness[tool])[: STAND_INS - len(web)], *web]
+
+
+def resting(results: Iterable[ToolResult]) -> set[str]:
+    """Return the tools whose latest calls in a run failed, too many in a row to ask them again."""
+    failures: Counter[str] = Counter()
+    for result in results:
+        failures[result.call.tool] = failures[result.call.tool] + 1 if result.failed else 0
+    return {tool for tool, count in failures.items() if count >= MOST_FAILURES}

@@ -1,0 +1,1 @@
+"""Catalogues of scholarly works: one file for each service."""

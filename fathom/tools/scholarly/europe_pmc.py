@@ -1,0 +1,88 @@
+"""Europe PMC: the biomedical literature with preprints and patents, and open full texts.
+
+It asks for no key and names no rate. What it offers as open is read as PDF where there is one.
+"""
+
+from __future__ import annotations
+
+from pydantic import AliasPath, BaseModel, Field
+
+from fathom.tools.pages import WebPage
+from fathom.tools.scholarly.works import ScholarlyTool, name_of, within, work
+
+
+class _Author(BaseModel):
+    firstName: str = ""
+    lastName: str = ""
+    collectiveName: str = ""
+
+
+class _Copy(BaseModel):
+    url: str = ""
+    availabilityCode: str = ""  # OA: open access, F: free to read, S: subscription
+    documentStyle: str = ""
+
+
+class _Article(BaseModel):
+    id: str
+    source: str
+    title: str = ""
+    doi: str = ""
+    abstractText: str = ""
+    authors: list[_Author] = Field([], validation_alias=AliasPath("authorList", "author"))
+    journal: str = within("journalInfo", "journal", "title")
+    server: str = within("bookOrReportDetails", "publisher")  # of a preprint
+    firstPublicationDate: str = ""
+    license: str = ""
+    copies: list[_Copy] = Field([], validation_alias=AliasPath("fullTextUrlList", "fullTextUrl"))
+    kinds: list[str] = Field([], validation_alias=AliasPath("pubTypeList", "pubType"))
+
+
+class _Articles(BaseModel):
+    found: list[_Article] = Field(validation_alias=AliasPath("resultList", "result"))
+
+
+class EuropePMCTool(ScholarlyTool):
+    """Searches Europe PMC, the biomedical literature with preprints; `fetch` reads the open full text."""
+
+    name = "europe_pmc"
+    service = "Europe PMC"
+    description = (
+        "Searches Europe PMC: biomedicine and life sciences, preprints too, with abstracts. Input: a few specific "
+        "words, in English."
+    )
+    address = "https://www.ebi.ac.uk/europepmc/webservices/rest"
+    domains = ("medicine", "biology")
+    optional = ("EUROPE_PMC_BASE_URL", "FATHOM_CONTACT")
+    seconds_between = 0.2
+    joins = (" ", " OR ")
+
+    async def find(self, query: str, limit: int) -> list[WebPage]:
+        """Return the articles it finds, by relevance."""
+        articles = await self.ask_json(
+            _Articles,
+            "/search",
+            query=query,
+            format="json",
+            resultType="core",
+            pageSize=limit,
+            email=self.contact,
+        )
+        return [_page(article) for article in articles.found]
+
+
+def _page(article: _Article) -> WebPage:
+    free = [copy for copy in article.copies if copy.availabilityCode in ("OA", "F") and copy.documentStyle != "doi"]
+    free.sort(key=lambda copy: (copy.availabilityCode != "OA", copy.documentStyle != "pdf"))
+    return work(
+        title=article.title,
+        abstract=article.abstractText,
+        authors=[name_of(a.lastName, a.firstName) or a.collectiveName for a in article.authors],
+        doi=article.doi,
+        address=f"https://europepmc.org/article/{article.source}/{article.id}",
+        venue=article.journal or article.server,
+        published=article.firstPublicationDate,
+        licence=article.license,
+        full_text=next((copy.url for copy in free), ""),
+        retracted=any("retracted" in kind.lower() for kind in article.kinds),
+    )

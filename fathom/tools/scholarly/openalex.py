@@ -1,0 +1,88 @@
+"""OpenAlex: an open catalogue of works of all fields.
+
+With the free key it has a daily allowance, without one a small part of that. Abstracts come as the places of each word.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from fathom.tools.pages import WebPage
+from fathom.tools.scholarly.works import ScholarlyTool, within, work
+
+_FIELDS = (
+    "id,doi,display_name,publication_date,authorships,primary_location,best_oa_location,abstract_inverted_index,"
+    "is_retracted"
+)
+
+
+class _Authorship(BaseModel):
+    name: str = within("author", "display_name")
+
+
+class _Work(BaseModel):
+    id: str
+    doi: str = ""
+    display_name: str = ""
+    publication_date: str = ""
+    authorships: list[_Authorship] = []
+    page: str = within("primary_location", "landing_page_url")
+    venue: str = within("primary_location", "source", "display_name")
+    licence: str = within("best_oa_location", "license")
+    pdf: str = within("best_oa_location", "pdf_url")
+    copy_page: str = within("best_oa_location", "landing_page_url")
+    abstract_inverted_index: dict[str, list[int]] = {}
+    is_retracted: bool = False
+
+
+class _Works(BaseModel):
+    results: list[_Work]
+
+
+class OpenAlexTool(ScholarlyTool):
+    """Searches OpenAlex, a catalogue of scholarly works of all fields; `fetch` reads the open copy."""
+
+    name = "openalex"
+    service = "OpenAlex"
+    description = (
+        "Searches OpenAlex: scholarly works of every field and language, with abstracts. Input: a few specific words."
+    )
+    address = "https://api.openalex.org"
+    domains = ("science", "medicine", "humanities", "social sciences", "engineering")
+    optional = ("OPENALEX_BASE_URL", "OPENALEX_API_KEY", "FATHOM_CONTACT")
+    setup = "OPENALEX_API_KEY raises the daily allowance (free keys: https://openalex.org/settings/api)"
+    seconds_between = 0.1
+    joins = (" ", " OR ")
+
+    async def find(self, query: str, limit: int) -> list[WebPage]:
+        """Return the works it finds, by relevance."""
+        found = await self.ask_json(
+            _Works,
+            "/works",
+            search=query,
+            per_page=limit,
+            select=_FIELDS,
+            mailto=self.contact,
+            api_key=self.key,
+        )
+        return [_page(each) for each in found.results]
+
+
+def _page(each: _Work) -> WebPage:
+    return work(
+        title=each.display_name,
+        abstract=_abstract(each.abstract_inverted_index),
+        authors=[authorship.name for authorship in each.authorships],
+        doi=each.doi,
+        address=each.page or each.id,
+        venue=each.venue,
+        published=each.publication_date,
+        licence=each.licence,
+        full_text=each.pdf or each.copy_page,
+        retracted=each.is_retracted,
+    )
+
+
+def _abstract(places: dict[str, list[int]]) -> str:
+    """Return a text from the places of its words."""
+    return " ".join(word for _place, word in sorted((place, word) for word, at in places.items() for place in at))

@@ -1,0 +1,160 @@
+"""Pages that are gone: their archived copy is read and called so, and the archive is told of no private address."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+import pytest
+from aiohttp import web
+
+from fathom.errors import ToolError, ToolRejected, ToolUnavailable
+from fathom.storage.cache import TimedCache
+from fathom.tools.fetch import archive
+from fathom.tools.fetch.allow import AllowList
+from fathom.tools.fetch.network import GuardedBackend
+from fathom.tools.fetch.web import WebReader
+from fathom.tools.pages import WebPage
+from fathom.tools.search.web_extract import WebExtractTool
+from tests.test_fetch import HTML, Site, answering, site
+
+__all__ = ["site"]
+
+ARCHIVE = "http://archive.org"
+GONE = "http://moons.org/gone"
+COPY = "http://web.archive.org/web/20190304050607id_/http://moons.org/gone"
+
+
+def available(address: str = COPY.replace("id_", ""), **fields: object) -> str:
+    closest = {"status": "200", "available": True, "url": address, "timestamp": "20190304050607", **fields}
+    return json.dumps({"url": GONE, "archived_snapshots": {"closest": closest}})
+
+
+@pytest.fixture
+def archived(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A web whose archive has a copy of the page that is gone."""
+    monkeypatch.setattr(archive, "APART", 0.0)
+    site.pages["/wayback/available"] = available()
+    site.pages["/web/20190304050607id_/http://moons.org/gone"] = HTML
+    return site
+
+
+def reader(site: Site, allow: Sequence[str] = ()) -> WebReader:
+    allowed = AllowList.parse(allow)
+    guarded = GuardedBackend(allowed, site.resolve, site.network)
+    return WebReader(allowed, TimedCache(None, 0), guarded, archive=ARCHIVE)
+
+
+def hosts(site: Site) -> list[str]:
+    return [host for host, _ in site.requests]
+
+
+def check(page: WebPage) -> None:
+    assert (page.url, page.title) == (GONE, "Tides on Titan (archived copy of 2019-03-04)")
+    assert "Kraken Mare" in page.whole
+    assert page.reference and page.reference.full_text == COPY
+
+
+@pytest.mark.parametrize("status", [404, 410])
+async def test_the_copy_of_a_page_that_is_gone_is_read_and_called_so(archived: Site, status: int) -> None:
+    archived.pages["/gone"] = answering(b"", status)
+    check(await reader(archived).page(GONE))
+    assert archived.requests[1:] == [
+        ("archive.org", "/wayback/available?url=http%3A%2F%2Fmoons.org%2Fgone"),
+        ("web.archive.org", "/web/20190304050607id_/http://moons.org/gone"),
+    ]
+
+
+async def test_so_is_that_of_a_page_whose_host_is_gone(archived: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    resolve = archived.resolve
+
+    async def unknown(host: str, port: int) -> list[str]:
+        if host == "moons.org":
+            raise OSError("no such name")
+        return await resolve(host, port)
+
+    monkeypatch.setattr(archived, "resolve", unknown)
+    check(await reader(archived).page(GONE))
+
+
+async def test_a_page_that_a_search_found_is_replaced_in_the_same_way(archived: Site) -> None:
+    output = await WebExtractTool([reader(archived)]).run(GONE)
+    (source,) = output.results
+    assert (source.url, source.full, output.failures) == (GONE, True, [])
+    assert source.title.endswith("(archived copy of 2019-03-04)")
+
+
+@pytest.mark.parametrize("status", [200, 403, 500])
+async def test_other_pages_have_no_need_of_it(archived: Site, status: int) -> None:
+    archived.pages["/gone"] = answering(HTML.encode(), status, content_type="text/html")
+    try:
+        assert "archived" not in (await reader(archived).page(GONE)).title
+    except ToolError:
+        assert status != 200
+    assert set(hosts(archived)) == {"moons.org"}
+
+
+@pytest.mark.parametrize(
+    ("url", "allow"),
+    [
+        ("http://moons.org/gone", ["moons.org:80"]),
+        ("http://moons.org/gone", ["10.1.0.0/16"]),
+        ("http://wiki/gone", []),
+        ("http://wiki.internal/gone", []),
+        ("http://wiki.local/gone", []),
+        ("http://93.184.215.14/gone", []),
+        ("http://moons.org/gone?access_token=abc", []),
+        ("http://moons.org/gone?a=b&sig=abc", []),
+    ],
+)
+async def test_it_is_not_told_what_may_be_private(archived: Site, url: str, allow: list[str]) -> None:
+    with pytest.raises(ToolRejected, match="answered 404"):
+        await reader(archived, allow).page(url)
+    assert "archive.org" not in hosts(archived)
+
+
+async def test_a_private_address_behind_a_public_name_is_not_read_from_the_archive(archived: Site) -> None:
+    archived.addresses["moons.org"] = [["10.0.0.7"]]
+    with pytest.raises(ToolRejected, match="not on the public internet"):
+        await reader(archived).page(GONE)
+    assert archived.requests == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"url": "http://moons.org/gone", "archived_snapshots": {}}',
+        available(available=False),
+        available(status="404"),
+        available("http://169.254.169.254/web/20190304050607/http://moons.org/gone"),
+        available("http://web.archive.org.evil.com/web/20190304050607/http://moons.org/gone"),
+        available("http://web.archive.org/save/http://moons.org/gone"),
+        '{"archived_snapshots": []}',
+        "<!doctype html><title>Too many requests</title>",
+        "",
+    ],
+)
+async def test_without_a_copy_the_page_is_gone(archived: Site, answer: str) -> None:
+    archived.pages["/wayback/available"] = answer
+    with pytest.raises(ToolRejected, match=r"moons\.org answered 404"):
+        await reader(archived).page(GONE)
+    assert hosts(archived) == ["moons.org", "archive.org"]
+
+
+async def test_an_archive_that_fails_or_is_silent_is_as_good_as_none(
+    archived: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def silent(_request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    monkeypatch.setattr(archive, "SECONDS", 0.05)
+    for answer in (silent, answering(b"", 503), answering(b" " * (11 * 2**20))):
+        archived.pages["/wayback/available"] = answer
+        with pytest.raises(ToolRejected, match=r"moons\.org answered 404"):
+            await reader(archived).page(GONE)
+    archived.pages["/wayback/available"] = available()
+    archived.addresses["web.archive.org"] = [["127.0.0.1"]]  # a redirect or a name must not lead inside
+    with pytest.raises((ToolRejected, ToolUnavailable), match=r"moons\.org answered 404"):
+        await reader(archived).page(GONE)
