@@ -87,7 +87,7 @@ async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) 
 async def _run_calls(
     plan_title: str, step: PlanStep, chosen: Sequence[ToolCall], tried: Sequence[ToolCall], engine: Engine
 ) -> list[ToolResult]:
-    """Make the calls of one decision together, then the follow-up call that their results ask for, if any.
+    """Make the calls of one decision together, then the follow-up calls that their results ask for.
 
     Calls are numbered before anything runs, so the artifacts' names do not depend on which finishes first.
     """
@@ -101,9 +101,7 @@ async def _run_calls(
         return result
 
     results = list(await asyncio.gather(*map(make, chosen)))
-    if follow_up := engine.tools.follow_up(results):
-        results.append(await make(follow_up))
-    return results
+    return [*results, *await asyncio.gather(*map(make, engine.tools.follow_ups(results)))]
 
 
 async def _compress_all(

@@ -32,6 +32,7 @@ TOOLS = (
     "fathom.tools.scholarly.semantic_scholar:SemanticScholarTool",
     "fathom.tools.scholarly.pubmed:PubMedTool",
     "fathom.tools.scholarly.europe_pmc:EuropePMCTool",
+    "fathom.tools.scholarly.full_text:FullTextTool",
     "fathom.tools.artifacts:ArtifactGrepTool",
     "fathom.tools.artifacts:ArtifactReadTool",
 )
@@ -94,14 +95,14 @@ def configured_tools(
         if name in tools and tools[name] not in configured:
             needed = registry.variables(tools[name])
             raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
-    if asked := set(settings.tools or ()):
-        called = [tool for tool in configured if not asked.isdisjoint((tool.name, tool.group))]
-        asked |= {tool.group for tool in called}
-        chosen = [tool for tool in configured if tool in called or (tool.follows and tool.follows in asked)]
+    if settings.tools:
+        called = [tool for tool in configured if {tool.name, tool.group}.intersection(settings.tools)]
     else:
         # A source of some domains needs no key, so every question would be sent to it.
         general = [tool for tool in configured if not tool.domains]
-        chosen = [tool for tool in general if tool.is_useful(settings, query, general)]
+        called = [tool for tool in general if not tool.follows and tool.is_useful(settings, query, general)]
+    followed = {name for tool in called for name in (tool.name, tool.group)}
+    chosen = [tool for tool in configured if tool in called or (tool.follows and tool.follows in followed)]
     for tool in chosen:
         check_addresses(registry.configured_by(tool), environment)
     return [tool.name for tool in chosen]
@@ -166,10 +167,10 @@ class Toolbox:
         output = self._scrubber.model(output)
         return redacted(output) if self._redact else output
 
-    def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return the first call that the results of one decision make necessary, if there is one."""
+    def follow_ups(self, results: Sequence[ToolResult]) -> list[ToolCall]:
+        """Return the calls that the results of one decision make necessary."""
         calls = (tool.follow_up(results) for tool in self._tools.values())
-        return next((call for call in calls if call and call.tool in self._tools), None)
+        return [call for call in calls if call and call.tool in self._tools]
 
     async def survey(self, query: str, limit: int = 8) -> Survey:
         """Return the local documents closest to a query, by name, and the files that are not read."""
