@@ -62,6 +62,8 @@ def score_sources(
     qualities: list[SourceQuality] = []
     for text, relevance in zip(merged, _relevance(query, steps, merged), strict=True):
         rating, signals, shared = ratings[text.source_id], read_signals(text), agreement.get(text.source_id, [])
+        if text.reference and text.reference.authors:
+            signals = signals._replace(byline=True)
         published = published_on(text, text.text, today)
         scores = {
             "credibility": _credibility(rating, signals, text.source_id in cited, text.source_id in contradicted),
