@@ -303,8 +303,8 @@ FACT_CASES = [
                 "published": "2023-11-14",
                 "authors": ["Ada B."],
                 "licence": "CC BY-SA 4.0",
-                "text": "It says `wet < dry`.\n\n```\ntide()\n```\n\n## Answer of B & C (accepted, score 2, 2023-11-14)\n\n"
-                "Pour water in.\n\n## Answer of somebody (score 9)\n\nNo idea.",
+                "text": "It says `wet < dry`.\n\n```\ntide()\n```\n\n"
+                "## Answer of B & C (accepted, score 2, 2023-11-14)\n\nPour water in.\n\n## Answer of somebody (score 9)\n\nNo idea.",
                 "full": True,
             }
         ],

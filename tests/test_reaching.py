@@ -1,4 +1,4 @@
-"""`fathom doctor --online`: each configured vendor and source is asked once, over real HTTP, and what it says is told."""
+"""`fathom doctor --online`: each configured vendor and source is asked once, over real HTTP, and its answer told."""
 
 from __future__ import annotations
 

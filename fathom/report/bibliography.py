@@ -119,8 +119,9 @@ def _author(name: str) -> str:
 
 
 def _note(reference: Reference) -> str:
-    licence = reference.known.licence
-    return ", ".join(filter(None, [reference.location, f"licence: {licence}" if licence else ""]))
+    known = reference.known
+    archived = f"archived at {known.full_text}" if known.archived else ""
+    return ", ".join(filter(None, [reference.location, f"licence: {known.licence}" if known.licence else "", archived]))
 
 
 def ris(listed: Sequence[Reference]) -> str:

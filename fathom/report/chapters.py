@@ -90,7 +90,8 @@ def credit_of(source: Source) -> list[str]:
     known = source.reference or Bibliographic()
     names = [" ".join(clean_line(author).split(", ", 1)[::-1]) for author in known.authors]
     written = ", ".join(names if len(names) <= NAMED_AUTHORS else [f"{names[0]} et al."])
-    return [part.replace("`", "") for part in (written, clean_line(known.venue)) if part]
+    archived = f"archived at {clean_line(known.full_text)}" if known.archived else ""
+    return [part.replace("`", "") for part in (written, clean_line(known.venue), archived) if part]
 
 
 def sides_of(

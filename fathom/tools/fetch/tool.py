@@ -99,5 +99,7 @@ def as_found(page: WebPage, source: Source) -> WebPage:
     """Return a page that was read for a source: of a work, under the work's own address, title and date."""
     if not source.reference:
         return page
-    about = {"title": source.title, "published": source.published, "reference": source.reference}
+    copy = page.reference.model_dump(include={"full_text", "archived"}) if page.reference else {}
+    reference = source.reference.model_copy(update=copy)
+    about = {"title": source.title, "published": source.published, "reference": reference}
     return page.model_copy(update={**about, "url": source.url})
