@@ -304,7 +304,8 @@ FACT_CASES = [
                 "authors": ["Ada B."],
                 "licence": "CC BY-SA 4.0",
                 "text": "It says `wet < dry`.\n\n```\ntide()\n```\n\n"
-                "## Answer of B & C (accepted, score 2, 2023-11-14)\n\nPour water in.\n\n## Answer of somebody (score 9)\n\nNo idea.",
+                "## Answer of B & C (accepted, score 2, 2023-11-14)\n\nPour water in.\n\n"
+                "## Answer of somebody (score 9)\n\nNo idea.",
                 "full": True,
             }
         ],
