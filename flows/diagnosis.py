@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from fathom.budget.prices import Pricing
-from fathom.config.environment import Environment
+from fathom.config.environment import CONTACT, Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.errors import ModelError, UserError
@@ -56,6 +56,7 @@ def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator
     for tool in registry.tools.values():
         if registry.variables(tool) and not tool.follows:
             yield _checked(tool.name.replace("_", " "), partial(_tool, tool, registry, environment))
+    yield _checked("contact", lambda: _contact(registry, environment))
     yield _corpus()
     yield _checked("artifacts", _artifacts)
     yield _cache(environment)
@@ -165,6 +166,14 @@ def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Fin
     if found := [" and ".join(way.variables) for way in ways if way.is_configured(environment)]:
         return Finding(name, "ok", f"configured by {', '.join(found)}")
     return Finding(name, "off", f"no {registry.variables(tool)}", "set " + ", or ".join(way.setup for way in ways))
+
+
+def _contact(registry: Registry, environment: Environment) -> Finding:
+    groups = dict.fromkeys(tool.group for tool in registry.tools.values() if CONTACT in tool.optional)
+    asking = f"the services of --tools {','.join(groups)}"
+    if environment.contact:
+        return Finding("contact", "ok", f"{environment.contact}, given to {asking}")
+    return Finding("contact", "off", f"{asking} are not told who asks", f"set {CONTACT} to your e-mail address")
 
 
 def _corpus() -> Finding:
