@@ -330,7 +330,7 @@ CASES = [
                 "licence": "cc-by",
                 "full_text": "https://repository.example/42.pdf",
             },
-            {"url": "https://openalex.org/W43", "title": "Retracted: A report on shores", "reference": None},
+            {"url": "https://openalex.org/W43", "title": "Retracted: A report on shores", "retracted": True},
         ],
         {"/works": '{"meta": {"count": 0}, "results": []}'},
         contact="mailto",

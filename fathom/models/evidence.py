@@ -24,6 +24,7 @@ class Bibliographic(Model):
     venue: str = ""  # the journal, proceedings, repository or site
     licence: str = ""
     full_text: str = ""  # the address of an open copy of the whole text
+    retracted: bool = False
 
     def completed(self, other: Bibliographic) -> Bibliographic:
         """Return what is known here and, where nothing is, what is known there: catalogues differ in what they have."""

@@ -51,6 +51,7 @@ def _clean_reference(reference: Bibliographic | None) -> Bibliographic | None:
         venue=clean_line(reference.venue)[:_LONGEST_FIELD],
         licence=clean_line(reference.licence)[:_LONGEST_FIELD],
         full_text=reference.full_text if is_page(reference.full_text) else "",
+        retracted=reference.retracted,
     )
     return clean if clean != Bibliographic() else None
 
