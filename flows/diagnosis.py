@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from fathom.budget.prices import Pricing
-from fathom.config.environment import Environment
+from fathom.config.environment import CONTACT, Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.errors import ModelError, UserError
@@ -58,6 +58,7 @@ def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator
     for tool in registry.tools.values():
         if registry.variables(tool) and not tool.follows:
             yield _checked(tool.name.replace("_", " "), partial(_tool, tool, registry, environment))
+    yield _checked("contact", lambda: _contact(registry, environment))
     yield _groups(registry)
     yield _extras()
     yield _corpus()
@@ -195,6 +196,14 @@ def _is_installed(package: str) -> bool:
         return bool(version(package))
     except PackageNotFoundError:
         return False
+
+
+def _contact(registry: Registry, environment: Environment) -> Finding:
+    groups = dict.fromkeys(tool.group for tool in registry.tools.values() if CONTACT in tool.optional)
+    asking = f"the services of --tools {','.join(groups)}"
+    if environment.contact:
+        return Finding("contact", "ok", f"{environment.contact}, given to {asking}")
+    return Finding("contact", "off", f"{asking} are not told who asks", f"set {CONTACT} to your e-mail address")
 
 
 def _corpus() -> Finding:

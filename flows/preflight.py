@@ -157,7 +157,7 @@ def artifact_root(root: str | None = None) -> str:
 
 
 def _notices(settings: ResearchSettings, tools: list[str]) -> list[str]:
-    web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.network and not tool.group]
+    web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.by_vendors]
     if settings.tools or any(tool.name in tools for tool in web):
         return []
     missing = f"No {' or '.join(map(REGISTRY.variables, web))}"

@@ -84,7 +84,7 @@ class ResearchSettings(FormModel):
     tools: list[str] | None = Field(
         None,
         title="What to read: tools",
-        description="Tools that the researcher may use. Empty: all configured tools.",
+        description="Tools that the researcher may use, or groups such as `scholarly`. Empty: all configured tools.",
         examples=[["documents", "web_search"]],
     )
     max_results: int = Field(

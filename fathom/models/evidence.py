@@ -25,6 +25,7 @@ class Bibliographic(Model):
     licence: str = ""
     full_text: str = ""  # the address of an open copy of the whole text
     archived: str = ""  # the day of that copy, in ISO 8601, where it is the archive's and the page itself is gone
+    retracted: bool = False
 
     def completed(self, other: Bibliographic) -> Bibliographic:
         """Return what is known here and, where nothing is, what is known there: catalogues differ in what they have."""

@@ -29,7 +29,7 @@ from __future__ import annotations
 import re
 import textwrap
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
@@ -37,7 +37,7 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from fathom.errors import ToolError, ToolRejected
-from fathom.models import Bibliographic, SourceText, ToolOutput
+from fathom.models import Bibliographic, Holdings, SourceText, ToolOutput
 from fathom.network.client import user_agent
 from fathom.network.pace import pace_of
 from fathom.sources.rules import admitted
@@ -110,6 +110,10 @@ class LookupTool(Tool):
         found = output(pages)
         kept = [self._permitted(text) for text in found.results if admitted(text, self._rules)][: self._most]
         return found.model_copy(update={"results": kept})
+
+    async def holdings(self, words: Sequence[str]) -> Holdings:
+        """Return where it searches; what is there, nobody knows."""
+        return Holdings(tool=self.name, where=[self.service])
 
     async def ask(self, path: str, read: Callable[[httpx.Response], T], **parameters: str | int) -> T:
         """Make one request when it is its turn, if need be again, and read its answer.

@@ -52,6 +52,7 @@ def _clean_reference(reference: Bibliographic | None) -> Bibliographic | None:
         licence=clean_line(reference.licence)[:_LONGEST_FIELD],
         full_text=reference.full_text if is_page(reference.full_text) else "",
         archived=clean_line(reference.archived)[:_LONGEST_FIELD],
+        retracted=reference.retracted,
     )
     return clean if clean != Bibliographic() else None
 
