@@ -168,7 +168,7 @@ async def decide_calls(
         step=step,
         breadth=breadth,
         tools=offered,
-        searching=[name for name in _engine.tools.searching if name in offered],
+        searching=[name for name in offered if name in _engine.tools.searching],
         notes=within_budget(notes, focus, _engine.settings.max_context_tokens),
         tried=tried,
     )

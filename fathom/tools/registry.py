@@ -188,7 +188,8 @@ class Toolbox:
             [n for n in names if n not in resting] for names in (named, fitting(self._domains, text), self.searching)
         )
         fit = next(filter(None, awake), self.searching)
-        return {name: told for name, told in self.offered.items() if name in fit or name not in self.searching}
+        others = [name for name in self.offered if name not in self.searching]
+        return {name: self.offered[name] for name in (*fit, *others)}
 
     def stand_ins(self, failed: str, resting: Collection[str] = ()) -> list[str]:
         """Return the searching tools to ask instead of one that failed, the best first."""

@@ -53,7 +53,7 @@ def research(
     breadth: Annotated[int | None, typer.Option(metavar="N", help="Tool calls per decision, 1 to 10.")] = None,
     tools: Annotated[
         str | None,
-        typer.Option(metavar="NAME,...", help="Use only these tools or groups, such as documents,scholarly."),
+        typer.Option(metavar="NAME,...", help="Use only these tools or groups, such as default,scholarly."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not use cached searches and pages.")] = False,
     max_usd: Annotated[
