@@ -147,7 +147,8 @@ def _next_steps(
 ) -> Iterator[str]:
     for tool in searched:
         if tool.failed:
-            yield f"Ask again later: {counted(tool.failed, 'call')} of {tool.tool} failed. `fathom doctor` checks it."
+            failed = counted(tool.failed, "call")
+            yield f"Ask again later: {failed} of {tool.tool} failed. `fathom doctor --online` checks it."
     if cut:
         yield "Allow more: the budget ended the research (`--max-usd`, `--max-tokens`, `--max-calls`, `--max-seconds`)."
     if settings.sources.min_quality:
