@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from fathom.budget.prices import Pricing
-from fathom.config.environment import Environment
+from fathom.config.environment import CONTACT, Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.errors import ModelError, UserError
@@ -25,10 +26,11 @@ from fathom.run.estimate import usual_tokens
 from fathom.run.speed import SLOW_MINUTES
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Tool
-from fathom.tools.registry import REGISTRY, Registry, check_addresses
+from fathom.tools.registry import DEFAULT, REGISTRY, Registry, check_addresses
 from flows.preflight import artifact_root, settings_from
 from flows.server import find_api
 
+_EXTRA = re.compile(r"(?m)^([\w.-]+).*\bextra == ['\"](\w+)['\"]")
 PROBE_CALLS = ModelCallSettings(seconds=120, backoff_seconds=0.5)
 
 
@@ -56,6 +58,9 @@ def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator
     for tool in registry.tools.values():
         if registry.variables(tool) and not tool.follows:
             yield _checked(tool.name.replace("_", " "), partial(_tool, tool, registry, environment))
+    yield _checked("contact", lambda: _contact(registry, environment))
+    yield _groups(registry)
+    yield _extras()
     yield _corpus()
     yield _checked("artifacts", _artifacts)
     yield _cache(environment)
@@ -137,10 +142,9 @@ def _checked(name: str, check: Callable[[], Finding]) -> Finding:
 
 
 def _package(name: str) -> Finding:
-    try:
+    if _is_installed(name):
         return Finding(name, "ok", version(name))
-    except PackageNotFoundError:
-        return Finding(name, "broken", "not installed", f"pip install {name}")
+    return Finding(name, "broken", "not installed", f"pip install {name}")
 
 
 def _api() -> Finding:
@@ -165,6 +169,41 @@ def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Fin
     if found := [" and ".join(way.variables) for way in ways if way.is_configured(environment)]:
         return Finding(name, "ok", f"configured by {', '.join(found)}")
     return Finding(name, "off", f"no {registry.variables(tool)}", "set " + ", or ".join(way.setup for way in ways))
+
+
+def _groups(registry: Registry) -> Finding:
+    members = [
+        f"{group}: {', '.join(tool.name for tool in registry.tools.values() if tool.group == group)}"
+        for group in registry.groups
+    ]
+    how = f"--tools {','.join([DEFAULT, *registry.groups])} uses them; fathom doctor --online asks each one question"
+    return Finding("sources", "ok", "; ".join(members), how)
+
+
+def _extras() -> Finding:
+    """Say which optional parts of the package are installed."""
+    lacking: dict[str, bool] = {}
+    for package, extra in _EXTRA.findall("\n".join(requires("fathom-research") or ())):
+        lacking[extra] = lacking.get(extra, False) or not _is_installed(package)
+    there = ", ".join(extra for extra, lacks in lacking.items() if not lacks) or "none"
+    absent = [extra for extra, lacks in lacking.items() if lacks]
+    detail = there + (f"; not installed: {', '.join(absent)}" if absent else "")
+    return Finding("extras", "ok", detail, f'pip install "fathom-research[{",".join(absent)}]"' if absent else "")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return bool(version(package))
+    except PackageNotFoundError:
+        return False
+
+
+def _contact(registry: Registry, environment: Environment) -> Finding:
+    groups = dict.fromkeys(tool.group for tool in registry.tools.values() if CONTACT in tool.optional)
+    asking = f"the services of --tools {','.join(groups)}"
+    if environment.contact:
+        return Finding("contact", "ok", f"{environment.contact}, given to {asking}")
+    return Finding("contact", "off", f"{asking} are not told who asks", f"set {CONTACT} to your e-mail address")
 
 
 def _corpus() -> Finding:

@@ -157,8 +157,11 @@ def artifact_root(root: str | None = None) -> str:
 
 
 def _notices(settings: ResearchSettings, tools: list[str]) -> list[str]:
-    web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.network and not tool.group]
-    if settings.tools or any(tool.name in tools for tool in web):
+    web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.by_vendors]
+    if settings.tools:
+        lacking = [t for t in REGISTRY.tools.values() if t.group in settings.tools and t.name not in tools]
+        return [f"{t.name} is left out: set {REGISTRY.variables(t)}." for t in lacking if REGISTRY.variables(t)]
+    if any(tool.name in tools for tool in web):
         return []
     missing = f"No {' or '.join(map(REGISTRY.variables, web))}"
     if settings.docs:

@@ -99,7 +99,7 @@ async def _run_calls(
     *,
     down: set[str],
 ) -> list[ToolResult]:
-    """Make the calls of one decision together, then those that their results ask for: stand-ins and a follow-up.
+    """Make the calls of one decision together, then those that their results ask for: stand-ins and follow-ups.
 
     Calls are numbered before anything runs, so the artifacts' names do not depend on which finishes first.
     """
@@ -114,9 +114,7 @@ async def _run_calls(
 
     results = list(await asyncio.gather(*map(make, chosen)))
     results = await _with_stand_ins(results, made, down, make, engine)
-    if follow_up := engine.tools.follow_up(results):
-        results.append(await make(follow_up))
-    return results
+    return [*results, *await asyncio.gather(*map(make, engine.tools.follow_ups(results)))]
 
 
 async def _with_stand_ins(
@@ -170,7 +168,7 @@ async def decide_calls(
         step=step,
         breadth=breadth,
         tools=offered,
-        searching=[name for name in _engine.tools.searching if name in offered],
+        searching=[name for name in offered if name in _engine.tools.searching],
         notes=within_budget(notes, focus, _engine.settings.max_context_tokens),
         tried=tried,
     )

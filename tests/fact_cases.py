@@ -216,15 +216,15 @@ Fen Lake Inc., industry: Water Supply
 
 Fen Lake Inc., incorporated in: DE
 
-Net Income (Loss) of Fen Lake Inc., year to 2024-12-31: -2,500,000 USD (10-K of 2025-02-01)
+Fen Lake Inc., net income (profit), fiscal year to 2024-12-31: -2,500,000 USD (10-K of 2025-02-01)
 
-Net Income (Loss) of Fen Lake Inc., year to 2023-12-31: 1,000,000 USD (10-K of 2024-02-01)
+Fen Lake Inc., net income (profit), fiscal year to 2023-12-31: 1,000,000 USD (10-K of 2024-02-01)
 
 Fen Lake Inc. filed the form 10-Q on 2025-05-01 for the period to 2025-03-31.
 
 Fen Lake Inc. filed the form 10-K on 2025-02-01 for the period to 2024-12-31: ANNUAL REPORT."""
 _CONCEPT = "/api/xbrl/companyconcept/CIK0000000042/us-gaap"
-_NO_FIGURE = json.dumps({"label": "None", "units": {}})
+_NO_FIGURE = json.dumps({"tag": "Assets", "units": {}})
 _ARCHIVE = "https://www.sec.gov/Archives/edgar/data/42"
 
 FACT_CASES = [
@@ -303,8 +303,9 @@ FACT_CASES = [
                 "published": "2023-11-14",
                 "authors": ["Ada B."],
                 "licence": "CC BY-SA 4.0",
-                "text": "It says `wet < dry`.\n\n```\ntide()\n```\n\n## Answer of B & C (accepted, score 2, 2023-11-14)\n\n"
-                "Pour water in.\n\n## Answer of somebody (score 9)\n\nNo idea.",
+                "text": "It says `wet < dry`.\n\n```\ntide()\n```\n\n"
+                "## Answer of B & C (accepted, score 2, 2023-11-14)\n\nPour water in.\n\n"
+                "## Answer of somebody (score 9)\n\nNo idea.",
                 "full": True,
             }
         ],

@@ -100,8 +100,9 @@ are. `--tools` restricts a run to some of them.
 
 {tools}
 
-The tools of a group are asked only by runs that choose them, by name or together: `--tools {groups}`. They need no key,
-so every question would be sent to them.
+The tools of a group are asked only by runs that choose them, by name or together: `--tools default,{groups}`, where
+`default` is what a run uses by itself. They need no key, so every question would be sent to them. A step is offered
+those that fit it: [routing.md](routing.md).
 
 | tool | group | good for | optional variables |
 |---|---|---|---|

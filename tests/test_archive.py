@@ -10,12 +10,15 @@ import pytest
 from aiohttp import web
 
 from fathom.errors import ToolError, ToolRejected, ToolUnavailable
+from fathom.models import Bibliographic
+from fathom.report.chapters import credit_of
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch import archive
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.network import GuardedBackend
+from fathom.tools.fetch.tool import as_found
 from fathom.tools.fetch.web import WebReader
-from fathom.tools.pages import WebPage
+from fathom.tools.pages import WebPage, output
 from fathom.tools.search.web_extract import WebExtractTool
 from tests.test_fetch import HTML, Site, answering, site
 
@@ -51,9 +54,16 @@ def hosts(site: Site) -> list[str]:
 
 
 def check(page: WebPage) -> None:
-    assert (page.url, page.title) == (GONE, "Tides on Titan (archived copy of 2019-03-04)")
-    assert "Kraken Mare" in page.whole
-    assert page.reference and page.reference.full_text == COPY
+    (source,) = output([page]).results
+    assert (source.url, source.title) == (GONE, "Tides on Titan (archived copy of 2019-03-04)")
+    assert "Kraken Mare" in source.text
+    assert credit_of(source) == [f"archived at {COPY}"]
+    work = source.model_copy(update={"title": "Tides", "reference": Bibliographic(authors=["Fen, Ada"])})
+    (found,) = output([as_found(page, work)]).results
+    assert (found.title, credit_of(found)) == (
+        "Tides (archived copy of 2019-03-04)",
+        ["Ada Fen", f"archived at {COPY}"],
+    )
 
 
 @pytest.mark.parametrize("status", [404, 410])
@@ -79,9 +89,9 @@ async def test_so_is_that_of_a_page_whose_host_is_gone(archived: Site, monkeypat
 
 
 async def test_a_page_that_a_search_found_is_replaced_in_the_same_way(archived: Site) -> None:
-    output = await WebExtractTool([reader(archived)]).run(GONE)
-    (source,) = output.results
-    assert (source.url, source.full, output.failures) == (GONE, True, [])
+    read = await WebExtractTool([reader(archived)]).run(GONE)
+    (source,) = read.results
+    assert (source.url, source.full, read.failures) == (GONE, True, [])
     assert source.title.endswith("(archived copy of 2019-03-04)")
 
 
@@ -89,7 +99,7 @@ async def test_a_page_that_a_search_found_is_replaced_in_the_same_way(archived: 
 async def test_other_pages_have_no_need_of_it(archived: Site, status: int) -> None:
     archived.pages["/gone"] = answering(HTML.encode(), status, content_type="text/html")
     try:
-        assert "archived" not in (await reader(archived).page(GONE)).title
+        assert (await reader(archived).page(GONE)).reference is None
     except ToolError:
         assert status != 200
     assert set(hosts(archived)) == {"moons.org"}

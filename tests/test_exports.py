@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import rispy
 from bibtexparser.entrypoint import parse_string
+from bibtexparser.middlewares.names import split_multiple_persons_names
 from docx import Document
 from docx.oxml.ns import qn
 from hypothesis import example, given, settings
@@ -22,12 +23,14 @@ from pypdf import PdfReader
 from typer.testing import CliRunner
 
 from fathom.errors import InvalidInput, NoReport
-from fathom.models import Report, ReportSection, Source
+from fathom.models import Bibliographic, Report, ReportSection, Source
 from fathom.models.claims import SourceQuality
 from fathom.report.bibliography import bibtex, references, ris
 from fathom.report.chapters import cited_sources
 from fathom.report.docx import render_docx
 from fathom.report.exporting import FORMATS, check_formats
+from fathom.report.html import render_html
+from fathom.report.markdown import render_markdown
 from fathom.report.pdf import render_pdf
 from fathom.storage.store import ArtifactStore
 from fathom.text.cleaning import clean_line
@@ -169,6 +172,46 @@ def test_any_title_and_address_come_back_from_a_bibliography(title: str, url: st
     (read,) = rispy.loads(ris(listed))
     assert (read["id"], read.get("title", "")) == (ID, reference.title)
     assert read.get("urls", [""]) == [web_address(url).replace(";", "%3B")]
+
+
+@given(authors=st.lists(ANY, max_size=3), venue=ANY, licence=ANY, doi=ANY)
+@example(["Fen, Ada", "Centre for Lakes and Tides", "a, b, c", "and"], "J. {Lakes", "cc-by %", "10.1/a_b")
+@example(["Ann O’Reed"], "x\nER  - ", "", "10.1/{x}")
+def test_what_a_catalogue_says_comes_back_from_a_bibliography(
+    authors: list[str], venue: str, licence: str, doi: str
+) -> None:
+    known = Bibliographic(authors=authors, venue=venue, licence=licence, doi=doi)
+    report = report_of("T", "https://doi.org/10.1/x", kind="academic")
+    sources = [source.model_copy(update={"reference": known}) for source in report.sources]
+    listed = references(report.model_copy(update={"sources": sources}), {})
+    names = [name for name in map(clean_line, authors) if name]
+    library = parse_string(bibtex(listed))
+    assert library.failed_blocks == []
+    fields = {field.key: str(field.value) for field in library.entries[0].fields}
+    assert unescaped(fields.get("journal", "")) == clean_line(venue)
+    assert fields.get("doi", clean_line(doi)) == clean_line(doi)
+    assert unescaped(fields.get("note", "").removeprefix("licence: ")) == clean_line(licence)
+    assert len(split_multiple_persons_names(fields.get("author", ""))) == len(names)
+    (record,) = rispy.loads(ris(listed))
+    assert record.get("authors", []) == names
+    assert (record.get("secondary_title", ""), record.get("doi", "")) == (clean_line(venue), clean_line(doi))
+
+
+def test_a_reference_names_its_authors_and_journal() -> None:
+    known = Bibliographic(authors=["Fen, Ada", "Jan van der Meer"], doi="10.1234/a_b", venue="Lakes & Seas")
+    report = report_of("T", "https://doi.org/10.1234/a_b", kind="academic", published="2023-07-01")
+    report = report.model_copy(update={"sources": [report.sources[0].model_copy(update={"reference": known})]})
+    assert bibtex(references(report, {})) == (
+        f"@article{{{ID},\n  author = {{Fen, Ada and Jan van der Meer}},\n  title = {{{{T}}}},\n"
+        "  journal = {Lakes \\& Seas},\n  year = {2023},\n  doi = {10.1234/a_b},\n"
+        "  url = {https://doi.org/10.1234/a_b},\n}\n"
+    )
+    named = "Ada Fen, Jan van der Meer, Lakes & Seas"
+    assert f"1. [T](https://doi.org/10.1234/a_b), {named}, last week" in render_markdown(report)
+    assert named.replace("&", "&amp;") in render_html(report)
+    assert any(named in paragraph.text for paragraph in Document(BytesIO(render_docx(report))).paragraphs)
+    assert Report.model_validate_json(report.model_dump_json()) == report
+    assert "reference" not in report_of("T", "https://a.example").model_dump_json()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Sources of facts beyond what every public service is held to: kinds of input, languages, pauses, names of companies."""
+"""Sources of facts beyond what every service is held to: kinds of input, languages, pauses, names of companies."""
 
 from __future__ import annotations
 

@@ -268,6 +268,9 @@ async def test_the_rules_for_sources_hold(service: Service, tmp_path: Path) -> N
     service.answers = dict(case.answers)
     output = await opened(case, service, tmp_path, sources={"block": ["doi.org"]}).run(case.query)
     assert [text.url for text in output.results] == ["https://openalex.org/W43"]
+    rules = {"block": ["repository.example"]}
+    (first, _) = (await opened(case, service, tmp_path, sources=rules).run(case.query)).results
+    assert first.reference and first.reference.doi and not first.reference.full_text
 
 
 @pytest.mark.parametrize("address", ["me", "me@host", "a@b.example\r\nX-Evil: 1", "a@b.example, c@d.example"])

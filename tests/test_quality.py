@@ -59,6 +59,9 @@ def score(
         ("https://www.ox.ac.uk/x", "academic", 1.0),
         ("https://WWW.Nature.COM/articles/1", "academic", 0.9),
         ("https://arxiv.org/abs/1", "academic", 0.8),
+        ("https://doi.org/10.1234/x", "academic", 0.9),
+        ("https://pubmed.ncbi.nlm.nih.gov/1", "academic", 0.9),
+        ("https://www.nih.gov/x", "government", 1.0),
         ("https://www.bbc.co.uk/news", "news", 0.9),
         ("https://de.wikipedia.org/wiki/F", "encyclopedia", 0.8),
         ("https://docs.python.org/3/", "documentation", 0.8),
@@ -368,6 +371,24 @@ def test_a_fact_counts_by_the_independent_sources_that_have_it() -> None:
     assert "single_source" not in one.flags + two.flags
     assert four.corroboration == 0
     assert "single_source" in four.flags
+
+
+def test_works_are_independent_by_their_authors_and_a_retracted_one_is_not_credible() -> None:
+    said = "The Aurora carries 80 cars and 300 passengers from Norrholm to Ostra."
+    own = "From Norrholm to Ostra, 80 cars and 300 passengers fit on the Aurora, which carries mail."
+
+    def paper(number: int, text: str, *authors: str, **more: object) -> SourceText:
+        known = {"doi": f"10.1234/{number}", "authors": authors, **more}
+        return web(f"https://doi.org/10.1234/{number}", text, number, reference=known)
+
+    fact = Said(said, ("S000001",))
+    first = paper(1, said, "Fen, Ada", "Bo Ostrand")
+    (by_others, other) = score(first, paper(2, own, "Fen, Bea"), facts=[fact])  # both at doi.org
+    (by_same, _) = score(first, paper(2, own, "B. Ostrand"), facts=[fact])
+    assert (by_others.corroboration, by_same.corroboration) == (0.5, 0)
+    assert (by_others.type, by_others.credibility >= CREDIBLE) == ("academic", True)
+    (retracted,) = score(paper(2, own, "Fen, Bea", retracted=True))
+    assert retracted.credibility < CREDIBLE < other.credibility
 
 
 def test_a_copied_text_corroborates_nothing() -> None:

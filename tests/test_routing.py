@@ -56,15 +56,21 @@ declared = st.dictionaries(
 
 
 @given(declared, st.text(max_size=80))
-def test_whatever_is_asked_a_fitting_tool_is_offered_in_the_declared_order(
-    tools: dict[str, list[str]], text: str
-) -> None:
+def test_whatever_is_asked_each_fitting_tool_is_offered_once(tools: dict[str, list[str]], text: str) -> None:
     offered = fitting(tools, text)
-    assert offered == [name for name in tools if name in offered]
+    assert offered == fitting(tools, text)
+    assert len(set(offered)) == len(offered)
     assert bool(offered) == bool(tools)
-    assert all(name in offered for name, domains in tools.items() if not domains)
-    about = domains_of(text, DOMAINS)
-    assert all(name in offered for name, domains in tools.items() if about & set(domains))
+    general = [name for name, domains in tools.items() if not domains]
+    assert offered[: len(general)] == general
+    about = domains_of(text, DOMAINS) & {domain for domains in tools.values() for domain in domains}
+    assert {*offered} - {*general} == {name for name, own in tools.items() if own and (not about or about & set(own))}
+
+
+def test_the_closest_is_offered_first_and_for_anything_else_the_broadest() -> None:
+    tools = {"code": ["software"], "all": DOMAINS, "life": ["medicine", "science"], "any": [], "health": ["medicine"]}
+    assert fitting(tools, "Which patients need the drug?") == ["any", "health", "life", "all"]
+    assert fitting(tools, "The best pasta") == ["any", "all", "life", "code", "health"]
 
 
 @given(declared, st.lists(st.sampled_from(DOMAINS), unique=True))

@@ -410,8 +410,8 @@ async def test_which_tools_a_run_may_use(tmp_path: Path) -> None:
     assert list(toolbox.offered) == ["documents", "web_search", "fetch", *artifacts]
     assert all(toolbox.offered.values())
     searched = [result("web_search", ("https://a.org", 0.9, False))]
-    assert toolbox.follow_up(searched) == ToolCall(tool="web_extract", input="https://a.org")
-    assert opened(ResearchSettings(), bare).follow_up(searched) is None
+    assert toolbox.follow_ups(searched) == [ToolCall(tool="web_extract", input="https://a.org")]
+    assert opened(ResearchSettings(), bare).follow_ups(searched) == []
     with pytest.raises(ToolNotFound):
         await toolbox.run(ToolCall(tool="shell", input="ls"))
 

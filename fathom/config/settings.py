@@ -84,8 +84,9 @@ class ResearchSettings(FormModel):
     tools: list[str] | None = Field(
         None,
         title="What to read: tools",
-        description="Tools that the researcher may use. Empty: all configured tools.",
-        examples=[["documents", "web_search"]],
+        description="Tools or groups of tools that the researcher may use. `default`, and an empty field: all that are "
+        "configured and in no group.",
+        examples=[["default", "scholarly"]],
     )
     max_results: int = Field(
         5,

@@ -14,7 +14,19 @@ from pydantic import ValidationError
 
 from fathom.errors import StoreError
 from fathom.evidence.stored import StoredText, stored_texts
-from fathom.models import Call, Model, Plan, Report, RunManifest, Source, ToolCall, ToolFailure, ToolResult
+from fathom.models import (
+    Call,
+    Model,
+    Plan,
+    Referenced,
+    Report,
+    RunManifest,
+    Source,
+    ToolCall,
+    ToolFailure,
+    ToolResult,
+    described,
+)
 from fathom.models.claims import Claim, SourceQuality
 from fathom.storage.store import json_bytes
 
@@ -59,7 +71,7 @@ class TextRecord(Model):
     sha256: str
 
 
-class SourceRecord(Model):
+class SourceRecord(Referenced):
     """A source that was retrieved, and all texts that were read from it."""
 
     source_id: str
@@ -153,7 +165,7 @@ def read(data: bytes) -> tuple[Provenance, list[str]]:
 
 def results_of(record: Provenance) -> list[ToolResult]:
     """Return the recorded calls as tool results, with what is needed to read their artifacts."""
-    made = (Source.model_validate(source.model_dump(include=_KEPT)) for source in record.sources)
+    made = (Source.model_validate(source.model_dump(include={*_KEPT, "reference"})) for source in record.sources)
     sources = {source.source_id: source for source in made}
     return [
         ToolResult(
@@ -173,6 +185,7 @@ def sources_of(texts: Iterable[StoredText], qualities: Mapping[str, SourceQualit
     return [
         SourceRecord(
             **own[0].source.model_dump(include=_KEPT),
+            reference=described(text.source for text in own),
             texts=[
                 TextRecord(artifact_file=t.artifact_file, characters=len(t.text), sha256=digest_of(t.text.encode()))
                 for t in own

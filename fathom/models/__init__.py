@@ -11,6 +11,7 @@ from fathom.models.evidence import (
     Document,
     Note,
     NoteMessage,
+    Referenced,
     Source,
     SourceText,
     StepOutcome,
@@ -21,6 +22,7 @@ from fathom.models.evidence import (
     ToolResult,
     UnreadFile,
     Usage,
+    described,
 )
 from fathom.models.plan import Contradiction, Gap, Plan, PlanStep, Priority, Reflection, StepStatus
 from fathom.models.run import (
@@ -66,6 +68,7 @@ __all__ = [
     "PlanStep",
     "Priority",
     "Quote",
+    "Referenced",
     "Reflection",
     "Report",
     "ReportSection",
@@ -87,4 +90,5 @@ __all__ = [
     "UnreadFile",
     "Usage",
     "Verdict",
+    "described",
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import reduce
 from typing import Any, Literal
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer
@@ -23,9 +24,29 @@ class Bibliographic(Model):
     venue: str = ""  # the journal, proceedings, repository or site
     licence: str = ""
     full_text: str = ""  # the address of an open copy of the whole text
+    archived: str = ""  # the day of that copy, in ISO 8601, where it is the archive's and the page itself is gone
+    retracted: bool = False
+
+    def completed(self, other: Bibliographic) -> Bibliographic:
+        """Return what is known here and, where nothing is, what is known there: catalogues differ in what they have."""
+        return Bibliographic.model_validate({**other.model_dump(), **self.model_dump(exclude_defaults=True)})
 
 
-class Source(Model):
+class Referenced(Model):
+    """What is cited, with what a catalogue says of it if one does."""
+
+    reference: Bibliographic | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_no_reference(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write what no catalogue describes as it was written before there were references."""
+        written: dict[str, Any] = write(self)
+        if written.get("reference") is None:
+            written.pop("reference", None)
+        return written
+
+
+class Source(Referenced):
     """Where a text comes from. `source_id` is `S` and at least six hex digits of the canonical URL's SHA-256."""
 
     source_id: str
@@ -37,15 +58,6 @@ class Source(Model):
     score: float = 0.0  # the vendor's relevance, comparable within one query only
     full: bool = True  # False: only an excerpt was read so far
     digest: str = ""  # first digits of the SHA-256 of the text that was read
-    reference: Bibliographic | None = None  # of a work that a catalogue describes; written only where there is one
-
-    @model_serializer(mode="wrap")
-    def _without_no_reference(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write a source of which nothing is known as it was written before there were references."""
-        written: dict[str, Any] = write(self)
-        if written.get("reference") is None:
-            written.pop("reference", None)
-        return written
 
     @property
     def key(self) -> str:
@@ -55,6 +67,12 @@ class Source(Model):
     def with_text(self, text: str) -> SourceText:
         """Return the source with a text that was read from it."""
         return SourceText(**self.model_dump(include=set(Source.model_fields)), text=text)
+
+
+def described(sources: Iterable[Source]) -> Bibliographic | None:
+    """Return what the catalogues that found a source say of it together."""
+    known = [source.reference for source in sources if source.reference]
+    return reduce(Bibliographic.completed, known) if known else None
 
 
 class SourceText(Source):

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 
 def user_agent(contact: str = "") -> str:
-    """Return the name by which web servers and their robots.txt know us, with the e-mail address of who asks, if any."""
+    """Return the name by which web servers and their robots.txt know us, with the address of who asks, if any."""
     name = f"fathom/{version('fathom-research')}"
     return f"{name} (mailto:{contact})" if contact else name
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fathom.models import (
     Answered,
+    Bibliographic,
     Contradiction,
     Report,
     ReportSection,
@@ -27,6 +28,7 @@ EXTRACTIVE_NOTICE = (
     "Every sentence of this report is a quotation from the source it cites, selected by its words. No language model "
     "wrote the report or judged whether it answers the question."
 )
+NAMED_AUTHORS = 3
 CLOSEST = "What comes closest:"
 
 
@@ -77,9 +79,19 @@ def title_of(source: Source) -> str:
 
 
 def place_in(source: Source) -> list[str]:
-    """Return the heading or page of a source, if its title does not say it, and its date."""
+    """Return who wrote a source and where, its heading or page if its title does not say it, and its date."""
     location = clean_line(source.location).replace("`", "")
-    return [part for part in ("" if location == title_of(source) else location, clean_line(source.published)) if part]
+    parts = [*credit_of(source), "" if location == title_of(source) else location, clean_line(source.published)]
+    return [part for part in parts if part]
+
+
+def credit_of(source: Source) -> list[str]:
+    """Return the authors of a source, at most three by name, and its journal, as far as a catalogue knows them."""
+    known = source.reference or Bibliographic()
+    names = [" ".join(clean_line(author).split(", ", 1)[::-1]) for author in known.authors]
+    written = ", ".join(names if len(names) <= NAMED_AUTHORS else [f"{names[0]} et al."])
+    archived = f"archived at {clean_line(known.full_text)}" if known.archived else ""
+    return [part.replace("`", "") for part in (written, clean_line(known.venue), archived) if part]
 
 
 def sides_of(

@@ -147,7 +147,8 @@ def _next_steps(
 ) -> Iterator[str]:
     for tool in searched:
         if tool.failed:
-            yield f"Ask again later: {counted(tool.failed, 'call')} of {tool.tool} failed. `fathom doctor` checks it."
+            failed = counted(tool.failed, "call")
+            yield f"Ask again later: {failed} of {tool.tool} failed. `fathom doctor --online` checks it."
     if cut:
         yield "Allow more: the budget ended the research (`--max-usd`, `--max-tokens`, `--max-calls`, `--max-seconds`)."
     if settings.sources.min_quality:
@@ -159,7 +160,7 @@ def _next_steps(
         yield f"Ask in {LANGUAGES[written_in]}, the language of the sources."
     if not settings.docs:
         yield "Search your own files: add `--docs FOLDER`."
-    web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.network and not tool.group]
+    web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.by_vendors]
     if not any(tool.name in settings.tools for tool in web):
         keys = " or ".join(map(REGISTRY.variables, web))
         yield f"Search the web: set {keys}; `fathom doctor` says how to get one."

@@ -22,6 +22,7 @@ from fathom.models import (
     StepStatus,
     UnreadFile,
     Usage,
+    described,
 )
 
 
@@ -59,12 +60,12 @@ class RunState:
 
     @property
     def sources(self) -> dict[str, Source]:
-        """Every source that was retrieved, by id, as it was read first."""
-        found: dict[str, Source] = {}
+        """Every source that was retrieved, by id, as it was read first, with what all catalogues say of it."""
+        read: dict[str, list[Source]] = {}
         for call in self.all_calls:
             for source in call.result.sources:
-                found.setdefault(source.source_id, source)
-        return found
+                read.setdefault(source.source_id, []).append(source)
+        return {source_id: own[0].model_copy(update={"reference": described(own)}) for source_id, own in read.items()}
 
     def spend(self, role: str, usage: Usage, step_id: str = "") -> None:
         """Count what a role's calls took, for one step or for the whole run."""

@@ -1,7 +1,8 @@
 """Which facts of a source other, independent sources have too.
 
-Two sources are independent when they are not of one site and neither repeats the other's text. A fact is a quotation
-in the notes; a source has it when one of its sentences has most of its words and all of its numbers.
+Two sources are independent when they are not of one site and neither repeats the other's text. Scholarly works are
+independent when they have no author in common, wherever they stand. A fact is a quotation in the notes; a source has it
+when one of its sentences has most of its words and all of its numbers.
 """
 
 from __future__ import annotations
@@ -25,10 +26,26 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def site(source: Source) -> str:
-    """Return who publishes a source: its site; each document is its own, all of Python's reference are one."""
+    """Return who publishes a source: its site; each document is its own, all of Python's reference are one.
+
+    A work with a DOI is its own too: what repositories and journals hold is said by its authors.
+    """
+    if source.reference and source.reference.doi:
+        return f"doi.org/{source.reference.doi}"
     if source.kind == "web":
         return site_of(host_of(source.url))
     return "python" if source.url.startswith("python:") else source.url
+
+
+def related(one: Source, other: Source) -> bool:
+    """Whether two sources are of one site or have an author in common, by family name and initial."""
+    return site(one) == site(other) or not _authors(one).isdisjoint(_authors(other))
+
+
+def _authors(source: Source) -> frozenset[str]:
+    names = (name.strip() for name in (source.reference.authors if source.reference else ()))
+    parted = (name.split(",", 1) if "," in name else name.rsplit(" ", 1)[::-1] for name in names if name)
+    return frozenset(f"{family} {''.join(given).strip()[:1]}".casefold() for family, *given in parted)
 
 
 class _Texts:
@@ -92,15 +109,15 @@ def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> dict[str,
     """Count for each source and each of its facts the independent sources that have it too."""
     facts = list(facts)
     read = _Texts(texts, (fact.text for fact in facts))
-    sites_of = {text.source_id: site(text) for text in texts}
+    known = {text.source_id: text for text in texts}
     found: dict[str, list[int]] = {}
     for fact, source_ids, _ in facts:
-        having = read.having(fact) | ({*source_ids} & sites_of.keys())
+        having = read.having(fact) | ({*source_ids} & known.keys())
         for source_id in dict.fromkeys(source_ids):
-            if source_id in sites_of:
-                others = having - {source_id}
-                sites = {sites_of[other] for other in others if not _repeats(read.said(source_id), read.said(other))}
-                found.setdefault(source_id, []).append(len(sites - {sites_of[source_id]}))
+            if own := known.get(source_id):
+                others = (known[other] for other in having if not related(own, known[other]))
+                sites = {site(o) for o in others if not _repeats(read.said(source_id), read.said(o.source_id))}
+                found.setdefault(source_id, []).append(len(sites))
     return found
 
 

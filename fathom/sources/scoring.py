@@ -12,7 +12,7 @@ from datetime import date
 
 from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
-from fathom.models import Contradiction, PlanStep, SourceText
+from fathom.models import Contradiction, PlanStep, SourceText, described
 from fathom.models.claims import SourceFlag, SourceQuality
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.selection import Reader
@@ -33,6 +33,7 @@ CREDIBLE = 0.45
 An unknown domain needs two of these: a named author, references, figures with a source; a forum one of the last two; a
 hoax site stays below with all three. `docs/sources.md` has the measured scale.
 """
+RETRACTED = 0.1  # most credibility of a work that was withdrawn: as little as a hoax
 AUTHORITATIVE = 0.7  # authority from which another source's link or contradiction counts
 STEP = 0.5  # weight of the words of a step's title beside the question's
 INSTITUTIONS = frozenset({"academic", "government", "standards"})
@@ -62,9 +63,13 @@ def score_sources(
     qualities: list[SourceQuality] = []
     for text, relevance in zip(merged, _relevance(query, steps, merged), strict=True):
         rating, signals, shared = ratings[text.source_id], read_signals(text), agreement.get(text.source_id, [])
+        if text.reference and text.reference.authors:
+            signals = signals._replace(byline=True)
+        withdrawn = text.reference is not None and text.reference.retracted
+        credibility = _credibility(rating, signals, text.source_id in cited, text.source_id in contradicted)
         published = published_on(text, text.text, today)
         scores = {
-            "credibility": _credibility(rating, signals, text.source_id in cited, text.source_id in contradicted),
+            "credibility": min(credibility, RETRACTED) if withdrawn else credibility,
             "relevance": relevance,
             "recency": recency(published, topic, today),
             "corroboration": sum(1 - 0.5**others for others in shared) / (len(shared) or 1),
@@ -99,7 +104,8 @@ def _merged(texts: Iterable[SourceText]) -> list[SourceText]:
         whole = [text for text in own if text.full] or own[:1]
         read = "\n\n".join(dict.fromkeys(text.text for text in whole))
         published = next((text.published for text in own if text.published), "")
-        merged.append(whole[0].model_copy(update={"text": read, "published": published}))
+        known = {"text": read, "published": published, "reference": described(own)}
+        merged.append(whole[0].model_copy(update=known))
     return merged
 
 

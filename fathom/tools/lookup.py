@@ -29,7 +29,7 @@ from __future__ import annotations
 import re
 import textwrap
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
@@ -37,7 +37,7 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from fathom.errors import ToolError, ToolRejected
-from fathom.models import Bibliographic, ToolOutput
+from fathom.models import Bibliographic, Holdings, SourceText, ToolOutput
 from fathom.network.client import user_agent
 from fathom.network.pace import pace_of
 from fathom.sources.rules import admitted
@@ -108,8 +108,12 @@ class LookupTool(Tool):
         key = f"lookup {self.name} {self._address} {self._wanted} {query}"
         pages = await remembered(self._kept, key, lambda: self._find(query))
         found = output(pages)
-        kept = [text for text in found.results if admitted(text, self._rules)][: self._most]
+        kept = [self._permitted(text) for text in found.results if admitted(text, self._rules)][: self._most]
         return found.model_copy(update={"results": kept})
+
+    async def holdings(self, words: Sequence[str]) -> Holdings:
+        """Return where it searches; what is there, nobody knows."""
+        return Holdings(tool=self.name, where=[self.service])
 
     async def ask(self, path: str, read: Callable[[httpx.Response], T], **parameters: str | int) -> T:
         """Make one request when it is its turn, if need be again, and read its answer.
@@ -155,6 +159,13 @@ class LookupTool(Tool):
             except ToolError as error:
                 self.rest(error.retry_after or 0.0)
                 raise
+
+    def _permitted(self, text: SourceText) -> SourceText:
+        """Return a text without the address of its full text where the user's rules do not let that be read."""
+        known = text.reference
+        if not known or admitted(text.model_copy(update={"url": known.full_text or text.url}), self._rules):
+            return text
+        return text.model_copy(update={"reference": known.model_copy(update={"full_text": ""})})
 
     async def _find(self, query: str) -> list[WebPage]:
         words = words_of(query)

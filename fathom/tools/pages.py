@@ -51,6 +51,8 @@ def _clean_reference(reference: Bibliographic | None) -> Bibliographic | None:
         venue=clean_line(reference.venue)[:_LONGEST_FIELD],
         licence=clean_line(reference.licence)[:_LONGEST_FIELD],
         full_text=reference.full_text if is_page(reference.full_text) else "",
+        archived=clean_line(reference.archived)[:_LONGEST_FIELD],
+        retracted=reference.retracted,
     )
     return clean if clean != Bibliographic() else None
 
@@ -101,7 +103,7 @@ def output(pages: Sequence[WebPage], failures: Sequence[ToolFailure] = ()) -> To
         SourceText(
             source_id=ids[page.url],
             url=page.url,
-            title=page.title or page.url,
+            title=_title(page),
             kind="web",
             published=page.published,
             score=page.score,
@@ -115,6 +117,11 @@ def output(pages: Sequence[WebPage], failures: Sequence[ToolFailure] = ()) -> To
     since = [page.kept_since for page in pages if page.kept_since]
     cached = bool(since) and len(since) == len(pages)
     return ToolOutput(results=results, failures=list(failures), cached=cached, retrieved=min(since, default=""))
+
+
+def _title(page: WebPage) -> str:
+    archived = page.reference.archived if page.reference else ""
+    return (page.title or page.url) + (f" (archived copy of {archived})" if archived else "")
 
 
 def is_page(url: str) -> bool:

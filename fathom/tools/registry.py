@@ -33,6 +33,7 @@ TOOLS = (
     "fathom.tools.scholarly.semantic_scholar:SemanticScholarTool",
     "fathom.tools.scholarly.pubmed:PubMedTool",
     "fathom.tools.scholarly.europe_pmc:EuropePMCTool",
+    "fathom.tools.scholarly.full_text:FullTextTool",
     "fathom.tools.factual.wikipedia:WikipediaTool",
     "fathom.tools.factual.wikidata:WikidataTool",
     "fathom.tools.factual.github:GitHubTool",
@@ -112,11 +113,11 @@ def configured_tools(
         if not any(tool in configured for tool in meant):
             needed = " or ".join(dict.fromkeys(registry.variables(tool) for tool in meant))
             raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
-    called = [tool for tool in configured if not named.isdisjoint(names_of(tool))]
-    followed = {name for tool in called for name in (tool.name, tool.group) if name}
-    usable = [tool for tool in configured if tool in called or tool.follows in followed]
+    usable = [tool for tool in configured if not named.isdisjoint(names_of(tool))]
     asked = named - {DEFAULT}
-    chosen = [t for t in usable if not asked.isdisjoint((t.name, t.group)) or t.is_useful(settings, query, usable)]
+    called = [t for t in usable if not asked.isdisjoint(names_of(t)) or t.is_useful(settings, query, usable)]
+    followed = {name for tool in called for name in (tool.name, tool.group) if name}
+    chosen = [tool for tool in configured if tool in called or tool.follows in followed]
     for tool in chosen:
         check_addresses(registry.configured_by(tool), environment)
     return [tool.name for tool in chosen]
@@ -125,9 +126,9 @@ def configured_tools(
 def names_of(tool: type[Tool]) -> set[str]:
     """Return the names by which settings choose a tool.
 
-    A source of some domains needs no key, so a run that chooses nothing would send every question to it.
+    A source of some domains is chosen by its own: it needs no key, so every question would be sent to it.
     """
-    return {tool.name, tool.group or (tool.name if tool.domains else DEFAULT)}
+    return {tool.name, tool.group or (tool.name if tool.domains or tool.follows else DEFAULT)}
 
 
 def check_addresses(ways: Sequence[type[Configurable]], environment: Environment) -> None:
@@ -187,7 +188,8 @@ class Toolbox:
             [n for n in names if n not in resting] for names in (named, fitting(self._domains, text), self.searching)
         )
         fit = next(filter(None, awake), self.searching)
-        return {name: told for name, told in self.offered.items() if name in fit or name not in self.searching}
+        others = [name for name in self.offered if name not in self.searching]
+        return {name: self.offered[name] for name in (*fit, *others)}
 
     def stand_ins(self, failed: str, resting: Collection[str] = ()) -> list[str]:
         """Return the searching tools to ask instead of one that failed, the best first."""
@@ -211,10 +213,10 @@ class Toolbox:
         output = self._scrubber.model(output)
         return redacted(output) if self._redact else output
 
-    def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return the first call that the results of one decision make necessary, if there is one."""
+    def follow_ups(self, results: Sequence[ToolResult]) -> list[ToolCall]:
+        """Return the calls that the results of one decision make necessary."""
         calls = (tool.follow_up(results) for tool in self._tools.values())
-        return next((call for call in calls if call and call.tool in self._tools), None)
+        return [call for call in calls if call and call.tool in self._tools]
 
     async def survey(self, query: str, limit: int = 8) -> Survey:
         """Return the local documents closest to a query, by name, and the files that are not read."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import get_args
 
 from fathom.models import ToolResult
-from fathom.text.terms import Language, terms
+from fathom.text.terms import Language, language_of, terms
 
 STAND_INS = 3  # tools that are asked in place of one that failed
 MOST_FAILURES = 2  # calls of a tool in a row that may fail in a run, each after attempts of its own
@@ -24,37 +23,38 @@ Domains = Mapping[str, Sequence[str]]
 
 
 def fitting(tools: Domains, text: str) -> list[str]:
-    """Return the tools for a text: those of a domain that it is about, and those that fit everything.
+    """Return the tools for a text: those that fit everything, then those of its domains, the closest first.
 
-    A text that is about no domain of any of them leaves the choice to whoever reads it: all of them are returned.
+    A text that is about no domain of any of them leaves the choice to whoever reads it: all of them are returned, those
+    of many domains before those of few.
     """
     about = domains_of(text, {domain for declared in tools.values() for domain in declared})
-    return [tool for tool, declared in tools.items() if not about or not declared or not about.isdisjoint(declared)]
+
+    def distance(tool: str) -> float:
+        declared = set(tools[tool])
+        if not declared:
+            return -1.0
+        return 1 - len(about & declared) / len(declared) if about else 1 / len(declared)
+
+    return sorted((tool for tool in tools if not about or distance(tool) < 1), key=distance)
 
 
 def domains_of(text: str, domains: Iterable[str]) -> set[str]:
     """Return the domains that a text is about; of one that is not in `domains.toml`, its words."""
-    said = {language: frozenset(terms(text, language)) for language in get_args(Language)}
-    entries = {domain: _entries().get(domain) or _terms_of([domain]) for domain in domains}
-    return {
-        domain
-        for domain, known in entries.items()
-        if any(entry <= said[language] for language, entry in known if entry)
-    }
+    language = language_of([text])
+    said = frozenset(terms(text, language))
+    entries = {domain: _entries(language).get(domain) or [frozenset(terms(domain, language))] for domain in domains}
+    return {domain for domain, known in entries.items() if any(entry <= said for entry in known if entry)}
 
 
 @cache
-def _entries() -> Mapping[str, frozenset[tuple[Language, frozenset[str]]]]:
+def _entries(language: Language) -> Mapping[str, Collection[frozenset[str]]]:
+    """Return the terms of each entry; the endings of languages other than English and German count in part."""
     listed = tomllib.loads(files("fathom.tools").joinpath("domains.toml").read_text(encoding="utf-8"))
-    return {domain: _terms_of(words.split()) for domain, words in listed.items()}
-
-
-def _terms_of(entries: Iterable[str]) -> frozenset[tuple[Language, frozenset[str]]]:
-    """Return the terms of each entry in each of the languages whose endings are known; others lose some in both."""
-    languages: tuple[Language, ...] = get_args(Language)
-    return frozenset(
-        (language, frozenset(terms(entry.replace("_", " "), language))) for entry in entries for language in languages
-    )
+    return {
+        domain: {frozenset(terms(entry.replace("_", " "), language)) for entry in words.split()}
+        for domain, words in listed.items()
+    }
 
 
 def stand_ins(domains: Sequence[str], others: Domains) -> list[str]:

@@ -52,7 +52,8 @@ def research(
     depth: Annotated[int | None, typer.Option(metavar="N", help="Rounds of research, 1 to 5.")] = None,
     breadth: Annotated[int | None, typer.Option(metavar="N", help="Tool calls per decision, 1 to 10.")] = None,
     tools: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Use only these tools, such as documents,web_search.")
+        str | None,
+        typer.Option(metavar="NAME,...", help="Use only these tools or groups, such as default,scholarly."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not use cached searches and pages.")] = False,
     max_usd: Annotated[

@@ -44,7 +44,7 @@ def add(
     ] = None,
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
-    tools: Annotated[str | None, typer.Option(metavar="NAME,...", help="Use only these tools.")] = None,
+    tools: Annotated[str | None, typer.Option(metavar="NAME,...", help="Use only these tools or groups.")] = None,
     max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most that one run may cost.")] = None,
     artifacts: Root = None,
     as_json: Json = False,

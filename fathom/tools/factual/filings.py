@@ -81,17 +81,16 @@ class _Figure(BaseModel):
 class Concept(BaseModel):
     """A figure of a company in all its reports, by unit."""
 
-    label: str
-    units: dict[str, list[_Figure]] = {}
+    units: dict[str, list[_Figure]]
 
-    def lines(self, company: str) -> Iterator[str]:
-        """Yield the figure of each of the last years, as it was filed last."""
+    def lines(self, name: str) -> Iterator[str]:
+        """Yield the figure of each of the last years, as it was filed last; `name` says whose it is and what it is."""
         for unit, figures in self.units.items():
             yearly = {f.end: f for f in figures if f.form in ("10-K", "20-F", "40-F") and _is_of_a_year(f)}
             for end in sorted(yearly, reverse=True)[:YEARS]:
                 found = yearly[end]
-                when = f"year to {end}" if found.start else f"on {end}"
-                yield f"{self.label} of {company}, {when}: {found.val:,.10g} {unit} ({found.form} of {found.filed})"
+                when = f"fiscal year to {end}" if found.start else f"on {end}"
+                yield f"{name}, {when}: {found.val:,.12g} {unit} ({found.form} of {found.filed})"
 
 
 def _is_of_a_year(figure: _Figure) -> bool:

@@ -18,7 +18,14 @@ from fathom.tools.factual.filings import Concept, Filing, Hits, Listed, Submissi
 from fathom.tools.lookup import LookupTool, words_of
 from fathom.tools.pages import WebPage
 
-CONCEPTS = ("RevenueFromContractWithCustomerExcludingAssessedTax", "Revenues", "NetIncomeLoss", "Assets")
+CONCEPTS = {
+    "RevenueFromContractWithCustomerExcludingAssessedTax": "revenue (sales)",
+    "Revenues": "revenue (sales)",
+    "NetIncomeLoss": "net income (profit)",
+    "Assets": "total assets",
+}
+"""The figures that are read, by their names in US-GAAP, and what people call them."""
+
 REPORTS = ("10-K", "10-Q", "20-F", "40-F", "8-K", "6-K", "DEF 14A", "S-1")
 MOST_FILINGS = 20
 _WORD = re.compile(r"[\w&.'-]*\w")
@@ -66,12 +73,12 @@ class SecEdgarTool(LookupTool):
         filings = list(record.filings(company.cik_str, REPORTS))[:MOST_FILINGS]
         facts = {"ticker": ", ".join(record.tickers), "industry": record.industry, "incorporated in": record.state}
         lines = [f"{record.name}, {name}: {value}" for name, value in facts.items() if value]
-        for concept in CONCEPTS:
+        for concept, name in CONCEPTS.items():
             try:
                 found = await self.ask_json(Concept, f"/api/xbrl/companyconcept/{number}/us-gaap/{concept}.json")
             except ToolRejected:  # the company does not report it
                 continue
-            lines += found.lines(record.name)
+            lines += found.lines(f"{record.name}, {name}")
         page = WebPage(
             url=f"https://www.sec.gov/cgi-bin/browse-edgar?action=getcompany&CIK={company.cik_str:010}",
             title=f"{record.name}: figures and filings",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Self
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import ToolRejected
-from fathom.models import ToolOutput
+from fathom.models import Source, ToolOutput
 from fathom.text.urls import canonical_url, source_ids, urls_in
 from fathom.tools.base import ArtifactReader, RunContext, Tool
-from fathom.tools.pages import is_page, output
+from fathom.tools.pages import WebPage, is_page, output
 
 if TYPE_CHECKING:
     from fathom.tools.fetch.web import WebReader
@@ -46,32 +46,60 @@ class FetchTool(Tool):
         return any(tool.fetchable for tool in configured) or bool(urls_in(query))
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Read the page.
+        """Read the page; of a work that a catalogue found, the open full text.
 
         Raises:
             ToolRejected: the run does not know the page, or it can never be read.
             ToolError: reading it failed this time.
         """
-        return output([await self._reader.page(await self._known(tool_input))])
+        source = meant(tool_input, await self._known())
+        return output([as_found(await self._reader.page(address_of(source)), source)])
 
-    async def _known(self, tool_input: str) -> str:
-        """Return the address that the input means, as the search or the user spelled it.
+    async def _known(self) -> dict[str, Source]:
+        """Return what may be read, by source id and by canonical address.
 
-        The model's own spelling is never used: it could put data into the address and so send it out.
+        Addresses are as the search or the user spelled them. The model's own spelling is never used: it could put data
+        into the address and so send it out.
         """
-        wanted = tool_input.strip().strip("<>\"'")
-        known = {canonical_url(url): url for url in reversed(self._named)}
-        known.update({source_id: url for url, source_id in source_ids(known.values()).items()})
+        ids = source_ids(self._named)
+        found = [Source(source_id=ids[url], url=url, title="", kind="web") for url in self._named]
         for name in await self._artifacts.list():
             if self._output_of_search.search(name):
-                for source in (await self._artifacts.read(name)).results:
-                    known.setdefault(source.source_id, source.url)
-                    known.setdefault(canonical_url(source.url), source.url)
-        source_id = _SOURCE_ID.fullmatch(wanted)
-        key = source_id[1] if source_id else canonical_url(wanted) if is_page(wanted) else ""
-        if key not in known:
-            raise ToolRejected(
-                "fetch reads only pages that a search of this run returned or that the question names.",
-                next_step="use the id of a source from the notes",
-            )
-        return known[key]
+                found += (await self._artifacts.read(name)).results
+        known: dict[str, Source] = {}
+        for source in found:
+            known.setdefault(source.source_id, source)
+            known.setdefault(canonical_url(source.url), source)
+        return known
+
+
+def meant(tool_input: str, known: Mapping[str, Source]) -> Source:
+    """Return the source that an id or an address means.
+
+    Raises:
+        ToolRejected: it is not known.
+    """
+    wanted = tool_input.strip().strip("<>\"'")
+    source_id = _SOURCE_ID.fullmatch(wanted)
+    key = source_id[1] if source_id else canonical_url(wanted) if is_page(wanted) else ""
+    if key not in known:
+        raise ToolRejected(
+            "fetch reads only pages that a search of this run returned or that the question names.",
+            next_step="use the id of a source from the notes",
+        )
+    return known[key]
+
+
+def address_of(source: Source) -> str:
+    """Return where a source is read: a work at its open full text, if there is one."""
+    return (source.reference and source.reference.full_text) or source.url
+
+
+def as_found(page: WebPage, source: Source) -> WebPage:
+    """Return a page that was read for a source: of a work, under the work's own address, title and date."""
+    if not source.reference:
+        return page
+    copy = page.reference.model_dump(include={"full_text", "archived"}) if page.reference else {}
+    reference = source.reference.model_copy(update=copy)
+    about = {"title": source.title, "published": source.published, "reference": reference}
+    return page.model_copy(update={**about, "url": source.url})

@@ -1,6 +1,6 @@
 """Reading pages: permission, turn, request and redirect for each; and the pages kept for a while.
 
-Of a page that is gone, the archived copy is read, and its title says so.
+Of a page that is gone, the archived copy is read, and its reference says so.
 """
 
 from __future__ import annotations
@@ -60,10 +60,9 @@ class WebReader:
         if not page:
             page = await self._read(url)
             self._cache.put(key, page.model_dump_json())
-        told = f"{page.title or url} (archived copy of {page.archived_on})" if page.archived else page.title
-        copied = Bibliographic(full_text=page.archived) if page.archived else None
+        copy = Bibliographic(full_text=page.archived, archived=page.archived_on) if page.archived else None
         return WebPage(
-            url=url, title=told, published=page.published, whole=page.text, reference=copied, kept_since=since
+            url=url, title=page.title, published=page.published, whole=page.text, reference=copy, kept_since=since
         )
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:

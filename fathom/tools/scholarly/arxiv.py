@@ -65,7 +65,7 @@ def _page(entry: Any) -> WebPage:
         doi=said("x:doi") or f"10.48550/arXiv.{found['id']}",
         venue=said("x:journal_ref") or "arXiv",
         published=said("a:published")[:10],
-        full_text=f"https://arxiv.org/pdf/{found['id']}",
+        full_text=next((link.get("href") for link in entry.iterfind("a:link[@title='pdf']", _NAMES)), ""),
     )
     # The DOI may be that of the article that it became: what is read is the preprint.
     return preprint.model_copy(update={"url": f"https://arxiv.org/abs/{found['id']}"})

@@ -57,6 +57,7 @@ def work(
             venue=plain(venue),
             licence=licence,
             full_text=full_text,
+            retracted=retracted,
         ),
     )
 

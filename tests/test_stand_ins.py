@@ -1,0 +1,92 @@
+"""A run whose first source is down: another of its fields answers, and the one that is down is left alone."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from fathom.models import Ending, RunResult
+from fathom.storage.store import ArtifactStore, runs
+from fathom.tools import http
+from flows.replay import replay
+from tests.inprocess import investigated, research
+from tests.lookup_cases import CASES
+
+QUERY = "What do studies say about the tides of methane lakes? What do studies say about the shores of methane lakes?"
+SETTINGS: dict[str, Any] = {"model": "extractive", "tools": ["openalex", "crossref"], "depth": 1, "fresh": True}
+ANSWERS = {case.tool: next(iter(case.answers.values())) for case in CASES if case.tool in SETTINGS["tools"]}
+ANSWERS["crossref"] = ANSWERS["crossref"].replace("https://fen.example", "")  # no full text to read
+
+
+class Services:
+    """OpenAlex and Crossref at one address, of which some are down."""
+
+    def __init__(self) -> None:
+        self.down = {"openalex"}
+        self.asked = Counter[str]()
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        name = request.path.split("/")[1]
+        self.asked[name] += 1
+        if name in self.down:
+            return web.Response(status=503)
+        return web.Response(text=ANSWERS[name], content_type="application/json")
+
+
+@pytest.fixture
+async def services(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Services]:
+    monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
+    serving = Services()
+    app = web.Application()
+    app.router.add_get("/{path:.*}", serving.serve)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    for name in ANSWERS:
+        monkeypatch.setenv(f"{name.upper()}_BASE_URL", f"{url}/{name}")
+    yield serving
+    await runner.cleanup()
+
+
+def replaced_by(result: RunResult) -> list[str]:
+    report = json.loads(Path(result.artifacts, "report.json").read_bytes())
+    return [failure["replaced_by"] for step in report["coverage"] for failure in step["failures"]]
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_another_source_answers_and_a_replay_follows(services: Services, tmp_path: Path) -> None:
+    result = await research(tmp_path, QUERY, **SETTINGS, breadth=1, turns=1)  # of its two steps, each asks one source
+    assert (result.status, result.reason) == (Ending.complete, "")
+    assert replaced_by(result) == ["crossref"]
+    assert services.asked == {"openalex": http.ATTEMPTS, "crossref": 2}
+    assert "crossref took over" in Path(result.artifacts, "report.md").read_text()
+    asked = services.asked.copy()
+    store = ArtifactStore(str(tmp_path))
+    assert {file.state for file in await replay(store, (await runs(store))[0])} == {"same"}
+    assert services.asked == asked
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_source_that_is_down_is_not_asked_again_and_again(services: Services, tmp_path: Path) -> None:
+    await investigated(tmp_path, QUERY, **SETTINGS, breadth=2)
+    report = json.loads(next(tmp_path.rglob("report.json")).read_bytes())
+    assert len(report["coverage"]) > 1
+    assert services.asked["openalex"] <= 2 * http.ATTEMPTS
+    assert services.asked["crossref"] > 2
+
+
+@pytest.mark.usefixtures("home")
+async def test_when_all_are_down_the_run_says_so_and_asks_each_once_a_query(services: Services, tmp_path: Path) -> None:
+    services.down = {"openalex", "crossref"}
+    result = await investigated(tmp_path, QUERY, **SETTINGS)
+    assert result.status is Ending.insufficient_evidence
+    assert "OpenAlex answered 503" in result.reason and "Crossref answered 503" in result.reason
+    calls = [path.name for path in tmp_path.rglob("*__openalex*")]
+    assert calls == []
