@@ -21,7 +21,18 @@ from fathom.models.evidence import (
     UnreadFile,
     Usage,
 )
-from fathom.models.plan import Contradiction, Gap, Plan, PlanStep, Priority, Reflection, StepStatus
+from fathom.models.plan import (
+    Contradiction,
+    Gap,
+    Kind,
+    Plan,
+    PlanStep,
+    Priority,
+    Reflection,
+    Remark,
+    StepStatus,
+    Width,
+)
 from fathom.models.run import (
     Account,
     Answered,
@@ -53,6 +64,7 @@ __all__ = [
     "Gap",
     "Holdings",
     "Judgement",
+    "Kind",
     "Making",
     "Metrics",
     "Model",
@@ -65,6 +77,7 @@ __all__ = [
     "Priority",
     "Quote",
     "Reflection",
+    "Remark",
     "Report",
     "ReportSection",
     "RunManifest",
@@ -85,4 +98,5 @@ __all__ = [
     "UnreadFile",
     "Usage",
     "Verdict",
+    "Width",
 ]

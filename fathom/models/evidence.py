@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from fathom.models.base import Model
+from fathom.models.plan import Remark, StepStatus
 
 _ID = re.compile(r"S[0-9a-f]{6,64}")
 _QUOTED = re.compile(rf"(?P<text>\S.*?)\s*(?P<ids>(?:\[{_ID.pattern}\]\s*)+)", re.DOTALL)
@@ -181,10 +182,19 @@ class Call(Model):
 
 
 class StepOutcome(Model):
-    """The outcome of researching one step. `cut`: the budget ended it early."""
+    """The outcome of researching one step. `cut`: the budget ended it early; `stopped`: who did, if a person did."""
 
     step_id: str | int
     notes: list[Note]  # the useful ones
     calls: list[Call]
     usage: dict[str, Usage]  # by role
     cut: bool = False
+    stopped: Remark | None = None
+
+    @property
+    def status(self) -> StepStatus:
+        """The status of the step after this."""
+        if self.notes:
+            return StepStatus.done
+        skipped = (self.cut or self.stopped) and not self.calls
+        return StepStatus.todo if skipped else StepStatus.blocked

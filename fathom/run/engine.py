@@ -15,6 +15,7 @@ from fathom.models import Model, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
 from fathom.run.reliability import Reliability
 from fathom.run.speed import Speed
+from fathom.storage.steering import Steering
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.warnings import Warnings
@@ -51,6 +52,7 @@ class Engine:
         self.extractive: Backend = ExtractiveBackend()
         self.ledger = ledger
         self.audit = audit
+        self.steering = Steering(store, start.run_key, start.run_id)
         self.warnings = Warnings()
         self.speed = Speed(start.settings)
         self.reliability = Reliability()
