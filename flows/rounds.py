@@ -100,7 +100,7 @@ async def _tell(engine: Engine, remark: Remark, line: str) -> None:
 async def _reflect(engine: Engine, run: RunState, round_number: int, remarks: Sequence[Remark]) -> Reflection | None:
     """Ask the critic, where there may be another round or was one before, or where a person asked for one."""
     depth, most = engine.settings.depth, engine.settings.max_steps
-    if run.over or (depth == 1 and not remarks):
+    if run.over or not (remarks or (depth > 1 and not engine.simple)):
         return None
     phase("judging what was found")
     follow_ups = max(most, len(remarks)) if remarks else most if round_number < depth else 0
