@@ -70,6 +70,7 @@ _FORMS = {
     ),
 }
 _OPEN = _any(  # what has more than one answer, or is told in more than one place
+    r"\b(?:and|und|et|y) (?:who|when|where|what|how|which|wer|wann|wo|was|wie|qui|quand|où|quién|cuándo|dónde)\b",
     r"\b(?:why|role|impacts?|effects?|influences?|relationship|implications|causes|consequences|challenges|future)\b",
     r"\b(?:warum|wieso|weshalb|rolle|auswirkung(?:en)?|einfluss|folgen|ursachen|zukunft)\b",
     r"\b(?:pourquoi|rôle|effets|conséquences|causes|avenir|por qué|papel|efectos|consecuencias|causas|futuro)\b",
@@ -88,5 +89,5 @@ def judge(query: str) -> Judgement:
     if kind is None:
         return Judgement(Kind.survey, Width.medium)
     sides = kind is Kind.comparison or not parts
-    one = len(questions) == 1 and sides and not _OPEN.search(text) and len(terms(text)) <= NARROW_TERMS
+    one = len(questions) == 1 and sides and not _OPEN.search(query) and len(terms(text)) <= NARROW_TERMS
     return Judgement(kind, Width.narrow if one else Width.medium)
