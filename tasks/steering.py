@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from fathom.run.engine import Engine
-from fathom.storage.steering import Entry, Steer
+from fathom.storage.steering import Entry, Steer, stop_among
 from tasks.durable import recorded_task
 from tasks.results import Heard
 
@@ -20,7 +20,7 @@ async def hear(round_number: int, known: int, closing: bool, more: bool, _engine
     while True:
         entries = await _engine.steering.entries()
         remarks = [entry.remark for entry in entries if entry.kind is Steer.tell][known:]
-        stopped = await _engine.steering.stopped()
+        stopped = stop_among(entries)
         kind = Steer.heard if more and remarks and not stopped else Steer.ended
         # An earlier attempt may have been killed after it had said so.
         if not closing or any(entry.kind in (kind, Steer.ended) for entry in entries):

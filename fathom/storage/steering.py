@@ -10,6 +10,7 @@ Runs may share a key, and with it the folder: an entry names its run.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from uuid import uuid4
 
@@ -77,10 +78,10 @@ class Steering:
         Raises:
             StoreError: an entry cannot be read.
         """
-        return next((entry.remark for entry in await self.entries() if entry.kind is Steer.stop), None)
+        return stop_among(await self.entries())
 
     async def add(self, entry: Entry) -> bool:
-        """Add an entry after those that were read; return whether there was no other meanwhile.
+        """Add an entry after those that were read last; return whether there was no other meanwhile.
 
         Raises:
             StoreError: it cannot be written.
@@ -94,3 +95,8 @@ class Steering:
 
     def _path(self, number: int) -> str:
         return f"{self._folder}/{number:04}.json"
+
+
+def stop_among(entries: Sequence[Entry]) -> Remark | None:
+    """Return who stopped the research, if one of the entries does."""
+    return next((entry.remark for entry in entries if entry.kind is Steer.stop), None)
