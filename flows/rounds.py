@@ -88,7 +88,7 @@ async def _listen(engine: Engine, run: RunState, round_number: int, closing: boo
     heard = await hear(round_number, known, closing, more, _engine=engine)
     run.hear(heard.remarks, heard.stopped)
     for remark in heard.remarks:
-        await _tell(engine, remark, f"{remark.said}: {remark.text}")
+        await _tell(engine, remark, f"told by {remark.said}: {remark.text}")
     return heard.remarks
 
 

@@ -97,6 +97,9 @@ def test_a_proposal_of_the_critic_stands_for_the_blocked_step() -> None:
     told = step("R2_1", title="What caused floods", queries=["flood causes"])
     assert [s.retries for s in following(plan, [named])] == [1]
     assert [s.retries for s in following(plan, [told])] == [1]
+    lakes = Plan(plan_title="P", steps=[step(1, title="Effects on the lakes of the north", status="blocked")])
+    near = step("R2_1", title="Critics on the lakes of the north")  # of which only the subject is the same
+    assert [s.retries for s in following(lakes, [near])] == ["", 1]
     other = step("R2_1", title="Prices of houses", retries=2)  # which is not blocked
     assert [(s.title, s.retries) for s in following(plan, [other])] == [
         ("Prices of houses", ""),

@@ -67,7 +67,9 @@ async def test_without_a_model_a_remark_is_a_query(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "lakes.md").write_text("# Lakes\n\nThe lakes of the north hold 40 cubic kilometres of water.\n")
-    (docs / "ferries.md").write_text("# Ferries\n\nThe ferry sails on Mondays at seven. In winter the ferry sails at nine.\n")
+    (docs / "ferries.md").write_text(
+        "# Ferries\n\nThe ferry sails on Mondays at seven. In winter the ferry sails at nine.\n"
+    )
 
     async def tell(engine: Engine) -> None:
         await engine.steering.add(entry(engine.start.run_id, Steer.tell, "When does the ferry sail?"))

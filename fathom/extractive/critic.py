@@ -132,7 +132,7 @@ def _follow_ups(request: ReflectRequest, missing: list[str]) -> list[FollowUpSte
 
 def _asked(remark: str) -> FollowUpStep:
     title = capitalized(clip(strip_lead(remark), TITLE_WORDS)) or remark
-    description = f"Find what was asked for while the research went on: {remark}"
+    description = f"Find the passages that answer: {remark}"
     return FollowUpStep(step_id=0, title=title, description=description, queries=[remark], priority=Priority.high)
 
 

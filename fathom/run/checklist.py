@@ -14,7 +14,7 @@ from fathom.extractive.wording import broader, capitalized, clip, key_terms, key
 from fathom.models import Plan, PlanStep, Priority, Reflection, Remark, StepStatus
 from fathom.text.terms import terms
 
-COVERED = 0.75  # share of a step's key terms, from which another one is about the same
+COVERED = 0.75  # share of what a step's title adds to the question, from which another step is about the same
 TITLE_WORDS = 20
 _RANKS = list(Priority)
 
@@ -67,7 +67,7 @@ def next_steps(
     blocked = [step for step in plan.steps if _comes_back(step, plan, evident)]
     steps: list[PlanStep] = []
     for step in proposed:
-        of = next((one for one in blocked if _is_about(step, one)), None)
+        of = next((one for one in blocked if _is_about(step, one, query)), None)
         steps.append(step.model_copy(update={"retries": of.step_id if of else ""}))
         blocked = [one for one in blocked if one is not of]
     steps += [_asked(remark) for remark in remarks if not proposed]
@@ -82,11 +82,12 @@ def _comes_back(step: PlanStep, plan: Plan, evident: set[str]) -> bool:
     return found_nothing and not step.retries and plan.retry_of(step) is None
 
 
-def _is_about(step: PlanStep, blocked: PlanStep) -> bool:
-    """Whether a proposal tries a blocked step again: it says so, or nearly all of that step's words are in it."""
+def _is_about(step: PlanStep, blocked: PlanStep, query: str) -> bool:
+    """Whether a proposal tries a blocked step again: it says so, or has the words that make that step a step."""
     if str(step.retries) == str(blocked.step_id):
         return True
     wanted = set(key_terms(blocked.title))
+    wanted = wanted - set(terms(query)) or wanted
     said = set(terms(" ".join([step.title, step.description, *step.queries])))
     return bool(wanted) and len(wanted & said) >= COVERED * len(wanted)
 
@@ -95,7 +96,7 @@ def _asked(remark: Remark) -> PlanStep:
     return PlanStep(
         step_id="",
         title=capitalized(clip(remark.text, TITLE_WORDS)) or remark.text,
-        description=f"Find what was asked for while the research went on: {remark.text}",
+        description=f"Find the passages that answer: {remark.text}",
         queries=[remark.text],
         priority=Priority.high,
     )
