@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from time import monotonic
@@ -19,15 +17,13 @@ from fathom.budget.purse import purse_of
 from fathom.config.environment import Environment
 from fathom.config.inputs import check_query
 from fathom.config.secrets import Scrubber, guard_logs
-from fathom.config.settings import Execution, Mode, ResearchSettings
-from fathom.evidence.provenance import RoundRecord
+from fathom.config.settings import Mode, ResearchSettings
 from fathom.llm.model_checks import check_models, models_of
-from fathom.models import Note, PlanStep, Report, RunResult, StepOutcome, StepStatus, ToolResult
+from fathom.models import Report, RunResult
 from fathom.network.limits import sharing
 from fathom.report.changes import summary_of
 from fathom.report.unanswered import render_unanswered
 from fathom.report.unread import unread_lines
-from fathom.run.convergence import decide
 from fathom.run.engine import Engine
 from fathom.run.metrics import measure
 from fathom.run.state import RunState
@@ -41,6 +37,7 @@ from fathom.telemetry.tracing import start_tracing
 from fathom.text.counting import counted
 from flows.endings import ended, page, tell_failure, whereabouts
 from flows.flow_runs import FLOW
+from flows.rounds import research_rounds
 from flows.since_last import compare_with_last
 from flows.writing import save_explanation, save_provenance, save_report, write_report
 from tasks.auditing import log_event, quieten_tasks, session
@@ -48,8 +45,6 @@ from tasks.durable import durable_run, run_logger, run_store
 from tasks.events import tell_end, tell_start
 from tasks.limits import SharedTurns, read_limits
 from tasks.planning import make_plan
-from tasks.reflection import reflect
-from tasks.research import research_step
 from tasks.start import begin, claim_folder
 from tasks.supervision import Supervision
 from tasks.ui import Display
@@ -157,90 +152,8 @@ async def _research(engine: Engine, display: Display) -> RunState:
     run = RunState(planned.plan, planned.usage, planned.unread)
     await engine.enter(await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine))
     publish(Event("plan", f"{run.plan.plan_title}: {counted(len(run.plan.steps), 'step')}", plan=run.plan))
-    await _keep(engine, run)
-    steps: Sequence[PlanStep] = run.plan.steps
-    depth = engine.settings.depth
-    for round_number in range(1, depth + 1):
-        phase(f"researching, round {round_number} of at most {depth}")
-        before = len(run.notes)
-        await _round(engine, display, run, steps)
-        reflection = None
-        if depth > 1 and not run.cut:
-            phase("judging what was found")
-            follow_ups = engine.settings.max_steps if round_number < depth else 0
-            reflected = await reflect(run.plan, run.notes, round_number, follow_ups, _engine=engine)
-            reflection = reflected.reflection
-            run.reflect(reflection, reflected.usage)
-        await _keep(engine, run)
-        _show_plan(display, run)
-        score = reflection.sufficiency_score if reflection else 0
-        run.rounds.append(RoundRecord(number=round_number, step_ids=[str(s.step_id) for s in steps], sufficiency=score))
-        decision = decide(
-            round_number=round_number,
-            depth=depth,
-            reflection=reflection,
-            new_notes=len(run.notes) - before,
-            notes=len(run.notes),
-            sufficiency=engine.settings.sufficiency,
-            cut=run.cut,
-        )
-        run_logger().info("After round %d: %s.", round_number, decision.reason.value)
-        if not decision.go_on or reflection is None:
-            break
-        steps = reflection.follow_up_steps
-        run.extend(steps)
+    await research_rounds(engine, display, run)
     return run
-
-
-async def _round(engine: Engine, display: Display, run: RunState, steps: Sequence[PlanStep]) -> None:
-    """Research the steps of a round, one at a time or, in parallel execution, in waves of independent steps."""
-    for wave in _waves(steps, engine.settings.execution):
-        for step in wave:
-            run.mark(step.step_id, StepStatus.in_progress)
-        _show_plan(display, run)
-        limit = asyncio.Semaphore(engine.settings.concurrency)
-        known, made = list(run.notes), [call.result for call in run.all_calls]
-
-        async def research(
-            step: PlanStep,
-            known: list[Note] = known,
-            made: list[ToolResult] = made,
-            limit: asyncio.Semaphore = limit,
-        ) -> StepOutcome:
-            async with limit:
-                outcome: StepOutcome = await research_step(run.plan.plan_title, step, known, made, _engine=engine)
-                run.mark(step.step_id, StepStatus.done if outcome.notes else StepStatus.blocked)
-                if engine.settings.execution is Execution.parallel:
-                    _show_plan(display, run)
-                return outcome
-
-        for outcome in await asyncio.gather(*map(research, wave)):
-            run.learn(outcome)
-        await _keep(engine, run)
-
-
-def _show_plan(display: Display, run: RunState) -> None:
-    publish(Event("plan", plan=run.plan))
-    display.plan(run.plan)
-
-
-def _waves(steps: Sequence[PlanStep], execution: Execution) -> list[list[PlanStep]]:
-    """Split steps into groups that may run together; each step comes after those that it depends on."""
-    if execution is Execution.sequential:
-        return [[step] for step in steps]
-    waiting = {str(step.step_id): step for step in steps}
-    waves: list[list[PlanStep]] = []
-    while waiting:
-        waves.append([step for step in waiting.values() if not any(str(d) in waiting for d in step.depends_on)])
-        for step in waves[-1]:
-            del waiting[str(step.step_id)]
-    return waves
-
-
-async def _keep(engine: Engine, run: RunState) -> None:
-    """Save the plan and the notes, so that they exist however the run ends."""
-    await engine.run_folder.save_json("plan.json", run.plan)
-    await engine.run_folder.save_json("notes.json", run.notes)
 
 
 def _result(engine: Engine, run: RunState, report: Report | None, seconds: float) -> RunResult:

@@ -19,9 +19,11 @@ from fathom.config.models import ModelCallSettings
 from fathom.config.secrets import HIDDEN, Scrubber
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput
+from fathom.extractive.judging import judge
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models import Model
 from fathom.models.batch import BatchQuestion
+from fathom.run.effort import scope_of
 from fathom.run.estimate import PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
@@ -147,7 +149,7 @@ def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
     check_query(query)
     resolved = resolve(settings, environment, configured_tools(settings, environment, query))
     resolved = resolved.model_copy(update={"budget": settled_budget(resolved)})
-    return estimate(resolved, Pricing(settings.prices).highest)
+    return estimate(resolved, Pricing(settings.prices).highest, scope_of(resolved, *judge(query)))
 
 
 def artifact_root(root: str | None = None) -> str:

@@ -72,6 +72,7 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
         "claims": verified.claims,
         "warnings": warnings,
         "made": making(run, as_of=engine.start.today, model=writer, seconds=seconds),
+        "remarks": run.plan.remarks,
     }
     if engine.settings.mode is not Mode.answer:
         checked["limitations"] = limitations(run, verified.claims, left_out)

@@ -215,16 +215,22 @@ class RunTask(Generic[P, R]):
     server on SQLite answers some of these with 503, which the client repeats only after two seconds (Prefect 3.8.8).
     """
 
-    def __init__(self, task: Task[P, Any], *, recorded: bool, shown: bool = True) -> None:
+    def __init__(self, task: Task[P, Any], *, recorded: bool, shown: bool = True, absent: Any = None) -> None:
         self.task = task
         self._recorded = recorded
         self._shown = shown
+        self._absent = absent
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the task."""
         recorded = _outside.get()
         if recorded and self._recorded:
-            result: R = await recorded(self.task, get_call_parameters(self.task.fn, args, kwargs))
+            try:
+                result: R = await recorded(self.task, get_call_parameters(self.task.fn, args, kwargs))
+            except RecordMissing:
+                if self._absent is None:
+                    raise
+                result = self._absent
         elif recorded or self._shown:
             result = await (self.task.fn if recorded else self.task)(*args, **kwargs)
         else:
@@ -258,11 +264,12 @@ def _eager(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
 
 
 def recorded_task(
-    *, name: str, run_name: str | Callable[[], str], shown: bool = True
+    *, name: str, run_name: str | Callable[[], str], shown: bool = True, absent: Any = None
 ) -> Callable[[Callable[P, Awaitable[R]]], RunTask[P, R]]:
     """Make a coroutine function a task whose result is stored; its name and its inputs are the key of the result.
 
     One that is not `shown` has no task run: each costs the server and the process more than reading a clock does.
+    `absent` is its result in the replay of a run of a version that did not have the task.
     """
 
     def decorate(function: Callable[P, Awaitable[R]]) -> RunTask[P, R]:
@@ -274,7 +281,7 @@ def recorded_task(
             result_serializer="json",
             cache_result_in_memory=False,
         )(_eager(function))
-        return RunTask(made, recorded=True, shown=shown)
+        return RunTask(made, recorded=True, shown=shown, absent=absent)
 
     return decorate
 

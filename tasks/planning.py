@@ -5,8 +5,10 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from fathom.config.models import Role
-from fathom.models import Catalogue, Survey
+from fathom.models import Catalogue, Plan, Survey
 from fathom.roles import PLANNER, PlanRequest
+from fathom.run.checklist import within
+from fathom.run.effort import scope_of
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
@@ -41,8 +43,21 @@ async def make_plan(query: str, _engine: Engine) -> Planned:
     )
     answer, usage = await ask(PLANNER, request, _engine)
     plan = answer.plan()
+    _engine.adopt(scope_of(_engine.start.settings, plan.kind, plan.width))
+    plan = within(plan, _engine.settings.max_steps)
     steps = [step.title for step in plan.steps]
     await _engine.audit.record(
-        AuditType.plan_generated, Role.planner, plan.plan_title, steps=steps, without_model=bool(usage.fallbacks)
+        AuditType.plan_generated,
+        Role.planner,
+        plan.plan_title,
+        steps=steps,
+        without_model=bool(usage.fallbacks),
+        **_scope(plan, _engine),
     )
     return Planned(plan=plan, usage=usage, unread=found.unread)
+
+
+def _scope(plan: Plan, engine: Engine) -> dict[str, JsonValue]:
+    """Return how the question was judged, and what the run works with for it."""
+    bounds = engine.settings.model_dump(mode="json", include={"max_steps", "depth", "breadth", "turns", "max_results"})
+    return {"kind": plan.kind, "width": plan.width, "bounds": bounds}

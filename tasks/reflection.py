@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fathom.config.models import Role
-from fathom.models import Note, Plan
+from fathom.models import Note, Plan, Remark
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import CRITIC, ReflectRequest
 from fathom.run.engine import Engine
@@ -15,8 +15,10 @@ from tasks.model_calls import ask
 from tasks.results import Reflected
 
 
-async def reflect(plan: Plan, notes: list[Note], round_number: int, max_follow_ups: int, _engine: Engine) -> Reflected:
-    """Score the evidence, update the checklist and propose what the next round should find."""
+async def reflect(
+    plan: Plan, notes: list[Note], remarks: list[Remark], round_number: int, max_follow_ups: int, _engine: Engine
+) -> Reflected:
+    """Score the evidence, update the checklist and propose what the next round should find, `remarks` among it."""
     request = ReflectRequest(
         query=_engine.start.query,
         today=_engine.start.today,
@@ -24,6 +26,7 @@ async def reflect(plan: Plan, notes: list[Note], round_number: int, max_follow_u
         round=round_number,
         max_follow_ups=max_follow_ups,
         notes=within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens),
+        remarks=remarks,
     )
     answer, usage = await ask(CRITIC, request, _engine)
     reflection = answer.reflection(round_number)

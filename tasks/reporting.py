@@ -19,7 +19,7 @@ from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.base import RoleSpec
-from fathom.roles.reporter import UnsupportedSentence
+from fathom.roles.reporter import OutlinedSection, UnsupportedSentence
 from fathom.run.engine import Engine
 from fathom.text.citations import cited_ids, with_known_ids
 from fathom.text.counting import counted
@@ -37,7 +37,10 @@ async def make_outline(
     _texts: Sequence[StoredText],
     _engine: Engine,
 ) -> Outlined:
-    """Choose the report's sections."""
+    """Choose the report's sections; a simple fact has one, which no model need think of."""
+    if _engine.simple and not plan.remarks and not _writes_without_model(OUTLINE, _engine):
+        section = OutlinedSection(heading=plan.steps[0].title, focus=f"Answer the question: {_engine.start.query}")
+        return Outlined(outline=OutlineAnswer(title=plan.plan_title, sections=[section]), usage=Usage())
     shown = within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority)
     request = OutlineRequest(
         query=_engine.start.query,

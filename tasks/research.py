@@ -35,7 +35,7 @@ async def research_step(
         outcome = await _research(plan_title, step, notes, made, _engine)
         counts = {"calls": len(outcome.calls), "notes": len(outcome.notes), "cut": outcome.cut}
         await _engine.audit.record(AuditType.step_completed, "system", step.title, step_id=step.step_id, **counts)
-    _show(step, StepStatus.done if outcome.notes else StepStatus.blocked)
+    _show(step, outcome.status)
     return outcome
 
 
@@ -49,9 +49,12 @@ async def _research(
     calls: list[Call] = []
     found: list[Note] = []
     deciding = compressing = Usage()
-    cut = False
+    cut, stopped = False, None
     for turn in range(engine.settings.turns):
-        allowance = (await check_budget(step, turn, bool(notes or found), _engine=engine)).allowance
+        checked = await check_budget(step, turn, bool(notes or found), _engine=engine)
+        allowance, stopped = checked.allowance, checked.stopped
+        if stopped:
+            break
         least = turn > 0 or step.priority is Priority.low
         if cut := allowance is Allowance.none or (allowance is Allowance.narrow and least):
             break
@@ -71,12 +74,15 @@ async def _research(
             calls.append(Call(result=result, useful=useful, narrowed_tokens=compressed.narrowed_tokens))
             found += [compressed.note] if compressed.note else []
     usage = {RESEARCHER.name: deciding, COMPRESSOR.name: compressing}
-    return StepOutcome(step_id=step.step_id, notes=found, calls=calls, usage=usage, cut=cut)
+    return StepOutcome(step_id=step.step_id, notes=found, calls=calls, usage=usage, cut=cut, stopped=stopped)
 
 
 @recorded_task(name="budget", run_name="check the budget", shown=False)
 async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) -> Checked:
-    """Ask the ledger how much research may still do; the answer is stored, so that a resumed run decides alike."""
+    """Ask the ledger how much research may still do, and whether a person has stopped it.
+
+    The answer is stored, so that a resumed run decides alike.
+    """
     level, total = _engine.ledger.level, _engine.ledger.total
     if level >= WARN_FROM:
         message = f"{level:.0%} of the budget for research is spent"
@@ -87,7 +93,7 @@ async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) 
             await events.tell(
                 events.BUDGET, events.About.of(_engine.start), message, {"message": message, "text": message, **spent}
             )
-    return Checked(allowance=_engine.ledger.allowance(notes=notes))
+    return Checked(allowance=_engine.ledger.allowance(notes=notes), stopped=await _engine.steering.stopped())
 
 
 async def _run_calls(

@@ -11,6 +11,7 @@ from fathom.models import (
     Note,
     Plan,
     Reflection,
+    Remark,
     ReportSection,
     SourceQuality,
     ToolCall,
@@ -29,9 +30,17 @@ class Planned(Model):
 
 
 class Checked(Model):
-    """What the ledger said."""
+    """What the ledger said, and who stopped the research, if anybody did."""
 
     allowance: Allowance
+    stopped: Remark | None = None
+
+
+class Heard(Model):
+    """What people said."""
+
+    remarks: list[Remark] = []
+    stopped: Remark | None = None
 
 
 class Decided(Model):

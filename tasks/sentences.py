@@ -70,6 +70,7 @@ _SENTENCES: Mapping[AuditType, Callable[[str, Found], str]] = {
     AuditType.step_completed: _finished,
     AuditType.tool_called: _called,
     AuditType.note_created: _noted,
+    AuditType.steered: lambda text, found: f"{found['author']} {f'said: {text}' if text else 'stopped the research.'}",
     AuditType.synthesis_completed: _written,
     AuditType.session_completed: _ended,
 }

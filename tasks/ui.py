@@ -63,7 +63,7 @@ class Display:
     def plan(self, plan: Plan) -> None:
         """Show the plan as a table, and how far it is; later changes appear in the same table."""
         table = [
-            {"step": str(s.step_id), "title": s.title, "status": _words(s.status), "description": s.description}
+            {"step": str(s.step_id), "title": s.title, "status": plan.state_of(s), "description": s.description}
             for s in plan.steps
         ]
         finished = sum(step.status in _FINISHED for step in plan.steps)
@@ -151,10 +151,6 @@ def _sources(report: Report) -> list[dict[str, Any]]:
         for number, source in enumerate(report.sources, 1)
         for quality in [qualities.get(source.source_id)]
     ]
-
-
-def _words(status: StepStatus) -> str:
-    return status.value.replace("_", " ")
 
 
 def _copyable(place: str) -> str:

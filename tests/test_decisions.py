@@ -31,9 +31,14 @@ FOLLOW_UP = [PlanStep(step_id="R2_1", title="More", description="Look for more."
 def test_each_stop_has_its_reason(
     score: int, steps: list[PlanStep], round_number: int, new: int, notes: int, reason: Reason
 ) -> None:
-    reflection = Reflection(sufficiency_score=score, follow_up_steps=steps)
     decision = decide(
-        round_number=round_number, depth=3, reflection=reflection, new_notes=new, notes=notes, sufficiency=8
+        round_number=round_number,
+        depth=3,
+        reflection=Reflection(sufficiency_score=score),
+        steps=steps,
+        new_notes=new,
+        notes=notes,
+        sufficiency=8,
     )
     assert decision.reason is reason
     assert decision.go_on is (reason is Reason.gaps)

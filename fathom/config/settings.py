@@ -28,6 +28,13 @@ class Profile(StrEnum):
     deep = "deep"
 
 
+class Effort(StrEnum):
+    """Whether the kind of the question decides how much of the profile a run uses."""
+
+    auto = "auto"
+    fixed = "fixed"
+
+
 class Execution(StrEnum):
     """Whether the steps of a round run one after another or independent ones together."""
 
@@ -64,6 +71,11 @@ class ResearchSettings(FormModel):
         Profile.standard,
         title="How deep: profile",
         description="quick: one round, no reflection. standard: two rounds. deep: parallel and wider.",
+    )
+    effort: Effort = Field(
+        Effort.auto,
+        title="How deep: effort",
+        description="auto: less for a simple question, the whole profile for a broad one. fixed: always the whole.",
     )
     depth: int | None = Field(
         None,

@@ -6,11 +6,10 @@ from fathom.contradictions.finding import Said, find_contradictions
 from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import ANSWERED, Quotations, Statement, statements_of
 from fathom.extractive.verbs import is_verb
-from fathom.extractive.wording import keywords, topic_terms
+from fathom.extractive.wording import broader, capitalized, clip, keywords, strip_lead, topic_terms
 from fathom.models import Gap, Note, PlanStep, Priority, StepStatus
 from fathom.roles import ReflectAnswer, ReflectRequest
-from fathom.roles.critic import StepVerdict
-from fathom.roles.planner import PlannedStep
+from fathom.roles.critic import FollowUpStep, StepVerdict
 from fathom.text.counting import joined
 from fathom.text.terms import terms
 
@@ -18,6 +17,7 @@ ON_QUESTION = 0.3  # share of a question's terms, by worth, from which a contrad
 QUERY_WORDS = 10
 MOST_CONTRADICTIONS = 5
 MOST_MISSING = 5  # words named in one gap
+TITLE_WORDS = 20
 
 
 def reflect(request: ReflectRequest) -> ReflectAnswer:
@@ -49,7 +49,7 @@ def reflect(request: ReflectRequest) -> ReflectAnswer:
         contradictions=find_contradictions(
             (Said(s.text, s.sources) for s in _on_question(request.query, statements)), MOST_CONTRADICTIONS
         ),
-        follow_up_steps=_follow_ups(request, missing, empty)[: request.max_follow_ups],
+        follow_up_steps=_follow_ups(request, missing)[: request.max_follow_ups],
     )
 
 
@@ -94,7 +94,7 @@ def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) ->
         Gap(
             description=step.title,
             severity="critical" if step.priority is Priority.high else "important",
-            suggested_query=_broader(request, step),
+            suggested_query=broader(step.title, request.query),
         )
         for step in empty
     ]
@@ -109,43 +109,36 @@ def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) ->
     return gaps
 
 
-def _follow_ups(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) -> list[PlannedStep]:
-    """Return steps with queries that no step of the plan has had yet."""
-    steps: list[PlannedStep] = []
-    if missing and request.notes:
+def _follow_ups(request: ReflectRequest, missing: list[str]) -> list[FollowUpStep]:
+    """Return a step for each remark, and one for missing words that no step has searched for yet.
+
+    Steps that found nothing are tried again by the pipeline.
+    """
+    steps = [_asked(remark.text) for remark in request.remarks]
+    query = _query(missing, request.query)
+    had = {frozenset(terms(query)) for step in request.plan.steps for query in step.queries}
+    if missing and request.notes and len(query.split()) > 1 and frozenset(terms(query)) not in had:
         steps.append(
-            PlannedStep(
-                step_id=1,
+            FollowUpStep(
+                step_id=0,
                 title=f"More on {joined(missing[:MOST_MISSING], 'and')}",
                 description=f"Find what is said about {_listed(missing)}, which no note mentions so far.",
-                queries=[_query(missing, request.query)],
+                queries=[query],
                 priority=Priority.high,
             )
         )
-    for step in empty:
-        steps.append(
-            PlannedStep(
-                step_id=len(steps) + 1,
-                title=f"{step.title} (again)",
-                description=f"Search more widely, since the first queries found nothing. {step.description}",
-                queries=[_broader(request, step)],
-                priority=step.priority,
-            )
-        )
-    had = {frozenset(terms(query)) for step in request.plan.steps for query in step.queries}
-    return [step for step in steps if all(len(q.split()) > 1 and frozenset(terms(q)) not in had for q in step.queries)]
+    return steps
+
+
+def _asked(remark: str) -> FollowUpStep:
+    title = capitalized(clip(strip_lead(remark), TITLE_WORDS)) or remark
+    description = f"Find the passages that answer: {remark}"
+    return FollowUpStep(step_id=0, title=title, description=description, queries=[remark], priority=Priority.high)
 
 
 def _query(missing: list[str], query: str) -> str:
     """Return a query that puts the missing words first."""
     return " ".join(list(dict.fromkeys([*missing, *keywords(query)]))[:QUERY_WORDS])
-
-
-def _broader(request: ReflectRequest, step: PlanStep) -> str:
-    """Return a query of fewer, more general words than the step's own."""
-    words = keywords(step.title)
-    shared = [word for word in words if set(terms(word)) & set(topic_terms(request.query))]
-    return " ".join((shared if len(shared) >= 2 else list(dict.fromkeys([*words, *keywords(request.query)])))[:3])
 
 
 def _listed(words: list[str]) -> str:

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
+from fathom.extractive.judging import judge
 from fathom.extractive.questions import Part, is_question, parts_of, questions_of
 from fathom.extractive.wording import capitalized, clip, families, key_terms, keywords, topic_terms, with_related
 from fathom.models import Document, Priority
@@ -36,7 +37,10 @@ def plan(request: PlanRequest) -> PlanAnswer:
         steps = [*steps[: request.max_steps - 1], _joined(steps[request.max_steps - 1 :])]
     steps += [_part_step(part, question) for question in questions for part in parts_of(question)]
     steps += [_heading_step(heading, request.query) for heading in _headings(request)]
+    judged = judge(request.query)
     return PlanAnswer(
+        kind=judged.kind,
+        width=judged.width,
         plan_title=_title(questions[0], request.query),
         steps=[
             step.model_copy(update={"step_id": number})

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from fathom.retrieval.expansion import related_terms
 from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import query_terms
+from fathom.text.terms import query_terms, terms
 
 RELATED_WEIGHT = 0.5  # of a term that texts use in place of another
 
@@ -75,6 +75,13 @@ def with_related(weights: Mapping[str, float]) -> dict[str, float]:
 def families(found: Iterable[str]) -> list[set[str]]:
     """Return each term with those that texts use in its place."""
     return [{term, *related_terms(term)} for term in found]
+
+
+def broader(title: str, query: str) -> str:
+    """Return a query of at most three words, those that a step's title shares with the question where it has two."""
+    words = keywords(title)
+    shared = [word for word in words if set(terms(word)) & set(topic_terms(query))]
+    return " ".join((shared if len(shared) >= 2 else list(dict.fromkeys([*words, *keywords(query)])))[:3])
 
 
 def strip_lead(query: str) -> str:

@@ -24,7 +24,18 @@ from fathom.models.evidence import (
     Usage,
     described,
 )
-from fathom.models.plan import Contradiction, Gap, Plan, PlanStep, Priority, Reflection, StepStatus
+from fathom.models.plan import (
+    Contradiction,
+    Gap,
+    Kind,
+    Plan,
+    PlanStep,
+    Priority,
+    Reflection,
+    Remark,
+    StepStatus,
+    Width,
+)
 from fathom.models.run import (
     Account,
     Answered,
@@ -57,6 +68,7 @@ __all__ = [
     "Gap",
     "Holdings",
     "Judgement",
+    "Kind",
     "Making",
     "Metrics",
     "Model",
@@ -70,6 +82,7 @@ __all__ = [
     "Quote",
     "Referenced",
     "Reflection",
+    "Remark",
     "Report",
     "ReportSection",
     "RunManifest",
@@ -90,5 +103,6 @@ __all__ = [
     "UnreadFile",
     "Usage",
     "Verdict",
+    "Width",
     "described",
 ]

@@ -6,11 +6,13 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import reduce
-from typing import Any, Literal
+from operator import not_
+from typing import Literal
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from fathom.models.base import Model
+from fathom.models.plan import Remark, StepStatus
 
 _ID = re.compile(r"S[0-9a-f]{6,64}")
 _QUOTED = re.compile(rf"(?P<text>\S.*?)\s*(?P<ids>(?:\[{_ID.pattern}\]\s*)+)", re.DOTALL)
@@ -35,15 +37,7 @@ class Bibliographic(Model):
 class Referenced(Model):
     """What is cited, with what a catalogue says of it if one does."""
 
-    reference: Bibliographic | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_no_reference(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write what no catalogue describes as it was written before there were references."""
-        written: dict[str, Any] = write(self)
-        if written.get("reference") is None:
-            written.pop("reference", None)
-        return written
+    reference: Bibliographic | None = Field(None, exclude_if=not_)
 
 
 class Source(Referenced):
@@ -230,10 +224,19 @@ class Call(Model):
 
 
 class StepOutcome(Model):
-    """The outcome of researching one step. `cut`: the budget ended it early."""
+    """The outcome of researching one step. `cut`: the budget ended it early; `stopped`: who did, if a person did."""
 
     step_id: str | int
     notes: list[Note]  # the useful ones
     calls: list[Call]
     usage: dict[str, Usage]  # by role
     cut: bool = False
+    stopped: Remark | None = None
+
+    @property
+    def status(self) -> StepStatus:
+        """The status of the step after this."""
+        if self.notes:
+            return StepStatus.done
+        skipped = (self.cut or self.stopped) and not self.calls
+        return StepStatus.todo if skipped else StepStatus.blocked

@@ -1,4 +1,8 @@
-"""The plan, which is also the checklist, and the critic's view of the evidence."""
+"""The plan, which is also the checklist, and the critic's view of the evidence.
+
+What a plan need not have is left out where it is stored and asked about, so that without it every request is the same
+as before there was such a thing.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,42 @@ class Priority(StrEnum):
     low = "low"
 
 
+class Kind(StrEnum):
+    """What sort of question is asked."""
+
+    fact = "fact"
+    comparison = "comparison"
+    how_to = "how_to"
+    survey = "survey"
+    current_event = "current_event"
+    decision = "decision"
+
+
+class Width(StrEnum):
+    """How much a question asks for."""
+
+    narrow = "narrow"
+    medium = "medium"
+    broad = "broad"
+
+
+class Remark(Model):
+    """What a person told a run while it was researching. `at` is an ISO 8601 time in UTC."""
+
+    text: str
+    author: str
+    at: str
+
+    @property
+    def said(self) -> str:
+        """Who said it, and when."""
+        return f"{self.author} at {self.at[:16].replace('T', ' ')} UTC"
+
+
+def _absent(value: object) -> bool:
+    return value in (None, "", [])
+
+
 class PlanStep(Model):
     """One independently executable step of the plan."""
 
@@ -38,6 +78,7 @@ class PlanStep(Model):
     priority: Priority = Priority.medium
     depends_on: list[str | int] = []
     status: StepStatus = StepStatus.todo
+    retries: str | int = Field("", exclude_if=_absent)  # id of the blocked step that this one tries again
 
 
 class Plan(Model):
@@ -45,6 +86,18 @@ class Plan(Model):
 
     plan_title: str
     steps: list[PlanStep]
+    kind: Kind | None = Field(None, exclude_if=_absent)  # as the planner judged, as is the next one
+    width: Width | None = Field(None, exclude_if=_absent)
+    remarks: list[Remark] = Field([], exclude_if=_absent)
+
+    def retry_of(self, step: PlanStep) -> PlanStep | None:
+        """Return the step that tries a blocked one again, if there is one."""
+        return next((s for s in self.steps if str(s.retries) == str(step.step_id)), None)
+
+    def state_of(self, step: PlanStep) -> str:
+        """Return the status of a step, for a person: `blocked, again as R2_1`."""
+        again = self.retry_of(step)
+        return step.status.value.replace("_", " ") + (f", again as {again.step_id}" if again else "")
 
 
 class Gap(Model):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from operator import not_
+
+from pydantic import Field
 
 from fathom.models.base import Model
 from fathom.models.claims import Claim, SourceQuality
 from fathom.models.evidence import Source, ToolFailure, UnreadFile
-from fathom.models.plan import Contradiction, StepStatus
+from fathom.models.plan import Contradiction, Remark, StepStatus
 from fathom.models.unanswered import Unanswered
 
 
@@ -72,6 +75,7 @@ class Report(Model):
     next_steps: list[str] = []  # queries that could fill the gaps
     answered: Answered = Answered.yes
     made: Making | None = None  # not in reports stored before 0.2
+    remarks: list[Remark] = Field([], exclude_if=not_)  # what people asked for while it was researched
 
 
 class Ending(StrEnum):

@@ -42,9 +42,13 @@ def coverage(run: RunState) -> list[StepCoverage]:
 
 
 def open_questions(run: RunState) -> list[str]:
-    """Return what the research could not find: steps without a useful note, then the critic's gaps."""
-    found = {str(note.step_id) for note in run.notes}
-    missing = [step.title for step in run.plan.steps if str(step.step_id) not in found]
+    """Return what the research could not find: steps without a useful note, also when tried again, then the gaps."""
+    missing = [
+        step.title
+        for step in run.plan.steps
+        for again in [run.plan.retry_of(step)]
+        if not {str(step.step_id), str(again.step_id if again else "")} & run.evident
+    ]
     gaps = [gap.description for gap in run.reflection.gaps] if run.reflection else []
     return list(dict.fromkeys([*missing, *gaps]))
 

@@ -8,6 +8,7 @@ from fathom.models import (
     Answered,
     Bibliographic,
     Contradiction,
+    Remark,
     Report,
     ReportSection,
     Source,
@@ -59,7 +60,9 @@ def chapters(report: Report, *, making: bool = True) -> list[ReportSection]:
         "Not found": _list(report.open_questions),
         "Limitations": _list(report.limitations),
         "Next steps": _list(report.next_steps),
-        "How this was researched": "\n\n".join([*_coverage_table(report.coverage), *_unread(report.unread)]),
+        "How this was researched": "\n\n".join(
+            [*_coverage_table(report.coverage), *_remarks(report.remarks), *_unread(report.unread)]
+        ),
     }
     sections = [*([found.key_points] if found and found.key_points else []), *report.sections[1:]]
     written = [section.model_copy(update={"markdown": _safe(section)}) for section in sections]
@@ -178,6 +181,11 @@ def _cited(cell: Cell, report: Report) -> str:
 
 def _unread(files: Sequence[UnreadFile]) -> list[str]:
     return ["Files that were not read, or only in part:", _list(unread_lines(files))] if files else []
+
+
+def _remarks(remarks: Sequence[Remark]) -> list[str]:
+    said = [f"{remark.said}: {remark.text}" for remark in remarks]
+    return ["Steered while the research went on:", _list(said)] if said else []
 
 
 def _coverage_table(rows: Sequence[StepCoverage]) -> list[str]:

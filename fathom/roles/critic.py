@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from operator import not_
 from typing import Any, TypeVar
 
 from pydantic import Field
 
 from fathom.config.models import Role
-from fathom.models import Contradiction, Gap, Model, Note, Plan, Reflection, StepStatus
+from fathom.models import Contradiction, Gap, Model, Note, Plan, Reflection, Remark, StepStatus
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.roles.planner import PlannedStep, StepId, plan_complaints
 from fathom.text.citations import without_citations
@@ -24,6 +25,7 @@ class ReflectRequest(Request):
     round: int
     max_follow_ups: int  # steps that the next round may have; 0 when there is none
     notes: list[Note]
+    remarks: list[Remark] = Field([], exclude_if=not_)  # that the next round must take up
 
 
 class StepVerdict(Answer):
@@ -31,6 +33,12 @@ class StepVerdict(Answer):
 
     step_id: StepId = Field(description="Id of a step of the plan.")
     status: StepStatus = Field(description="done: answered; in_progress: answered in part; blocked: nothing found.")
+
+
+class FollowUpStep(PlannedStep):
+    """A step of the next round."""
+
+    retries: StepId = Field("", description="Id of the blocked step that it tries again; empty if it is a new one.")
 
 
 class ReflectAnswer(Answer):
@@ -47,7 +55,7 @@ class ReflectAnswer(Answer):
     contradictions: list[Contradiction] = Field(
         [], description="Statements that exclude each other.", json_schema_extra=bounds(items=5)
     )
-    follow_up_steps: list[PlannedStep] = Field(
+    follow_up_steps: list[FollowUpStep] = Field(
         [],
         description="New steps that would fill the gaps; none when the evidence is sufficient.",
         json_schema_extra=bounds(items=5),
@@ -96,16 +104,17 @@ def _uncited(answer: _ModelT, *fields: str) -> _ModelT:
     return answer.model_copy(update={name: without_citations(getattr(answer, name)).strip() for name in fields})
 
 
-def _check(_request: ReflectRequest, answer: ReflectAnswer) -> list[Complaint]:
+def _check(request: ReflectRequest, answer: ReflectAnswer) -> list[Complaint]:
     if not answer.follow_up_steps:
-        return []
+        asked = "; ".join(remark.text for remark in request.remarks)
+        return [Complaint(f"No follow-up step takes up what was asked: {asked}.", fatal=False)] if asked else []
     numbered = [s.model_copy(update={"step_id": n, "depends_on": []}) for n, s in enumerate(answer.follow_up_steps)]
     return plan_complaints(numbered)
 
 
 def _schema(_request: ReflectRequest) -> dict[str, Any]:
     schema = ReflectAnswer.model_json_schema()
-    del schema["$defs"]["PlannedStep"]["properties"]["tools"]  # the critic does not know them
+    del schema["$defs"]["FollowUpStep"]["properties"]["tools"]  # the critic does not know them
     return schema
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from graphlib import CycleError, TopologicalSorter
+from operator import not_
 from typing import Annotated, Any
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BeforeValidator, Field
 
 from fathom.config.models import Role
-from fathom.models import Document, Plan, PlanStep, Priority
+from fathom.models import Document, Kind, Plan, PlanStep, Priority, Width
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.storage.names import slug
 
@@ -22,13 +23,7 @@ class PlanRequest(Request):
     max_steps: int
     tools: dict[str, str]  # name -> description
     documents: list[Document] = []  # the local documents that look closest to the query, by name only
-    searching: list[str] = []  # names of the tools to choose from for each step; written only where there are some
-
-    @model_serializer(mode="wrap")
-    def _without_no_choice(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write a request without a choice as it was written before there were any: it is the key of the answer."""
-        written: dict[str, Any] = write(self)
-        return {name: value for name, value in written.items() if value or name != "searching"}
+    searching: list[str] = Field([], exclude_if=not_)  # names of the tools to choose from for each step
 
 
 StepId = str | int
@@ -65,6 +60,11 @@ class PlannedStep(Answer):
         return PlanStep(**fields)
 
 
+def _known(choices: type[Kind] | type[Width]) -> Callable[[Any], Any]:
+    """Return a validator for which a word that is none of the choices is no judgement: the plan is worth more."""
+    return lambda value: value if value in list(choices) else None
+
+
 class PlanAnswer(Answer):
     """The research plan."""
 
@@ -72,6 +72,14 @@ class PlanAnswer(Answer):
         min_length=1, description="Three to eight words that name the research.", json_schema_extra=bounds(80)
     )
     steps: list[PlannedStep] = Field(min_length=1, description="The steps, in the order to take them.")
+    kind: Annotated[Kind | None, BeforeValidator(_known(Kind))] = Field(
+        None,
+        description="fact: something that one good source can state; comparison; how_to; survey: what is known on a "
+        "subject; current_event; decision: what to do or to choose.",
+    )
+    width: Annotated[Width | None, BeforeValidator(_known(Width))] = Field(
+        None, description="narrow: one thing is asked; medium: a few; broad: many, or a whole field."
+    )
 
     def plan(self) -> Plan:
         """Return the plan as the pipeline keeps it.
@@ -82,7 +90,7 @@ class PlanAnswer(Answer):
         steps = [step.planned() for step in self.steps]
         if _used_twice(steps) or _circle(steps):
             steps = [step.model_copy(update={"step_id": n, "depends_on": []}) for n, step in enumerate(steps, 1)]
-        return Plan(plan_title=self.plan_title, steps=steps)
+        return Plan(plan_title=self.plan_title, steps=steps, kind=self.kind, width=self.width)
 
 
 def _normalize(request: PlanRequest, answer: PlanAnswer) -> PlanAnswer:
@@ -160,6 +168,9 @@ def _schema(request: PlanRequest) -> dict[str, Any]:
         step["tools"]["items"]["enum"] = request.searching
     else:
         del step["tools"]
+    for name, choices in (("kind", Kind), ("width", Width)):
+        said = schema["properties"][name]["description"]
+        schema["properties"][name] = {"type": "string", "enum": list(choices), "description": said}
     return schema
 
 

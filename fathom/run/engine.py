@@ -13,8 +13,10 @@ from fathom.llm.base import Backend
 from fathom.llm.client import ModelBackend
 from fathom.models import Model, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
+from fathom.run.effort import Scope
 from fathom.run.reliability import Reliability
 from fathom.run.speed import Speed
+from fathom.storage.steering import Steering
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.warnings import Warnings
@@ -47,15 +49,24 @@ class Engine:
         self.settings = start.settings
         self.store = store
         self.folder: RunFolder | None = None
+        self.simple = False  # whether the question is, which the planner judges
+        self._environment = environment
         self.tools: Toolbox = open_toolbox(start.settings, environment, self, start.query)
         self.extractive: Backend = ExtractiveBackend()
         self.ledger = ledger
         self.audit = audit
+        self.steering = Steering(store, start.run_key, start.run_id)
         self.warnings = Warnings()
         self.speed = Speed(start.settings)
         self.reliability = Reliability()
         settings = start.settings
         self._models = ModelBackend(environment, ledger, settings.model_calls, settings.prices, self.warnings)
+
+    def adopt(self, scope: Scope) -> None:
+        """Work with what the question deserves; tools that read fewer results are other tools."""
+        self.settings, self.simple = scope
+        if self.settings.max_results != self.start.settings.max_results:
+            self.tools = open_toolbox(self.settings, self._environment, self, self.start.query)
 
     @property
     def words(self) -> int | None:

@@ -10,6 +10,7 @@ from fathom.config.models import EXTRACTIVE, Role
 from fathom.config.settings import Mode, ResolvedSettings
 from fathom.llm.dialects import dialect_of
 from fathom.roles.reporter import MAX_SECTIONS
+from fathom.run.effort import Scope
 from fathom.tools.registry import REGISTRY
 
 # Tokens sent and received by a usual call: medians of `make bench` with pages of 20 kB, rounded up.
@@ -46,12 +47,20 @@ class PhaseEstimate(NamedTuple):
     usd: Bounds | None
 
 
-def estimate(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]) -> list[PhaseEstimate]:
+def estimate(
+    settings: ResolvedSettings, rates_of: Callable[[str], Rates | None], scope: Scope | None = None
+) -> list[PhaseEstimate]:
     """Estimate each phase that calls something, then the whole run, which its budget limits.
 
-    `rates_of` returns the price of a model.
+    `rates_of` returns the price of a model. `scope` is what the question seems to deserve, by its form: the usual case,
+    and where no model plans, also the most.
     """
-    phases = [p for p in _phases(settings, rates_of) if p.tool_calls.most or p.model_calls.most]
+    rows = _rows(settings)
+    if scope:
+        narrow = _rows(scope.settings, simple=scope.simple)
+        exact = settings.role_models[Role.planner].model == EXTRACTIVE
+        rows = narrow if exact else [_usually(row, less) for row, less in zip(rows, narrow, strict=True)]
+    phases = [p for p in _phases(settings, rows, rates_of) if p.tool_calls.most or p.model_calls.most]
     known = [phase.usd for phase in phases if phase.usd]
     budget = settings.budget
     whole = PhaseEstimate(
@@ -83,20 +92,26 @@ class _Row(NamedTuple):
     material: int
 
 
-def _rows(settings: ResolvedSettings) -> list[_Row]:
+def _usually(row: _Row, less: _Row) -> _Row:
+    tool_calls = row.tool_calls._replace(usual=less.tool_calls.usual)
+    return less._replace(tool_calls=tool_calls, model_calls=row.model_calls._replace(usual=less.model_calls.usual))
+
+
+def _rows(settings: ResolvedSettings, *, simple: bool = False) -> list[_Row]:
     rounds, steps = settings.depth, settings.max_steps
-    usual_steps = min(steps, _USUAL_STEPS) + min(steps, _USUAL_FOLLOW_UPS) * (min(rounds, 2) - 1)
+    usual_steps = min(steps, _USUAL_STEPS) + min(steps, _USUAL_FOLLOW_UPS) * (min(rounds, 2) - 1) * (not simple)
     follow_ups = sum(bool(REGISTRY.tools[name].follows) for name in settings.tools)
     calls_a_turn = settings.breadth + follow_ups
     tools = Bounds(usual_steps * min(settings.breadth, 2), steps * rounds * settings.turns * calls_a_turn)
     if settings.role_models[Role.researcher].model == EXTRACTIVE:
-        tools = tools._replace(usual=min(_USUAL_WITHOUT_MODEL, tools.most))
+        tools = tools._replace(usual=min(_USUAL_WITHOUT_MODEL, tools.usual))
     turns = Bounds(usual_steps * min(settings.turns, 2), steps * rounds * settings.turns)
     shown, context = settings.compression.max_input_tokens, settings.max_context_tokens
     compressed = (min(settings.max_results * _PAGE_TOKENS, shown) + _PROMPT_TOKENS // 2, _NOTE_TOKENS)
-    sections = Bounds(_USUAL_SECTIONS + 1, MAX_SECTIONS + 1) if settings.mode is Mode.report else Bounds(1, 1)
-    reflections = Bounds(min(rounds, 2), rounds) if rounds > 1 else Bounds(0, 0)
-    none = Bounds(0, 0)
+    none, one = Bounds(0, 0), Bounds(1, 1)
+    several = settings.mode is Mode.report and not simple
+    sections = Bounds(_USUAL_SECTIONS + 1, MAX_SECTIONS + 1) if several else one
+    reflections = Bounds(min(rounds, 2), rounds) if rounds > 1 and not simple else none
     return [
         _Row("plan", Role.planner, none, Bounds(1, 1), _USUAL[Role.planner], 0),
         _Row("decide on calls", Role.researcher, none, turns, _USUAL[Role.researcher], context),
@@ -106,9 +121,11 @@ def _rows(settings: ResolvedSettings) -> list[_Row]:
     ]
 
 
-def _phases(settings: ResolvedSettings, rates_of: Callable[[str], Rates | None]) -> Iterator[PhaseEstimate]:
+def _phases(
+    settings: ResolvedSettings, rows: Iterable[_Row], rates_of: Callable[[str], Rates | None]
+) -> Iterator[PhaseEstimate]:
     none = Bounds(0, 0)
-    for phase, role, tool_calls, calls, usual, material in _rows(settings):
+    for phase, role, tool_calls, calls, usual, material in rows:
         model = settings.role_models[role]
         if model.model == EXTRACTIVE:
             yield PhaseEstimate(phase, model.model, tool_calls, none, none, none)

@@ -17,6 +17,7 @@ from fathom.models import (
     Plan,
     PlanStep,
     Reflection,
+    Remark,
     Source,
     StepOutcome,
     StepStatus,
@@ -45,8 +46,19 @@ class RunState:
         self.reflection: Reflection | None = None  # the latest one
         self.rounds: list[RoundRecord] = []  # the finished ones
         self.cut = False  # whether the budget ended the research
+        self.stopped: Remark | None = None  # who ended it, if a person did
         self.spent: list[Spent] = []
         self.spend("planner", usage)
+
+    @property
+    def over(self) -> bool:
+        """Whether the research is to end with what there is."""
+        return self.cut or self.stopped is not None
+
+    @property
+    def evident(self) -> set[str]:
+        """The ids of the steps with a useful note."""
+        return {str(note.step_id) for note in self.notes}
 
     @property
     def usage(self) -> Usage:
@@ -78,22 +90,26 @@ class RunState:
         self.plan = self.plan.model_copy(update={"steps": steps})
 
     def learn(self, outcome: StepOutcome) -> None:
-        """Add the outcome of a step; without a useful note the step is blocked."""
+        """Add the outcome of a step."""
         self.notes.extend(outcome.notes)
         self.calls[str(outcome.step_id)] = outcome.calls
         self.cut |= outcome.cut
         for role, usage in outcome.usage.items():
             self.spend(role, usage, str(outcome.step_id))
-        without = StepStatus.todo if outcome.cut and not outcome.calls else StepStatus.blocked
-        self.mark(outcome.step_id, StepStatus.done if outcome.notes else without)
+        self.stopped = self.stopped or outcome.stopped
+        self.mark(outcome.step_id, outcome.status)
+
+    def hear(self, remarks: Sequence[Remark], stopped: Remark | None) -> None:
+        """Add what people said."""
+        self.stopped = self.stopped or stopped
+        self.plan = self.plan.model_copy(update={"remarks": [*self.plan.remarks, *remarks]})
 
     def reflect(self, reflection: Reflection, usage: Usage) -> None:
         """Add the critic's view. A step without any evidence stays blocked, whatever the critic says."""
         self.reflection = reflection
         self.spend("critic", usage)
-        evident = {str(note.step_id) for note in self.notes}
         for step_id, status in reflection.statuses.items():
-            if step_id in evident:
+            if step_id in self.evident:
                 # A step that the critic calls in progress is researched too; the gaps say what it lacks.
                 self.mark(step_id, status if status is StepStatus.blocked else StepStatus.done)
 
@@ -105,7 +121,8 @@ class RunState:
         """Return how the run ends and, unless it is complete, the reason."""
         failures = [f.line for call in self.all_calls for f in call.result.failures if not f.replaced_by]
         cut = [f"{BudgetExceeded.code} the budget ended the research early"] if self.cut else []
-        reasons = list(dict.fromkeys([*cut, *self.usage.fallbacks, *failures]))
+        stopped = [f"stopped by {self.stopped.said}"] if self.stopped else []
+        reasons = list(dict.fromkeys([*stopped, *cut, *self.usage.fallbacks, *failures]))
         if not self.notes:
             return Ending.insufficient_evidence, "; ".join(["no tool call found anything useful", *reasons])
         return (Ending.degraded, "; ".join(reasons)) if reasons else (Ending.complete, "")

@@ -38,6 +38,7 @@ class AuditType(StrEnum):
     source_added = "source_added"
     note_created = "note_created"
     reflection_completed = "reflection_completed"
+    steered = "steered"
     synthesis_completed = "synthesis_completed"
     budget_warning = "budget_warning"
     error_occurred = "error_occurred"

@@ -49,6 +49,9 @@ def research(
     mode: Annotated[
         str | None, typer.Option(metavar="NAME", help="report (default) or answer (at most 140 characters).")
     ] = None,
+    effort: Annotated[
+        str | None, typer.Option(metavar="NAME", help="auto (default): less for a simple question. fixed: all of it.")
+    ] = None,
     depth: Annotated[int | None, typer.Option(metavar="N", help="Rounds of research, 1 to 5.")] = None,
     breadth: Annotated[int | None, typer.Option(metavar="N", help="Tool calls per decision, 1 to 10.")] = None,
     tools: Annotated[
@@ -97,6 +100,7 @@ def research(
             "model_calls": {name: value for name, value in calls.items() if value is not None},
             "profile": profile,
             "mode": mode,
+            "effort": effort,
             "depth": depth,
             "breadth": breadth,
             "tools": [name.strip() for name in tools.split(",") if name.strip()] if tools else None,

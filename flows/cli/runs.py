@@ -106,6 +106,6 @@ def _show_run(run: StoredRun) -> None:
 def _show_plan(plan: Plan) -> None:
     line("")
     for step in plan.steps:
-        status = f" ({step.status.value.replace('_', ' ')})"
+        status = f" ({plan.state_of(step)})"
         row(f"  {MARKS[step.status]} {step.step_id}. ", one_line(step.title), (status, "dim"))
     line("")

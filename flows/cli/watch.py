@@ -28,11 +28,12 @@ _LABELS = {
     "step": "step ",
     "tool": "",
     "reflection": "reflection: ",
+    "remark": "",
     "speed": "",
     "warning": "warning: ",
 }
 """What is put before the message of each kind of event that has a line where there is no live view."""
-_KEPT = {"speed": "dim", "warning": "yellow"}
+_KEPT = {"speed": "dim", "remark": "bold", "warning": "yellow"}
 """Styles of the kinds whose lines stay above the live view."""
 _STYLES = {"todo": "dim", "in_progress": "bold", "done": "green", "blocked": "yellow"}
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -47,6 +47,7 @@ def _plan(prompt: Prompt, settings: Settings) -> dict[str, Any]:
             _step(n, f"{aspect.capitalize()} of {prompt.topic}", f"{prompt.topic} {aspect}", settings)
             for n, aspect in enumerate(aspects, 1)
         ],
+        **settings.judged,
     }
 
 

@@ -22,6 +22,7 @@ class Settings:
         noise: regular expression; matching queries find pages without a fact, which the compressor calls useless.
         fail_extract: regular expression; matching URLs land in `failed_results`.
         steps, breadth: steps of a plan; queries of a step and calls of a first decision.
+        judged: what the planner says of the question, `kind` and `width`; empty: nothing, as older models do.
         score, follow_ups: the critic's verdict of round 1; later rounds score 9 and want nothing more.
         planted: HTML by URL: pages that every search finds first; those on the stub's own address can be fetched.
         attacker: address to which planted pages lead a model that obeys them; empty: the model obeys nobody.
@@ -51,6 +52,7 @@ class Settings:
     fail_extract: str = ""
     steps: int = 3
     breadth: int = 2
+    judged: dict[str, str] = field(default_factory=dict)
     score: int = 5
     follow_ups: int = 2
     planted: dict[str, str] = field(default_factory=dict)

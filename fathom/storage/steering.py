@@ -1,0 +1,102 @@
+"""What people tell a run while it researches: numbered files beside its results, which any process can add.
+
+Each is created exclusively, so a race has one winner and the other takes the next number. The run itself ends the
+list: it writes that it hears no more, or that its research has ended, as an entry like the others. So a remark stands
+before that, and the run has it; or its number is taken, and whoever made it is told that it came too late.
+
+Runs may share a key, and with it the folder: an entry names its run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from uuid import uuid4
+
+from pydantic import ValidationError
+
+from fathom.errors import StoreError
+from fathom.models import Model, Remark
+from fathom.storage.lease import RESULTS
+from fathom.storage.store import ArtifactStore
+
+
+class Steer(StrEnum):
+    """What an entry says."""
+
+    tell = "tell"  # a remark, to be taken up
+    stop = "stop"  # to end the research and write
+    heard = "heard"  # of the run: it takes up no further remark
+    ended = "ended"  # of the run: its research is over
+
+
+class Entry(Model):
+    """One entry. `at` is an ISO 8601 time in UTC."""
+
+    kind: Steer
+    run_id: str
+    author: str
+    at: str
+    text: str = ""
+    token: str = ""  # different for every entry
+
+    @property
+    def remark(self) -> Remark:
+        """The entry as the run keeps it."""
+        return Remark(text=self.text, author=self.author, at=self.at)
+
+
+class Steering:
+    """The entries of one run. What was read once is not read again."""
+
+    def __init__(self, store: ArtifactStore, run_key: str, run_id: str) -> None:
+        self._store = store
+        self._folder = f"{RESULTS}/{run_key}/steering"
+        self._run_id = run_id
+        self._read: dict[int, Entry] = {}
+
+    async def entries(self) -> list[Entry]:
+        """Return the entries of the run, in their order.
+
+        Raises:
+            StoreError: one cannot be read.
+        """
+        for name in await self._store.list(self._folder):
+            if re.fullmatch(r"\d+\.json", name) and (number := int(name.removesuffix(".json"))) not in self._read:
+                try:
+                    self._read[number] = Entry.model_validate_json(await self._store.read(self._path(number)))
+                except ValidationError as error:
+                    address = self._store.address(self._path(number))
+                    why = error.errors()[0]["msg"]
+                    raise StoreError(f"{address} is damaged: {why}.", next_step="remove that file") from None
+        return [entry for _, entry in sorted(self._read.items()) if entry.run_id == self._run_id]
+
+    async def stopped(self) -> Remark | None:
+        """Return who stopped the research, if anybody did.
+
+        Raises:
+            StoreError: an entry cannot be read.
+        """
+        return stop_among(await self.entries())
+
+    async def add(self, entry: Entry) -> bool:
+        """Add an entry after those that were read last; return whether there was no other meanwhile.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        number = max(self._read, default=0) + 1
+        own = entry.model_copy(update={"token": uuid4().hex})
+        if not await self._store.create(self._path(number), own.model_dump_json(indent=1).encode()):
+            return False
+        self._read[number] = own
+        return True
+
+    def _path(self, number: int) -> str:
+        return f"{self._folder}/{number:04}.json"
+
+
+def stop_among(entries: Sequence[Entry]) -> Remark | None:
+    """Return who stopped the research, if one of the entries does."""
+    return next((entry.remark for entry in entries if entry.kind is Steer.stop), None)

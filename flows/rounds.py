@@ -1,0 +1,149 @@
+"""The rounds of research: steps in waves, a reflection after each round, and the decision whether another follows.
+
+What people tell the run is read before each reflection, and once more before the research ends, so that whoever was
+not refused is heard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from fathom.config.settings import Execution
+from fathom.evidence.provenance import RoundRecord
+from fathom.models import Note, PlanStep, Reflection, Remark, StepOutcome, StepStatus, ToolResult
+from fathom.run.checklist import next_steps, waves
+from fathom.run.convergence import decide
+from fathom.run.engine import Engine
+from fathom.run.state import RunState
+from fathom.telemetry.audit_events import AuditType
+from fathom.telemetry.progress import Event, phase, publish
+from tasks.durable import run_logger
+from tasks.reflection import reflect
+from tasks.research import research_step
+from tasks.steering import hear
+from tasks.ui import Display
+
+
+async def research_rounds(engine: Engine, display: Display, run: RunState) -> None:
+    """Research and reflect in rounds until the decision says to stop."""
+    await _keep(engine, run)
+    steps: Sequence[PlanStep] = run.plan.steps
+    depth, number = engine.settings.depth, 0
+    while steps:
+        number += 1
+        phase(f"researching, round {number} of at most {max(depth, number)}")
+        before = len(run.notes)
+        await _round(engine, display, run, steps)
+        taken = [str(step.step_id) for step in steps]
+        steps, score = await _judge(engine, display, run, number, len(run.notes) - before)
+        run.rounds.append(RoundRecord(number=number, step_ids=taken, sufficiency=score))
+        run.extend(steps)
+    if run.stopped:
+        await _tell(engine, run.stopped, f"stopped by {run.stopped.said}: the report is written with what there is")
+
+
+async def _judge(
+    engine: Engine, display: Display, run: RunState, round_number: int, new_notes: int
+) -> tuple[list[PlanStep], int]:
+    """Judge what a round found, with what people said meanwhile; return the next one's steps, if any, and the score."""
+    depth, closing = engine.settings.depth, run.over or round_number >= engine.settings.depth
+    remarks = await _listen(engine, run, round_number, closing)
+    while True:
+        reflection = await _reflect(engine, run, round_number, remarks)
+        await _keep(engine, run)
+        _show_plan(display, run)
+        steps = next_steps(
+            run.plan,
+            reflection,
+            remarks,
+            evident=run.evident,
+            query=engine.start.query,
+            round_number=round_number,
+            most=engine.settings.max_steps,
+        )
+        decision = decide(
+            round_number=round_number,
+            depth=depth,
+            reflection=reflection,
+            steps=steps,
+            new_notes=new_notes,
+            notes=len(run.notes),
+            sufficiency=engine.settings.sufficiency,
+            cut=run.cut,
+            stopped=run.stopped is not None,
+            asked=bool(remarks) and round_number <= depth,
+        )
+        # A remark that came while the critic judged is heard before the research ends.
+        late = [] if decision.go_on or closing else await _listen(engine, run, round_number, closing=True)
+        if not late:
+            run_logger().info("After round %d: %s.", round_number, decision.reason.value)
+            return steps if decision.go_on else [], reflection.sufficiency_score if reflection else 0
+        closing, remarks = True, late
+
+
+async def _listen(engine: Engine, run: RunState, round_number: int, closing: bool) -> list[Remark]:
+    """Take note of what people said since the last time, and return their remarks."""
+    known, more = len(run.plan.remarks), not run.over and round_number <= engine.settings.depth
+    heard = await hear(round_number, known, closing, more, _engine=engine)
+    run.hear(heard.remarks, heard.stopped)
+    for remark in heard.remarks:
+        await _tell(engine, remark, f"told by {remark.said}: {remark.text}")
+    return heard.remarks
+
+
+async def _tell(engine: Engine, remark: Remark, line: str) -> None:
+    publish(Event("remark", line))
+    await engine.audit.record(AuditType.steered, "user", remark.text, author=remark.author, at=remark.at)
+
+
+async def _reflect(engine: Engine, run: RunState, round_number: int, remarks: Sequence[Remark]) -> Reflection | None:
+    """Ask the critic, where there may be another round or was one before, or where a person asked for one."""
+    depth, most = engine.settings.depth, engine.settings.max_steps
+    if run.over or not (remarks or (depth > 1 and not engine.simple)):
+        return None
+    phase("judging what was found")
+    follow_ups = max(most, len(remarks)) if remarks else most if round_number < depth else 0
+    reflected = await reflect(run.plan, run.notes, list(remarks), round_number, follow_ups, _engine=engine)
+    run.reflect(reflected.reflection, reflected.usage)
+    return reflected.reflection
+
+
+async def _round(engine: Engine, display: Display, run: RunState, steps: Sequence[PlanStep]) -> None:
+    """Research the steps of a round, one at a time or, in parallel execution, in waves of independent steps."""
+    for wave in waves(steps, engine.settings.execution):
+        if run.stopped:
+            break
+        for step in wave:
+            run.mark(step.step_id, StepStatus.in_progress)
+        _show_plan(display, run)
+        limit = asyncio.Semaphore(engine.settings.concurrency)
+        known, made = list(run.notes), [call.result for call in run.all_calls]
+
+        async def research(
+            step: PlanStep,
+            known: list[Note] = known,
+            made: list[ToolResult] = made,
+            limit: asyncio.Semaphore = limit,
+        ) -> StepOutcome:
+            async with limit:
+                outcome: StepOutcome = await research_step(run.plan.plan_title, step, known, made, _engine=engine)
+                run.mark(step.step_id, outcome.status)
+                if engine.settings.execution is Execution.parallel:
+                    _show_plan(display, run)
+                return outcome
+
+        for outcome in await asyncio.gather(*map(research, wave)):
+            run.learn(outcome)
+        await _keep(engine, run)
+
+
+def _show_plan(display: Display, run: RunState) -> None:
+    publish(Event("plan", plan=run.plan))
+    display.plan(run.plan)
+
+
+async def _keep(engine: Engine, run: RunState) -> None:
+    """Save the plan and the notes, so that they exist however the run ends."""
+    await engine.run_folder.save_json("plan.json", run.plan)
+    await engine.run_folder.save_json("notes.json", run.notes)

@@ -1,0 +1,136 @@
+"""What a person says to a run that is going on, in whatever process and on whatever machine that shares its store."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from fathom.config.environment import Environment
+from fathom.config.secrets import Scrubber
+from fathom.errors import InvalidInput, RunNotFound
+from fathom.models import Model
+from fathom.storage.lease import read_lease
+from fathom.storage.steering import Entry, Steer, Steering
+from fathom.storage.store import ArtifactStore
+from fathom.text.cleaning import clean_line
+from flows.flow_runs import place, recent
+from flows.preflight import artifact_root
+from flows.runs import LATEST, find, folder_of, is_prefix, locate, read_json
+from flows.server import find_api
+
+MOST_CHARS, MOST_NAME = 1_000, 100
+AGAIN = 'ask again: fathom research "..."'
+
+
+class Steered(Model):
+    """What was said to a run. `running`: a process works on it now."""
+
+    run_id: str
+    kind: Literal["tell", "stop"]
+    text: str
+    author: str
+    at: str
+    running: bool
+
+
+def check_remark(text: str) -> str:
+    """Return a remark on one line, without control characters, and without secrets.
+
+    Raises:
+        InvalidInput: it is empty or longer than 1,000 characters.
+    """
+    text = Scrubber(Environment.read().secrets).message(clean_line(text))
+    if not text:
+        raise InvalidInput("The remark is empty.", next_step='say what to look at: fathom tell RUN "the 2025 figures"')
+    if len(text) > MOST_CHARS:
+        raise InvalidInput(
+            f"The remark has {len(text):,} characters; the limit is {MOST_CHARS:,}.", next_step="shorten it"
+        )
+    return text
+
+
+def check_author(name: str | None) -> str:
+    """Return the name of who speaks, by default `user@host`.
+
+    Raises:
+        InvalidInput: it is empty or longer than 100 characters.
+    """
+    if name is None:
+        user = "someone"
+        with suppress(OSError, KeyError, ImportError):  # a container may run as a user without a name
+            user = getpass.getuser()
+        name = f"{user}@{socket.gethostname()}"
+    name = Scrubber(Environment.read().secrets).message(clean_line(name))
+    if not 0 < len(name) <= MOST_NAME:
+        raise InvalidInput(f"--as takes 1 to {MOST_NAME} characters.", next_step="for example --as ann")
+    return name
+
+
+def say(name: str, kind: Steer, text: str, author: str, artifacts: str | None) -> Steered:
+    """Tell a run something, or stop its research; the run reads it at the next fixed point.
+
+    Raises:
+        RunNotFound: there is no such run.
+        InvalidInput: there are several, or it is too late.
+    """
+    return asyncio.run(_say(name, kind, text, author, artifacts))
+
+
+async def _say(name: str, kind: Steer, text: str, author: str, artifacts: str | None) -> Steered:
+    store, manifest = await _found(name, artifacts)
+    run_id, run_key = str(manifest["run_id"]), str(manifest["run_key"])
+    result = await read_json(folder_of(store, manifest), "result.json")
+    if isinstance(result, dict) and result.get("run_id") == run_id:
+        raise InvalidInput(f"The run {run_id[:8]} has finished.", next_step=f"fathom show {run_id[:8]}, or {AGAIN}")
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    entry = Entry(kind=kind, run_id=run_id, author=author, at=now, text=text)
+    steering = Steering(store, run_key, run_id)
+    while True:
+        _check_open(await steering.entries(), kind, run_id[:8])
+        if await steering.add(entry):
+            break
+    lease = await read_lease(store, run_key)
+    return Steered(
+        run_id=run_id,
+        kind="stop" if kind is Steer.stop else "tell",
+        text=text,
+        author=author,
+        at=now,
+        running=lease is not None and lease.alive,
+    )
+
+
+def _check_open(entries: list[Entry], kind: Steer, run: str) -> None:
+    if kind is Steer.stop and (stopped := next((e for e in entries if e.kind is Steer.stop), None)):
+        raise InvalidInput(
+            f"{stopped.remark.said} stopped the research of {run} already.", next_step="the report is on its way"
+        )
+    if any(entry.kind in (Steer.stop, Steer.ended) for entry in entries):
+        raise InvalidInput(
+            f"The run {run} has ended its research and is writing.",
+            next_step=f"wait for the report, then {AGAIN}",
+        )
+    if kind is Steer.tell and any(entry.kind is Steer.heard for entry in entries):
+        raise InvalidInput(
+            f"The run {run} is in its last round and takes up no further remark.",
+            next_step=f"wait for the report, then {AGAIN}",
+        )
+
+
+async def _found(name: str, artifacts: str | None) -> tuple[ArtifactStore, Mapping[str, Any]]:
+    """Return the store of a run and its manifest; of a run that waits for a worker, what the server knows."""
+    root, folder = locate(name, artifact_root(artifacts))
+    store = ArtifactStore(root)
+    try:
+        return store, await find(store, folder)
+    except RunNotFound:
+        for run in await recent(LATEST) if find_api() else ():
+            if is_prefix(folder, run.id):
+                own, run_key = place(run.id, run.parameters)
+                return own, {"run_id": run.id, "run_key": run_key, "folder": ""}
+        raise
