@@ -39,6 +39,7 @@ from fathom.telemetry.progress import Event, phase, publish
 from fathom.telemetry.spans import describe_run
 from fathom.telemetry.tracing import start_tracing
 from fathom.text.counting import counted
+from flows.agreeing import agree
 from flows.endings import ended, page, tell_failure, whereabouts
 from flows.flow_runs import FLOW
 from flows.since_last import compare_with_last
@@ -47,7 +48,6 @@ from tasks.auditing import log_event, quieten_tasks, session
 from tasks.durable import durable_run, run_logger, run_store
 from tasks.events import tell_end, tell_start
 from tasks.limits import SharedTurns, read_limits
-from tasks.planning import make_plan
 from tasks.reflection import reflect
 from tasks.research import research_step
 from tasks.start import begin, claim_folder
@@ -141,7 +141,7 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
     report = await write_report(engine, run) if run.notes else None
     if report:
         await save_report(engine, run, report)
-    result = _result(engine, run, report, monotonic() - began)
+    result = _result(engine, run, report, monotonic() - began - engine.ledger.rested)
     if report:
         display.report(report, page(result))
     else:
@@ -153,9 +153,10 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
 
 async def _research(engine: Engine, display: Display) -> RunState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
-    planned = await make_plan(engine.start.query, _engine=engine)
-    run = RunState(planned.plan, planned.usage, planned.unread)
-    await engine.enter(await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine))
+    run = await agree(engine)
+    said = run.plan.clarifications
+    folder = await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine, _clarifications=said)
+    await engine.enter(folder)
     publish(Event("plan", f"{run.plan.plan_title}: {counted(len(run.plan.steps), 'step')}", plan=run.plan))
     await _keep(engine, run)
     steps: Sequence[PlanStep] = run.plan.steps

@@ -23,6 +23,7 @@ BATCH = "research-batch"
 FLOWS = (FLOW, BATCH)
 """Flows whose runs hold a lease while a process works on them."""
 _FIRST_WORD = re.compile(rf"({'|'.join(Ending)})\b")
+WAITING = "waiting for you"
 UNDER_WAY = ("RUNNING", "PENDING", "CANCELLING")
 
 
@@ -77,6 +78,8 @@ async def state_of(run: FlowRunRow) -> str:
     state = (run.state_name or "").lower()
     if run.state_type == "CRASHED":
         return "interrupted"
+    if run.state_type == "PAUSED":
+        return WAITING
     if run.state_type not in UNDER_WAY:
         return state
     with suppress(StoreError):

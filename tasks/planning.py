@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import JsonValue
 
 from fathom.config.models import Role
-from fathom.models import Catalogue, Survey
+from fathom.models import Catalogue, Clarification, Plan, Survey
 from fathom.roles import PLANNER, PlanRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
@@ -27,8 +29,14 @@ async def look_for_words(words: list[str], settings: dict[str, JsonValue], _engi
     return await _engine.tools.holdings(words)
 
 
-async def make_plan(query: str, _engine: Engine) -> Planned:
-    """Break the query into steps."""
+async def make_plan(
+    query: str,
+    _engine: Engine,
+    clarifications: Sequence[Clarification] = (),
+    earlier: Plan | None = None,
+    remark: str = "",
+) -> Planned:
+    """Break the query into steps; or change an earlier plan as a person's remark asks."""
     found = await survey(query, _engine.tools.settings, _engine=_engine)
     phase("planning")  # after the documents, whose reading may have had a phase of its own
     request = PlanRequest(
@@ -37,9 +45,12 @@ async def make_plan(query: str, _engine: Engine) -> Planned:
         max_steps=_engine.settings.max_steps,
         tools=_engine.tools.offered,
         documents=found.documents,
+        clarifications=list(clarifications),
+        earlier=earlier,
+        remark=remark,
     )
     answer, usage = await ask(PLANNER, request, _engine)
-    plan = answer.plan()
+    plan = answer.plan().model_copy(update={"clarifications": list(clarifications)})
     steps = [step.title for step in plan.steps]
     await _engine.audit.record(
         AuditType.plan_generated, Role.planner, plan.plan_title, steps=steps, without_model=bool(usage.fallbacks)

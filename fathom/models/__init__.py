@@ -21,7 +21,8 @@ from fathom.models.evidence import (
     UnreadFile,
     Usage,
 )
-from fathom.models.plan import Contradiction, Gap, Plan, PlanStep, Priority, Reflection, StepStatus
+from fathom.models.people import Asked, Matter, OpenQuestion, Reply
+from fathom.models.plan import Clarification, Contradiction, Gap, Plan, PlanStep, Priority, Reflection, StepStatus
 from fathom.models.run import (
     Account,
     Answered,
@@ -42,10 +43,12 @@ __all__ = [
     "AbsentWord",
     "Account",
     "Answered",
+    "Asked",
     "AuditHead",
     "Call",
     "Catalogue",
     "Claim",
+    "Clarification",
     "Contradiction",
     "Corroboration",
     "Document",
@@ -54,17 +57,20 @@ __all__ = [
     "Holdings",
     "Judgement",
     "Making",
+    "Matter",
     "Metrics",
     "Model",
     "NearPassage",
     "Note",
     "NoteMessage",
+    "OpenQuestion",
     "Phase",
     "Plan",
     "PlanStep",
     "Priority",
     "Quote",
     "Reflection",
+    "Reply",
     "Report",
     "ReportSection",
     "RunManifest",

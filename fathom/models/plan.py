@@ -40,11 +40,23 @@ class PlanStep(Model):
     status: StepStatus = StepStatus.todo
 
 
+class Clarification(Model):
+    """What a person said to a question about the query, or what was assumed because nobody did."""
+
+    question: str
+    answer: str
+    assumed: bool = False
+    by: str = ""  # who said it; empty when it was assumed
+    at: str = ""  # ISO 8601, UTC
+
+
 class Plan(Model):
     """What will be researched; also the checklist that the critic updates."""
 
     plan_title: str
     steps: list[PlanStep]
+    # Left out when empty: a run that asks nobody has the plan, and the keys of calls, that it always had.
+    clarifications: list[Clarification] = Field([], exclude_if=lambda value: not value)
 
 
 class Gap(Model):

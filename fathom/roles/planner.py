@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from fathom.config.models import Role
-from fathom.models import Document, Plan, PlanStep, Priority
+from fathom.models import Clarification, Document, Plan, PlanStep, Priority
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.storage.names import slug
 
@@ -22,6 +22,10 @@ class PlanRequest(Request):
     max_steps: int
     tools: dict[str, str]  # name -> description
     documents: list[Document] = []  # the local documents that look closest to the query, by name only
+    # What people said. Left out when there is nothing, so that the request of a run that asks nobody stays the same.
+    clarifications: list[Clarification] = Field([], exclude_if=lambda value: not value)
+    earlier: Plan | None = Field(None, exclude_if=lambda value: value is None)  # the plan that is to be changed
+    remark: str = Field("", exclude_if=lambda value: not value)  # how
 
 
 StepId = str | int

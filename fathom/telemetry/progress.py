@@ -13,7 +13,9 @@ from fathom.config.caps import Budget
 from fathom.models import Account, Plan, StepStatus
 from fathom.models.batch import BatchRow
 
-Kind = Literal["phase", "begin", "end", "plan", "step", "tool", "spent", "speed", "reflection", "warning", "batch"]
+Kind = Literal[
+    "phase", "begin", "end", "plan", "step", "tool", "spent", "speed", "reflection", "warning", "waiting", "batch"
+]
 
 
 @dataclass(frozen=True)

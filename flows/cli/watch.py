@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from textwrap import shorten
 from time import monotonic
 from typing import TYPE_CHECKING, Self
@@ -30,9 +31,10 @@ _LABELS = {
     "reflection": "reflection: ",
     "speed": "",
     "warning": "warning: ",
+    "waiting": "",
 }
 """What is put before the message of each kind of event that has a line where there is no live view."""
-_KEPT = {"speed": "dim", "warning": "yellow"}
+_KEPT = {"speed": "dim", "warning": "yellow", "waiting": "bold"}
 """Styles of the kinds whose lines stay above the live view."""
 _STYLES = {"todo": "dim", "in_progress": "bold", "done": "green", "blocked": "yellow"}
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -80,6 +82,17 @@ class Watch:
 
     def __exit__(self, *_error: object) -> None:
         self._live.stop()
+
+    @contextmanager
+    def aside(self) -> Iterator[Console]:
+        """Give the terminal to somebody else inside the block."""
+        live = self._live.is_started
+        self._live.stop()
+        try:
+            yield self.console
+        finally:
+            if live:
+                self._live.start()
 
     def say(self, line: str, style: str = "") -> None:
         """Show a line that stays."""
