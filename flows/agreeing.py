@@ -25,7 +25,7 @@ async def agree(engine: Engine) -> RunState:
     clarifications, usage = await _clarify(engine)
     planned = await make_plan(query, _engine=engine, clarifications=clarifications)
     run = RunState(planned.plan, planned.usage, planned.unread)
-    if usage.llm_calls:
+    if usage.llm_calls or usage.fallbacks:
         run.spend(CLARIFIER.name, usage)
     if engine.settings.people.approve is not Approve.plan:
         return run

@@ -6,7 +6,6 @@ Prefect: call `flows.server.ensure_api` first.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -17,6 +16,7 @@ from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import ObjectNotFound
+from prefect.input.actions import aread_flow_run_input
 
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.models import Asked, Reply
@@ -81,13 +81,11 @@ async def waiting(run_id: UUID) -> Waiting:
         flow_run = await _read(client, run_id)
         if not (key := key_of(flow_run.state)):
             raise InvalidInput(f"The run {str(run_id)[:8]} asks nothing: it is {_doing(flow_run)}.", next_step=_NEXT)
-        try:
-            kept = json.loads(await client.read_flow_run_input(run_id, f"{key}{ASKED}"))
-        except ObjectNotFound:
-            raise InvalidInput(
-                f"The run {str(run_id)[:8]} was paused by somebody, and not to ask something.",
-                next_step="resume it in the Prefect UI",
-            ) from None
+    if (kept := await aread_flow_run_input(f"{key}{ASKED}", run_id)) is None:
+        raise InvalidInput(
+            f"The run {str(run_id)[:8]} was paused by somebody, and not to ask something.",
+            next_step="resume it in the Prefect UI",
+        )
     return Waiting(run_id, key, Asked.model_validate(kept["asked"]), kept["complaint"])
 
 

@@ -22,7 +22,8 @@ from uuid import uuid4
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import FlowRunContext
-from prefect.exceptions import ObjectNotFound, Pause
+from prefect.exceptions import Pause
+from prefect.input.actions import aread_flow_run_input
 from prefect.input.run_input import keyset_from_paused_state
 from prefect.states import Paused, Running, Suspended
 from prefect.utilities.engine import propose_state
@@ -34,11 +35,10 @@ from fathom.evidence.provenance import digest_of
 from fathom.models import Asked, Matter, Reply
 from fathom.run.engine import Engine
 from fathom.storage.store import json_bytes
-from fathom.telemetry.audit_events import AuditType
-from fathom.telemetry.progress import Event, phase, publish
+from fathom.telemetry.audit_events import Actor, AuditType
+from fathom.telemetry.progress import phase
 from flows.answering import ASKED, RESPONSE, Waiting, answer, key_of
 from flows.forms import form_of, reply_of
-from tasks.durable import run_logger
 from tasks.events import tell_waiting
 from tasks.watching import stop
 
@@ -84,7 +84,8 @@ async def ask(asked: Asked, engine: Engine) -> Reply:
     reply = Scrubber(Environment.read().secrets).model(reply)
     reply = reply.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
     details = reply.model_dump(mode="json", exclude_defaults=True)
-    await engine.audit.record(AuditType.person_replied, "user", _short(asked, reply), matter=asked.matter, **details)
+    actor: Actor = "system" if reply.assumed else "user"
+    await engine.audit.record(AuditType.person_replied, actor, _short(asked, reply), matter=asked.matter, **details)
     return reply
 
 
@@ -96,7 +97,8 @@ class _Asking:
         self._flow_run = flow_run
         self._asked = asked
         self._engine = engine
-        self._complaint = ""
+        self._how = f"fathom answer {str(flow_run.id)[:8]}"
+        self._complaint = self._typed = ""  # of an answer that cannot be used
         # The same for the same question, whichever process asks.
         self._name = f"{asked.matter.value}-{digest_of(json_bytes(asked))[:12]}"
 
@@ -104,10 +106,8 @@ class _Asking:
         """Return the first reply that can be used."""
         reply = await self._earlier()
         if reply is None:
-            what = WHAT[self._asked.matter]
-            await self._engine.audit.record(
-                AuditType.person_asked, "system", f"asked {what}", matter=self._asked.matter
-            )
+            action = f"The run waits for somebody to say {WHAT[self._asked.matter]}: here, or {self._how}"
+            await self._engine.audit.record(AuditType.person_asked, "system", action, matter=self._asked.matter)
         while reply is None:
             try:
                 reply = await self._ask()
@@ -156,29 +156,26 @@ class _Asking:
 
     async def _enter(self, *, suspended: bool) -> str:
         """Store the form, then let the run wait for it; return the key of this wait."""
-        how = f"fathom answer {str(self._flow_run.id)[:8]}"
-        key, said = f"{self._name}-{uuid4().hex[:8]}", f"Waiting for you. Here, or: {how}"
+        key, said = f"{self._name}-{uuid4().hex[:8]}", f"Waiting for you. Here, or: {self._how}"
         state: State[Any] = (
             Suspended(pause_key=key, message=said)
             if suspended
             else Paused(timeout_seconds=_YEARS, pause_key=key, message=said)
         )
         keyset = keyset_from_paused_state(state)
-        state.state_details.run_input_keyset = {**keyset}
-        form = form_of(self._asked, self._complaint)
+        state.state_details.run_input_keyset = {str(name): kept for name, kept in keyset.items()}
+        form = form_of(self._asked, self._complaint, self._typed)
         await form.asave(keyset, self._flow_run.id)
         kept = {"asked": self._asked.model_dump(mode="json"), "complaint": self._complaint}
         await self._client.create_flow_run_input(self._flow_run.id, f"{key_of(state)}{ASKED}", json.dumps(kept))
-        publish(Event("waiting", f"waiting for you: {how}"))
-        run_logger().info("The run waits for an answer to %s: here, or %s", WHAT[self._asked.matter], how)
-        await tell_waiting(self._engine.start, WHAT[self._asked.matter], how)
+        phase(f"waiting for you: {self._how}")
+        await tell_waiting(self._engine.start, WHAT[self._asked.matter], self._how)
         reached = await propose_state(self._client, state, self._flow_run.id)
         if suspended and reached.is_paused():
             raise Pause(state=reached)
         return key_of(state)
 
     async def _while_paused(self) -> None:
-        phase("waiting for you")
         # A run that is to be cancelled is stopped by whoever supervises it.
         while True:
             state = (await self._client.read_flow_run(self._flow_run.id)).state
@@ -192,11 +189,11 @@ class _Asking:
         Raises:
             InvalidInput: it cannot be used.
         """
-        try:
-            given = await self._client.read_flow_run_input(self._flow_run.id, f"{key}{RESPONSE}")
-        except ObjectNotFound:
+        given = await aread_flow_run_input(f"{key}{RESPONSE}", self._flow_run.id)
+        if given is None:
             return None
-        reply = reply_of(self._asked, json.loads(given))
+        self._typed = str(given.get("plan") or "")
+        reply = reply_of(self._asked, given)
         if reply.stop:
             # Whoever continues the run is asked again.
             await self._client.delete_flow_run_input(self._flow_run.id, f"{key}{RESPONSE}")
@@ -239,8 +236,8 @@ class _Asking:
     async def _stop(self, why: str) -> NoReturn:
         """Cancel the run, which can be continued, and asks again then."""
         stop([self._flow_run.id], RunCancelled(why))
-        while True:
-            await asyncio.sleep(POLL_SECONDS)
+        await asyncio.Event().wait()
+        raise AssertionError("the run was cancelled")
 
 
 def _assumed(asked: Asked) -> Reply:

@@ -1,8 +1,6 @@
-"""A plan as a person edits it, in an editor or in a form, checked by the rules that the planner's own has to keep."""
+"""A plan as a person edits it: YAML, checked by the rules that the planner's own has to keep."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from pydantic import Field, ValidationError
 
@@ -21,48 +19,39 @@ class EditedPlan(Model):
     steps: list[PlannedStep] = Field(min_length=1, max_length=MOST_STEPS)
 
 
-def fields_of(plan: Plan) -> dict[str, Any]:
-    """Return what of a plan may be changed, as data."""
-    names = set(PlannedStep.model_fields)
-    return {"plan_title": plan.plan_title, "steps": [s.model_dump(mode="json", include=names) for s in plan.steps]}
-
-
 def as_yaml(plan: Plan) -> str:
     """Return what of a plan may be changed, as text for an editor."""
     import yaml
 
-    text: str = yaml.safe_dump(fields_of(plan), sort_keys=False, allow_unicode=True, width=100)
+    names = set(PlannedStep.model_fields)
+    steps = [step.model_dump(mode="json", include=names) for step in plan.steps]
+    data = {"plan_title": plan.plan_title, "steps": steps}
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
     return _HEAD + text
 
 
 def from_yaml(text: str, plan: Plan) -> Plan:
-    """Return a plan with what an edited text says.
+    """Return a plan with its title and steps as edited; of a step that it had, what the text does not say stays.
+
+    Unchanged text is the plan as it is.
 
     Raises:
-        InvalidInput: the message says what is wrong with it.
+        InvalidInput: the message says what is wrong with it, or which rules of a plan it breaks.
     """
     import yaml
 
+    if text.split() == as_yaml(plan).split():
+        return plan
     try:
-        return edited(yaml.safe_load(text), plan)
+        wanted = EditedPlan.model_validate(yaml.safe_load(text))
     except yaml.YAMLError as error:
         raise InvalidInput(f"The plan is not YAML: {' '.join(str(error).split())}.") from None
-
-
-def edited(data: object, plan: Plan) -> Plan:
-    """Return a plan with its title and steps as edited; of a step that it had, what nobody can edit stays.
-
-    Raises:
-        InvalidInput: the message says which rules the edited plan breaks.
-    """
-    try:
-        wanted = EditedPlan.model_validate(data)
     except ValidationError as error:
         problems = [f"{'.'.join(map(str, e['loc'])) or 'the plan'}: {e['msg']}" for e in error.errors()]
         raise InvalidInput(f"The plan cannot be used. {'; '.join(problems[:5])}.") from None
     before = {str(step.step_id): step for step in plan.steps}
-    ids = {str(step.step_id): before[str(step.step_id)].step_id if str(step.step_id) in before else step.step_id
-           for step in wanted.steps}  # fmt: skip
+    own = {str(step.step_id): step.step_id for step in wanted.steps}
+    ids = {**own, **{name: before[name].step_id for name in own if name in before}}  # quoted or not, an id is the same
     complaints = [complaint.text for complaint in plan_complaints(wanted.steps)]
     complaints += [
         f"Step {step.step_id} depends on step {other}, which the plan does not have."

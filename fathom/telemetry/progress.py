@@ -13,9 +13,7 @@ from fathom.config.caps import Budget
 from fathom.models import Account, Plan, StepStatus
 from fathom.models.batch import BatchRow
 
-Kind = Literal[
-    "phase", "begin", "end", "plan", "step", "tool", "spent", "speed", "reflection", "warning", "waiting", "batch"
-]
+Kind = Literal["phase", "begin", "end", "plan", "step", "tool", "spent", "speed", "reflection", "warning", "batch"]
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,9 @@ _LABELS = {
     "reflection": "reflection: ",
     "speed": "",
     "warning": "warning: ",
-    "waiting": "",
 }
 """What is put before the message of each kind of event that has a line where there is no live view."""
-_KEPT = {"speed": "dim", "warning": "yellow", "waiting": "bold"}
+_KEPT = {"speed": "dim", "warning": "yellow"}
 """Styles of the kinds whose lines stay above the live view."""
 _STYLES = {"todo": "dim", "in_progress": "bold", "done": "green", "blocked": "yellow"}
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
