@@ -10,11 +10,13 @@ from itertools import count
 
 from fathom.config.groups import Approve
 from fathom.config.models import EXTRACTIVE
-from fathom.models import Asked, Clarification, Matter, Usage
+from fathom.models import Asked, Clarification, Matter, Report, Usage
+from fathom.report.markdown import render_markdown
 from fathom.roles import CLARIFIER, PLANNER
 from fathom.run.engine import Engine
 from fathom.run.state import RunState
 from flows.asking import ask
+from flows.writing import write_report
 from tasks.people import open_questions, reply_to
 from tasks.planning import make_plan
 
@@ -42,6 +44,24 @@ async def agree(engine: Engine) -> RunState:
         run.plan = planned.plan
         run.spend(PLANNER.name, planned.usage)
     return run
+
+
+async def write_accepted(engine: Engine, run: RunState) -> Report | None:
+    """Write the report; where the settings ask for that, until a person accepts it. None without a usable source."""
+    report = await write_report(engine, run)
+    if engine.settings.people.approve is not Approve.report:
+        return report
+    for number in count(1):
+        if report is None:
+            break
+        draft, rewords = render_markdown(report), not report.extractive
+        asked = Asked(matter=Matter.report, query=engine.start.query, number=number, report=draft, rewords=rewords)
+        reply = await reply_to(asked, _ask=partial(ask, engine=engine))
+        if not reply.remark:
+            break
+        engine.remarks.append(reply.remark)
+        report = await write_report(engine, run)
+    return report
 
 
 async def _clarify(engine: Engine) -> tuple[list[Clarification], Usage]:

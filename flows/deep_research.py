@@ -39,11 +39,11 @@ from fathom.telemetry.progress import Event, phase, publish
 from fathom.telemetry.spans import describe_run
 from fathom.telemetry.tracing import start_tracing
 from fathom.text.counting import counted
-from flows.agreeing import agree
+from flows.agreeing import agree, write_accepted
 from flows.endings import ended, page, tell_failure, whereabouts
 from flows.flow_runs import FLOW
 from flows.since_last import compare_with_last
-from flows.writing import save_explanation, save_provenance, save_report, write_report
+from flows.writing import save_explanation, save_provenance, save_report
 from tasks.auditing import log_event, quieten_tasks, session
 from tasks.durable import durable_run, run_logger, run_store
 from tasks.events import tell_end, tell_start
@@ -138,7 +138,7 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
     """Research and report, in a flow run or a replay of it. Without any note there is no report."""
     began = monotonic()
     run = await _research(engine, display)
-    report = await write_report(engine, run) if run.notes else None
+    report = await write_accepted(engine, run) if run.notes else None
     if report:
         await save_report(engine, run, report)
     result = _result(engine, run, report, monotonic() - began - engine.ledger.rested)
