@@ -6,20 +6,22 @@ Prefect: call `flows.server.ensure_api` first.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import httpx
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.client.schemas.sorting import FlowRunSort
-from prefect.exceptions import ObjectNotFound
-from prefect.input.actions import aread_flow_run_input
+from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.models import Asked, Reply
+from flows.flow_runs import WAITING, FlowRunRow, state_of
 from flows.forms import reply_of, values_of
 from flows.runs import is_prefix
 
@@ -34,18 +36,32 @@ _NEXT = "fathom runs lists the runs, and which of them wait"
 
 @dataclass(frozen=True)
 class Waiting:
-    """A run that waits for an answer. `complaint` says why the last one could not be used."""
+    """A run that waits for an answer. `complaint` says why the last one could not be used.
+
+    `gone`: its process was killed while it waited, so it goes on only when it is resumed.
+    """
 
     run_id: UUID
     key: str
     asked: Asked
-    complaint: str
+    complaint: str = ""
+    gone: bool = False
 
 
 def key_of(state: State[Any] | None) -> str:
     """Return the beginning of the names under which the server keeps a question; empty when nothing is asked."""
     keyset = state.state_details.run_input_keyset if state and state.is_paused() else None
     return keyset["response"].removesuffix(RESPONSE) if keyset else ""
+
+
+async def read_input(client: PrefectClient, run_id: UUID, name: str) -> Any:
+    """Return what the server keeps under a name for a run; None if there is nothing."""
+    try:
+        return json.loads(await client.read_flow_run_input(run_id, name))
+    except PrefectHTTPStatusError as error:
+        if error.response.status_code != httpx.codes.NOT_FOUND:
+            raise
+        return None
 
 
 async def find(name: str) -> UUID:
@@ -81,12 +97,15 @@ async def waiting(run_id: UUID) -> Waiting:
         flow_run = await _read(client, run_id)
         if not (key := key_of(flow_run.state)):
             raise InvalidInput(f"The run {str(run_id)[:8]} asks nothing: it is {_doing(flow_run)}.", next_step=_NEXT)
-    if (kept := await aread_flow_run_input(f"{key}{ASKED}", run_id)) is None:
+        kept = await read_input(client, run_id, f"{key}{ASKED}")
+    if kept is None:
         raise InvalidInput(
             f"The run {str(run_id)[:8]} was paused by somebody, and not to ask something.",
             next_step="resume it in the Prefect UI",
         )
-    return Waiting(run_id, key, Asked.model_validate(kept["asked"]), kept["complaint"])
+    row = FlowRunRow.model_validate(flow_run.model_dump(mode="json"))
+    gone = await state_of(row) != WAITING and not flow_run.deployment_id  # else a worker takes it up
+    return Waiting(run_id, key, Asked.model_validate(kept["asked"]), kept["complaint"], gone)
 
 
 async def answer(waits: Waiting, reply: Reply) -> None:

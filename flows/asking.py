@@ -23,7 +23,6 @@ from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import FlowRunContext
 from prefect.exceptions import Pause
-from prefect.input.actions import aread_flow_run_input
 from prefect.input.run_input import keyset_from_paused_state
 from prefect.states import Paused, Running, Suspended
 from prefect.utilities.engine import propose_state
@@ -37,7 +36,7 @@ from fathom.run.engine import Engine
 from fathom.storage.store import json_bytes
 from fathom.telemetry.audit_events import Actor, AuditType
 from fathom.telemetry.progress import phase
-from flows.answering import ASKED, RESPONSE, Waiting, answer, key_of
+from flows.answering import ASKED, RESPONSE, Waiting, answer, key_of, read_input
 from flows.forms import form_of, reply_of
 from tasks.events import tell_waiting
 from tasks.watching import stop
@@ -189,7 +188,7 @@ class _Asking:
         Raises:
             InvalidInput: it cannot be used.
         """
-        given = await aread_flow_run_input(f"{key}{RESPONSE}", self._flow_run.id)
+        given = await read_input(self._client, self._flow_run.id, f"{key}{RESPONSE}")
         if given is None:
             return None
         self._typed = str(given.get("plan") or "")
@@ -202,11 +201,12 @@ class _Asking:
 
     async def _talk(self, terminal: Terminal, key: str) -> None:
         """Let the person in the terminal answer, again if the server refuses that."""
-        waits = Waiting(self._flow_run.id, key, self._asked, self._complaint)
+        waits = Waiting(self._flow_run.id, key, self._asked)
         complaint = self._complaint
         while reply := await terminal(self._asked, complaint):
             try:
                 await answer(waits, reply)
+                phase("taking your answer")
                 return
             except InvalidInput as error:
                 complaint = error.message
@@ -228,7 +228,7 @@ class _Asking:
         if key:
             assumed = _assumed(self._asked)
             try:
-                await answer(Waiting(self._flow_run.id, key, self._asked, ""), assumed)
+                await answer(Waiting(self._flow_run.id, key, self._asked), assumed)
             except InvalidInput:  # somebody was quicker
                 return await self._answered(key)
         return _assumed(self._asked)

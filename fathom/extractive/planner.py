@@ -63,20 +63,21 @@ def plan(request: PlanRequest) -> PlanAnswer:
 def _with_remark(earlier: Plan, request: PlanRequest) -> PlanAnswer:
     """Return a plan with a step for a remark, its last one by id, in place of the last where there is no room."""
     steps = [PlannedStep(**s.model_dump(include=set(PlannedStep.model_fields))) for s in earlier.steps]
-    remark = _question_step(strip_lead(request.remark), request.query)
     kept = steps[: request.max_steps - 1]
     number = 1 + max((int(s.step_id) for s in kept if str(s.step_id).isdecimal()), default=len(kept))
-    return PlanAnswer(plan_title=earlier.plan_title, steps=[*kept, remark.model_copy(update={"step_id": number})])
+    remark = _said_step(strip_lead(request.remark), request.query).model_copy(update={"step_id": number})
+    return PlanAnswer(plan_title=earlier.plan_title, steps=[*kept, remark])
 
 
 def _clarified(request: PlanRequest) -> list[PlannedStep]:
     """Return a step for each answer of a person; an assumption says no more than the question."""
-    matter = " ".join(keywords(request.query)[:3])
-    return [
-        _part_step(Part(capitalized(clip(said.answer, TITLE_WORDS)), [f"{said.answer} {matter}"]), request.query)
-        for said in request.clarifications
-        if not said.assumed and key_terms(said.answer)
-    ]
+    answers = [said.answer for said in request.clarifications if not said.assumed]
+    return [_said_step(answer, request.query) for answer in answers if key_terms(answer)]
+
+
+def _said_step(said: str, query: str) -> PlannedStep:
+    matter = " ".join(keywords(query)[:3])
+    return _part_step(Part(capitalized(clip(said, TITLE_WORDS)), [f"{said} {matter}"]), query)
 
 
 def _title(question: str, query: str) -> str:

@@ -69,7 +69,8 @@ def answer(
         if reply is None:
             return
         await answering.answer(waits, reply)
-        output({"run_id": waits.run_id, "answered": True}, lambda _: typer.echo("Answered."), as_json=as_json)
+        said = f"Answered. Its process is gone: fathom resume {run} goes on." if waits.gone else "Answered."
+        output({"run_id": waits.run_id, "answered": True}, lambda _: typer.echo(said), as_json=as_json)
 
     asyncio.run(work())
 
