@@ -35,16 +35,16 @@ from fathom.telemetry.progress import Event, phase, publish
 from fathom.telemetry.spans import describe_run
 from fathom.telemetry.tracing import start_tracing
 from fathom.text.counting import counted
+from flows.agreeing import agree, write_accepted
 from flows.endings import ended, page, tell_failure, whereabouts
 from flows.flow_runs import FLOW
 from flows.rounds import research_rounds
 from flows.since_last import compare_with_last
-from flows.writing import save_explanation, save_provenance, save_report, write_report
+from flows.writing import save_explanation, save_provenance, save_report
 from tasks.auditing import log_event, quieten_tasks, session
 from tasks.durable import durable_run, run_logger, run_store
 from tasks.events import tell_end, tell_start
 from tasks.limits import SharedTurns, read_limits
-from tasks.planning import make_plan
 from tasks.start import begin, claim_folder
 from tasks.supervision import Supervision
 from tasks.ui import Display
@@ -133,10 +133,10 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
     """Research and report, in a flow run or a replay of it. Without any note there is no report."""
     began = monotonic()
     run = await _research(engine, display)
-    report = await write_report(engine, run) if run.notes else None
+    report = await write_accepted(engine, run) if run.notes else None
     if report:
         await save_report(engine, run, report)
-    result = _result(engine, run, report, monotonic() - began)
+    result = _result(engine, run, report, monotonic() - began - engine.ledger.rested)
     if report:
         display.report(report, page(result))
     else:
@@ -148,9 +148,10 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
 
 async def _research(engine: Engine, display: Display) -> RunState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
-    planned = await make_plan(engine.start.query, _engine=engine)
-    run = RunState(planned.plan, planned.usage, planned.unread)
-    await engine.enter(await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine))
+    run = await agree(engine)
+    said = run.plan.clarifications
+    folder = await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine, _clarifications=said)
+    await engine.enter(folder)
     publish(Event("plan", f"{run.plan.plan_title}: {counted(len(run.plan.steps), 'step')}", plan=run.plan))
     await research_rounds(engine, display, run)
     return run

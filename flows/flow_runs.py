@@ -23,6 +23,7 @@ BATCH = "research-batch"
 FLOWS = (FLOW, BATCH)
 """Flows whose runs hold a lease while a process works on them."""
 _FIRST_WORD = re.compile(rf"({'|'.join(Ending)})\b")
+WAITING = "waiting for you"
 UNDER_WAY = ("RUNNING", "PENDING", "CANCELLING")
 
 
@@ -77,11 +78,13 @@ async def state_of(run: FlowRunRow) -> str:
     state = (run.state_name or "").lower()
     if run.state_type == "CRASHED":
         return "interrupted"
-    if run.state_type not in UNDER_WAY:
+    waits = run.state_type == "PAUSED"
+    state = WAITING if waits else state
+    if run.state_type not in (*UNDER_WAY, "PAUSED") or run.state_name == "Suspended":
         return state
     with suppress(StoreError):
         lease = await read_lease(*place(run.id, run.parameters))
-        if lease and has_begun(run.state.timestamp if run.state else None, lease):
+        if lease and (waits or has_begun(run.state.timestamp if run.state else None, lease)):
             return state if lease.alive else "interrupted"
     host, _, pid = (run.infrastructure_pid or "").rpartition(":")
     return "interrupted" if pid.isdecimal() and is_gone(host, int(pid)) else state

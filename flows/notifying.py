@@ -28,6 +28,7 @@ ON = {
     "degraded": "fathom.run.degraded",
     "failed": events.FAILED,
     "budget": events.BUDGET,
+    "waiting": events.WAITING,
 }
 """The event of each occasion."""
 _PREFIX = "fathom-notify-"

@@ -88,8 +88,10 @@ async def _is_gone(flow_run: FlowRun) -> bool:
         return lease is not None and not lease.alive
     if lease and has_begun(since, lease):
         return not lease.alive
-    # One that runs without a lease here may have it in the store of another machine.
-    return flow_run.state_type is StateType.PENDING and _seconds_since(since) > STARTING_SECONDS
+    # One that runs without a lease here may have it in the store of another machine. One whose lease is older than its
+    # state was answered while it waited: by then its process may have been gone.
+    waited = flow_run.state_type is StateType.RUNNING and lease is not None and not lease.alive
+    return (waited or flow_run.state_type is StateType.PENDING) and _seconds_since(since) > STARTING_SECONDS
 
 
 def _seconds_since(time: datetime) -> float:

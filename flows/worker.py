@@ -29,7 +29,7 @@ from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.objects import FlowRun
 from prefect.client.schemas.responses import SetStateStatus, WorkerFlowRunResponse
 from prefect.context import AsyncClientContext
-from prefect.exceptions import PrefectException, PrefectHTTPStatusError
+from prefect.exceptions import Pause, PrefectException, PrefectHTTPStatusError
 from prefect.flow_engine import run_flow
 from prefect.states import Cancelled, Pending, Scheduled
 
@@ -276,4 +276,5 @@ async def _taken(client: PrefectClient, flow_run: FlowRun) -> bool:
 async def _run(flow: Flow[..., Any], flow_run: FlowRun) -> None:
     outcome = run_flow(flow, flow_run=flow_run, parameters=flow_run.parameters, return_type="state")
     assert asyncio.iscoroutine(outcome), "the flow is a coroutine function"
-    await outcome
+    with suppress(Pause):  # it waits for a person, and is scheduled again once it is answered
+        await outcome

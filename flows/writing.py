@@ -13,7 +13,7 @@ from fathom.evidence.claims import claims_of
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
 from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage, Unanswered
-from fathom.report.assembly import assemble, coverage, limitations, making, next_steps, open_questions
+from fathom.report.assembly import assemble, clarified, coverage, limitations, making, next_steps, open_questions
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
 from fathom.report.unanswered import UNANSWERED, explain, render_unanswered, words_to_look_for
@@ -74,7 +74,9 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
         "made": making(run, as_of=engine.start.today, model=writer, seconds=seconds),
         "remarks": run.plan.remarks,
     }
-    if engine.settings.mode is not Mode.answer:
+    if engine.settings.mode is Mode.answer:
+        checked["limitations"] = clarified(run.plan)
+    else:
         checked["limitations"] = limitations(run, verified.claims, left_out)
         checked["next_steps"] = next_steps(run.reflection)
     return report.model_copy(update=checked)

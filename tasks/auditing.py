@@ -37,12 +37,22 @@ class _Routine(logging.Filter):
         return record.levelno != logging.INFO or not str(record.msg).startswith("Finished in state ")
 
 
-_routine = _Routine()
+class _Suspended(logging.Filter):
+    """Makes Prefect's line on a run that waits for a person what it is: no error."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if str(record.msg).startswith("Finished in state Suspended("):
+            record.levelno, record.levelname = logging.INFO, "INFO"
+        return True
+
+
+_routine, _suspended = _Routine(), _Suspended()
 
 
 def quieten_tasks() -> None:
-    """Keep a line for every finished task out of the run's log."""
+    """Keep a line for every finished task out of the run's log, and the red of an error off a run that waits."""
     logging.getLogger("prefect.task_runs").addFilter(_routine)
+    logging.getLogger("prefect.flow_runs").addFilter(_suspended)
 
 
 @asynccontextmanager

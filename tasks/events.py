@@ -33,6 +33,7 @@ from fathom.text.cleaning import clean_line
 from tasks.durable import run_logger
 
 STARTED, CHANGED, BUDGET = "fathom.run.started", "fathom.answer.changed", "fathom.budget.warning"
+WAITING = "fathom.run.waiting"
 FAILED = "fathom.run.failed"
 ENDED = {
     Ending.complete: "fathom.run.completed",
@@ -94,6 +95,12 @@ async def tell_start(start: RunStart) -> None:
     settings = start.settings
     payload = {"profile": settings.profile.value, "model": settings.role_models[Role.reporter].model}
     await tell(STARTED, About.of(start), start.query, payload)
+
+
+async def tell_waiting(start: RunStart, what: str, how: str) -> None:
+    """Tell that a run waits for a person to say something, and how to answer."""
+    said = f"It waits for somebody to say {what}: {how}"
+    await tell(WAITING, About.of(start), said, {"asks": what, "answer": how, "text": said})
 
 
 async def tell_end(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import JsonValue
 
 from fathom.config.models import Role
-from fathom.models import Catalogue, Plan, Survey
+from fathom.models import Catalogue, Clarification, Plan, Survey
 from fathom.roles import PLANNER, PlanRequest
 from fathom.run.checklist import within
-from fathom.run.effort import scope_of
+from fathom.run.effort import Scope, scope_of
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
@@ -29,21 +31,32 @@ async def look_for_words(words: list[str], settings: dict[str, JsonValue], _engi
     return await _engine.tools.holdings(words)
 
 
-async def make_plan(query: str, _engine: Engine) -> Planned:
-    """Break the query into steps."""
+async def make_plan(
+    query: str,
+    _engine: Engine,
+    clarifications: Sequence[Clarification] = (),
+    earlier: Plan | None = None,
+    remark: str = "",
+) -> Planned:
+    """Break the query into steps; or change an earlier plan as a person's remark asks."""
     found = await survey(query, _engine.tools.settings, _engine=_engine)
     phase("planning")  # after the documents, whose reading may have had a phase of its own
     request = PlanRequest(
         query=query,
         today=_engine.start.today,
-        max_steps=_engine.settings.max_steps,
+        max_steps=_engine.start.settings.max_steps,
         tools=_engine.tools.offered,
         documents=found.documents,
         searching=_engine.tools.searching if _engine.tools.specialised else [],
+        clarifications=list(clarifications),
+        earlier=earlier,
+        remark=remark,
     )
     answer, usage = await ask(PLANNER, request, _engine)
-    plan = answer.plan()
-    _engine.adopt(scope_of(_engine.start.settings, plan.kind, plan.width))
+    plan = answer.plan().model_copy(update={"clarifications": list(clarifications)})
+    # A person who wants another plan wants more than the question seemed to need.
+    scope = Scope(_engine.start.settings) if remark else scope_of(_engine.start.settings, plan.kind, plan.width)
+    _engine.adopt(scope)
     plan = within(plan, _engine.settings.max_steps)
     steps = [step.title for step in plan.steps]
     await _engine.audit.record(

@@ -43,7 +43,7 @@ async def make_outline(
         return Outlined(outline=OutlineAnswer(title=plan.plan_title, sections=[section]), usage=Usage())
     shown = within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority)
     request = OutlineRequest(
-        query=_engine.start.query,
+        query=_engine.brief,
         today=_engine.start.today,
         plan=plan,
         notes=shown,
@@ -78,7 +78,7 @@ async def write_section(
     focus = f"{section.heading} {section.focus}"
     shown = within_budget(chosen, focus, _engine.settings.max_context_tokens, authority)
     request = SectionRequest(
-        query=_engine.start.query,
+        query=_engine.brief,
         today=_engine.start.today,
         title=outline.title,
         headings=[s.heading for s in outline.sections],
@@ -167,7 +167,7 @@ async def write_answer(
     """
     shown = within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority)
     request = AnswerRequest(
-        query=_engine.start.query,
+        query=_engine.brief,
         today=_engine.start.today,
         notes=shown,
         passages=_passages(shown, "", _texts, ANSWER, _engine) if _writes_without_model(ANSWER, _engine) else [],

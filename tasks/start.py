@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -12,7 +13,7 @@ from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.llm.model_checks import settled_budget
 from fathom.llm.prompts import prompt_hashes
-from fathom.models import RunManifest
+from fathom.models import Clarification, RunManifest
 from fathom.models.run import LAYOUT
 from fathom.report.unanswered import UNANSWERED
 from fathom.run.engine import Engine, RunStart
@@ -72,7 +73,9 @@ async def begin(
 
 
 @recorded_task(name="claim folder", run_name="create the folder", shown=False)
-async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
+async def claim_folder(
+    plan_title: str, run_id: str, _engine: Engine, _clarifications: Sequence[Clarification] = ()
+) -> str:
     """Claim the folder of a plan title, writing the run's manifest, and return the folder's name.
 
     A run with the key of an earlier one takes over its folder and removes that run's report and result.
@@ -90,6 +93,7 @@ async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
         prompts=prompt_hashes(),
         versions=_versions(),
         watch=start.watch,
+        clarifications=list(_clarifications),
     )
     folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))
     if (await folder.load_json("run.json")).get("run_id") != run_id:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
-async def unanswered(root: Path, question: str, **settings: object) -> Unanswered:
+async def unanswered(root: Path, question: str, **settings: Any) -> Unanswered:
     result = await investigated(root, question, **{"model": "extractive", **settings})
     assert (result.status, result.report) == (Ending.insufficient_evidence, None)
     assert result.unanswered

@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple, Self
@@ -94,6 +94,8 @@ class Ledger:
         self._purse = purse or Purse()
         self._clock = clock
         self._began = clock()
+        self.rested = 0.0
+        """For how many seconds of it this process waited for people, which is no work."""
         self._settled = asyncio.Event()
         self._saving = asyncio.Lock()
         self._version = self._saved = 0
@@ -132,7 +134,20 @@ class Ledger:
     @property
     def seconds(self) -> float:
         """How long the run has been worked on."""
-        return self._earlier_seconds + self._clock() - self._began
+        return self._earlier_seconds + self._own_seconds
+
+    @property
+    def _own_seconds(self) -> float:
+        return self._clock() - self._began - self.rested
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Leave out the time inside the block, in which the run waits for a person."""
+        since = self._clock()
+        try:
+            yield
+        finally:
+            self.rested += self._clock() - since
 
     @property
     def account(self) -> Account:
@@ -245,6 +260,6 @@ class Ledger:
                 return
             saving = self._version
             mine = self._spent.plus(self._held)
-            account = {**mine._asdict(), "usd": str(mine.usd), "seconds": round(self._clock() - self._began, 3)}
+            account = {**mine._asdict(), "usd": str(mine.usd), "seconds": round(self._own_seconds, 3)}
             await self._store.write(self._path, json.dumps(account).encode())
             self._saved = saving

@@ -58,6 +58,11 @@ class Environment:
         return frozenset(value for value in found if len(value) >= SHORTEST_SECRET and not _is_placeholder(value))
 
     @property
+    def editor(self) -> str:
+        """The command of the user's text editor."""
+        return self.variables.get("VISUAL") or self.variables.get("EDITOR") or "vi"
+
+    @property
     def traces(self) -> str:
         """How traces are sent: `otlp`, empty for not at all, or what stands in the way, for a person."""
         get = self.variables.get

@@ -11,6 +11,45 @@ from fathom.config.form import FormModel
 from fathom.text.urls import domain_of
 
 
+class Clarify(StrEnum):
+    """Whether a person is asked what the question leaves open."""
+
+    never = "never"
+    auto = "auto"  # where it is ambiguous
+    always = "always"  # whatever the clarifier would like to know
+
+
+class Approve(StrEnum):
+    """What a person must accept before the run goes on."""
+
+    never = "never"
+    plan = "plan"
+    report = "report"
+
+
+class PeopleSettings(FormModel):
+    """What is asked of people while the run waits: in the terminal, in Prefect's UI, or by `fathom answer`."""
+
+    clarify: Clarify = Field(
+        Clarify.never,
+        description="auto: ask back where the question is ambiguous. always: ask whatever could be made clearer. In a "
+        "terminal, `fathom research` sets auto.",
+    )
+    approve: Approve = Field(
+        Approve.never,
+        description="plan: nothing is searched until the plan is accepted. report: nothing is published until the "
+        "draft is accepted.",
+    )
+    wait_minutes: float = Field(
+        5,
+        ge=0,
+        le=10_080,
+        description="Minutes to wait in the process. Then a run of a deployment is suspended, until it is answered; "
+        "any other takes the assumptions, or stops where a plan or report was to be accepted.",
+        examples=[0],
+    )
+
+
 class CompressionSettings(FormModel):
     """How a raw tool output becomes a note."""
 

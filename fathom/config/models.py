@@ -15,6 +15,7 @@ EXTRACTIVE = "extractive"
 class Role(StrEnum):
     """The roles that a model can take."""
 
+    clarifier = "clarifier"
     planner = "planner"
     researcher = "researcher"
     compressor = "compressor"

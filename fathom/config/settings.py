@@ -16,7 +16,7 @@ from pydantic import Field
 from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
 from fathom.config.form import FormModel
-from fathom.config.groups import CompressionSettings, ReportSettings, SourceRules
+from fathom.config.groups import CompressionSettings, PeopleSettings, ReportSettings, SourceRules
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
 
 
@@ -64,7 +64,7 @@ class ResearchSettings(FormModel):
     """All settings of a run. An empty field takes the value of the profile or of the environment.
 
     They stand in the order of Prefect's form, which their titles divide: how deep, what to read, which model, the
-    budget, the report, and last what few need.
+    budget, the report, what to ask people, and last what few need.
     """
 
     profile: Profile = Field(
@@ -128,7 +128,7 @@ class ResearchSettings(FormModel):
     role_models: dict[Role, RoleModel] = Field(
         default_factory=dict,
         title="Model: by role",
-        description="A separate model for some roles: planner, researcher, compressor, critic, reporter.",
+        description="A separate model for some roles: clarifier, planner, researcher, compressor, critic, reporter.",
         examples=[{"reporter": {"model": "openai/gpt-5"}}],
     )
 
@@ -146,6 +146,8 @@ class ResearchSettings(FormModel):
         description="report: sections with citations. answer: at most 140 characters with citations.",
     )
     report: ReportSettings = Field(ReportSettings(), title="Report: length and checks")
+
+    people: PeopleSettings = Field(PeopleSettings(), title="People: what to ask them")
 
     breadth: int | None = Field(
         None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from fathom.config.models import EXTRACTIVE
 from fathom.extractive.answering import write_answer
+from fathom.extractive.clarifier import clarify
 from fathom.extractive.compressor import compress
 from fathom.extractive.critic import reflect
 from fathom.extractive.planner import plan
@@ -18,6 +19,7 @@ from fathom.models import Usage
 from fathom.roles import Answer, JudgeAnswer, Text
 
 _ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
+    "clarifier": clarify,
     "planner": plan,
     "researcher": decide,
     "compressor": compress,

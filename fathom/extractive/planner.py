@@ -8,8 +8,17 @@ from collections.abc import Iterator
 
 from fathom.extractive.judging import judge
 from fathom.extractive.questions import Part, is_question, parts_of, questions_of
-from fathom.extractive.wording import capitalized, clip, families, key_terms, keywords, topic_terms, with_related
-from fathom.models import Document, Priority
+from fathom.extractive.wording import (
+    capitalized,
+    clip,
+    families,
+    key_terms,
+    keywords,
+    strip_lead,
+    topic_terms,
+    with_related,
+)
+from fathom.models import Document, Plan, Priority
 from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.roles import PlanAnswer, PlanRequest
 from fathom.roles.planner import PlannedStep
@@ -30,11 +39,17 @@ _NUMBERING = re.compile(
 
 
 def plan(request: PlanRequest) -> PlanAnswer:
-    """Return a step for each question, for each of its parts, and for the closest headings of the local documents."""
+    """Return a step for each question, for each of its parts, and for the closest headings of the local documents.
+
+    What a person said in words becomes a step of its own, since no model could take it into the others.
+    """
+    if request.earlier:
+        return _with_remark(request.earlier, request)
     questions = questions_of(request.query)
     steps = [_question_step(question, request.query) for question in questions]
     if len(steps) > request.max_steps:
         steps = [*steps[: request.max_steps - 1], _joined(steps[request.max_steps - 1 :])]
+    steps = [*_clarified(request), *steps]
     steps += [_part_step(part, question) for question in questions for part in parts_of(question)]
     steps += [_heading_step(heading, request.query) for heading in _headings(request)]
     judged = judge(request.query)
@@ -47,6 +62,26 @@ def plan(request: PlanRequest) -> PlanAnswer:
             for number, step in enumerate(_distinct(steps)[: request.max_steps], 1)
         ],
     )
+
+
+def _with_remark(earlier: Plan, request: PlanRequest) -> PlanAnswer:
+    """Return a plan with a step for a remark, its last one by id, in place of the last where there is no room."""
+    steps = [PlannedStep(**s.model_dump(include=set(PlannedStep.model_fields))) for s in earlier.steps]
+    kept = steps[: request.max_steps - 1]
+    number = 1 + max((int(s.step_id) for s in kept if str(s.step_id).isdecimal()), default=len(kept))
+    remark = _said_step(strip_lead(request.remark), request.query).model_copy(update={"step_id": number})
+    return PlanAnswer(plan_title=earlier.plan_title, steps=[*kept, remark])
+
+
+def _clarified(request: PlanRequest) -> list[PlannedStep]:
+    """Return a step for each answer of a person; an assumption says no more than the question."""
+    answers = [said.answer for said in request.clarifications if not said.assumed]
+    return [_said_step(answer, request.query) for answer in answers if key_terms(answer)]
+
+
+def _said_step(said: str, query: str) -> PlannedStep:
+    matter = " ".join(keywords(query)[:3])
+    return _part_step(Part(capitalized(clip(said, TITLE_WORDS)), [f"{said} {matter}"]), query)
 
 
 def _title(question: str, query: str) -> str:

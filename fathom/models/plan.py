@@ -81,6 +81,16 @@ class PlanStep(Model):
     retries: str | int = Field("", exclude_if=_absent)  # id of the blocked step that this one tries again
 
 
+class Clarification(Model):
+    """What a person said to a question about the query, or what was assumed because nobody did."""
+
+    question: str
+    answer: str
+    assumed: bool = False
+    by: str = ""  # who said it; empty when it was assumed
+    at: str = ""  # ISO 8601, UTC
+
+
 class Plan(Model):
     """What will be researched; also the checklist that the critic updates."""
 
@@ -89,6 +99,7 @@ class Plan(Model):
     kind: Kind | None = Field(None, exclude_if=_absent)  # as the planner judged, as is the next one
     width: Width | None = Field(None, exclude_if=_absent)
     remarks: list[Remark] = Field([], exclude_if=_absent)
+    clarifications: list[Clarification] = Field([], exclude_if=_absent)
 
     def retry_of(self, step: PlanStep) -> PlanStep | None:
         """Return the step that tries a blocked one again, if there is one."""

@@ -10,7 +10,7 @@ from pydantic import Field
 from fathom.models.base import Model
 from fathom.models.claims import Claim, SourceQuality
 from fathom.models.evidence import Source, ToolFailure, UnreadFile
-from fathom.models.plan import Contradiction, Remark, StepStatus
+from fathom.models.plan import Clarification, Contradiction, Remark, StepStatus
 from fathom.models.unanswered import Unanswered
 
 
@@ -149,6 +149,7 @@ class RunManifest(Model):
     prompts: dict[str, str]  # role -> SHA-256 of its prompt
     versions: dict[str, str]
     watch: str = ""  # the watch that the run belongs to
+    clarifications: list[Clarification] = []  # what people said, or was assumed, before it was planned
 
 
 class AuditHead(Model):

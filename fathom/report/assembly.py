@@ -10,6 +10,7 @@ from fathom.models import (
     Claim,
     Contradiction,
     Making,
+    Plan,
     Reflection,
     Report,
     ReportSection,
@@ -98,10 +99,21 @@ def making(run: RunState, *, as_of: str, model: str, seconds: float) -> Making:
     )
 
 
+def clarified(plan: Plan) -> list[str]:
+    """Return how the question was understood where it left something open."""
+    said = [
+        f"{found.question} {found.answer.rstrip('.')}{' (assumed: nobody answered)' if found.assumed else ''}"
+        for found in plan.clarifications
+    ]
+    return [f"The question leaves something open, and was taken like this: {'; '.join(said)}."] if said else []
+
+
 def limitations(run: RunState, claims: Sequence[Claim], left_out: Sequence[str]) -> list[str]:
     """Return how far the research and the check of all claims went; `left_out` are sentences removed or marked."""
     ending, reason = run.ending()
-    found = [f"The run is {ending.value}: {reason.rstrip('.')}."] if reason else []
+    found = clarified(run.plan)
+    if reason:
+        found.append(f"The run is {ending.value}: {reason.rstrip('.')}.")
     if left_out:
         found.append(f"Sentences left out or marked because the cited sources do not support them: {len(left_out):,}.")
     if claims:

@@ -1,6 +1,7 @@
 """One file for each role: its request, its answer, and the rules of a good answer."""
 
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
+from fathom.roles.clarifier import CLARIFIER, ClarifyAnswer, ClarifyRequest
 from fathom.roles.compressor import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.critic import CRITIC, ReflectAnswer, ReflectRequest
 from fathom.roles.judge import JUDGE, JudgeAnswer, JudgeRequest
@@ -18,6 +19,7 @@ from fathom.roles.researcher import RESEARCHER, ResearchAnswer, ResearchRequest
 
 __all__ = [
     "ANSWER",
+    "CLARIFIER",
     "COMPRESSOR",
     "CRITIC",
     "JUDGE",
@@ -28,6 +30,8 @@ __all__ = [
     "SPECS",
     "Answer",
     "AnswerRequest",
+    "ClarifyAnswer",
+    "ClarifyRequest",
     "Complaint",
     "CompressAnswer",
     "CompressRequest",
@@ -47,5 +51,6 @@ __all__ = [
     "Text",
 ]
 
-SPECS = {spec.name: spec for spec in (PLANNER, RESEARCHER, COMPRESSOR, CRITIC, OUTLINE, SECTION, ANSWER, JUDGE)}
+_ROLES = (CLARIFIER, PLANNER, RESEARCHER, COMPRESSOR, CRITIC, OUTLINE, SECTION, ANSWER, JUDGE)
+SPECS = {spec.name: spec for spec in _ROLES}
 """Every role by name, which is also the name of its prompt."""

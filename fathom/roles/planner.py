@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from fathom.config.models import Role
-from fathom.models import Document, Kind, Plan, PlanStep, Priority, Width
+from fathom.models import Clarification, Document, Kind, Plan, PlanStep, Priority, Width
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.storage.names import slug
 
@@ -23,7 +23,11 @@ class PlanRequest(Request):
     max_steps: int
     tools: dict[str, str]  # name -> description
     documents: list[Document] = []  # the local documents that look closest to the query, by name only
+    # What is empty is left out, so that the requests of a run that does without stay the same.
     searching: list[str] = Field([], exclude_if=not_)  # names of the tools to choose from for each step
+    clarifications: list[Clarification] = Field([], exclude_if=not_)  # what people said
+    earlier: Plan | None = Field(None, exclude_if=not_)  # the plan that is to be changed
+    remark: str = Field("", exclude_if=not_)  # how
 
 
 StepId = str | int

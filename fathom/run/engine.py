@@ -59,6 +59,7 @@ class Engine:
         self.warnings = Warnings()
         self.speed = Speed(start.settings)
         self.reliability = Reliability()
+        self.remarks: list[str] = []  # of a person on earlier drafts of the report
         settings = start.settings
         self._models = ModelBackend(environment, ledger, settings.model_calls, settings.prices, self.warnings)
 
@@ -71,7 +72,13 @@ class Engine:
     @property
     def words(self) -> int | None:
         """The approximate length of the report in words, from the settings or else from the question."""
-        return self.settings.report.words or words_asked(self.start.query)
+        return self.settings.report.words or words_asked(self.brief)
+
+    @property
+    def brief(self) -> str:
+        """The question as the reporter is asked it: with what a person wants to be different in the draft."""
+        asked = (f"The reader of a draft asks for this change: {remark}" for remark in self.remarks)
+        return "\n\n".join([self.start.query, *asked])
 
     def model_for(self, spec: RoleSpec[RequestT, AnswerT]) -> RoleModel:
         """Return the model that answers for a role."""

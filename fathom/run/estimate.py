@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from fathom.budget.prices import Rates
+from fathom.config.groups import Clarify
 from fathom.config.models import EXTRACTIVE, Role
 from fathom.config.settings import Mode, ResolvedSettings
 from fathom.llm.dialects import dialect_of
@@ -15,6 +16,7 @@ from fathom.tools.registry import REGISTRY
 
 # Tokens sent and received by a usual call: medians of `make bench` with pages of 20 kB, rounded up.
 _USUAL = {
+    Role.clarifier: (900, 150),
     Role.planner: (1_200, 500),
     Role.researcher: (2_500, 150),
     Role.critic: (5_000, 500),
@@ -112,7 +114,9 @@ def _rows(settings: ResolvedSettings, *, simple: bool = False) -> list[_Row]:
     several = settings.mode is Mode.report and not simple
     sections = Bounds(_USUAL_SECTIONS + 1, MAX_SECTIONS + 1) if several else one
     reflections = Bounds(min(rounds, 2), rounds) if rounds > 1 and not simple else none
+    clarifications = none if settings.people.clarify is Clarify.never else one
     return [
+        _Row("clarify", Role.clarifier, none, clarifications, _USUAL[Role.clarifier], 0),
         _Row("plan", Role.planner, none, Bounds(1, 1), _USUAL[Role.planner], 0),
         _Row("decide on calls", Role.researcher, none, turns, _USUAL[Role.researcher], context),
         _Row("call and compress", Role.compressor, tools, tools, compressed, shown),

@@ -30,6 +30,8 @@ class AuditType(StrEnum):
 
     session_created = "session_created"
     session_resumed = "session_resumed"
+    person_asked = "person_asked"
+    person_replied = "person_replied"
     plan_generated = "plan_generated"
     step_started = "step_started"
     step_completed = "step_completed"

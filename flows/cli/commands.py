@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from fathom.config.environment import Environment
+from flows.cli.answer import answer
 from flows.cli.audit import audit
 from flows.cli.batch import batch
 from flows.cli.costs import costs
@@ -40,7 +41,8 @@ app = typer.Typer(
 
 
 COMMANDS = (
-    *(research, batch, resume, tell, stop, runs, show, verify, trace, diff, audit, replay, export, import_, prune),
+    *(research, batch, resume, answer, tell, stop),
+    *(runs, show, verify, trace, diff, audit, replay, export, import_, prune),
     *(costs, metrics, worker, doctor),
 )
 for command in COMMANDS:

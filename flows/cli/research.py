@@ -71,6 +71,15 @@ def research(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print what the run would use, without starting it.")
     ] = False,
+    clarify: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="Ask back: never, always, or auto, which is usual in a terminal.")
+    ] = None,
+    approve: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="Ask you to accept the plan or the report; never.")
+    ] = None,
+    wait_minutes: Annotated[
+        float | None, typer.Option(metavar="N", help="Minutes to wait for an answer outside a terminal; 5.")
+    ] = None,
     artifacts: Root = None,
     run_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Runs with the same key share finished calls.")
@@ -91,6 +100,9 @@ def research(
 
     caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls, "max_seconds": max_seconds}
     calls = {"seconds": model_seconds, "at_once": model_at_once}
+    if clarify is None and is_terminal(quiet=quiet, as_json=as_json):
+        clarify = "auto"
+    people = {"clarify": clarify, "approve": approve, "wait_minutes": wait_minutes}
     settings = settings_from(
         {
             "docs": docs,
@@ -107,6 +119,7 @@ def research(
             "fresh": fresh or None,
             "budget": {name: cap for name, cap in caps.items() if cap is not None},
             "prices": parse_prices(price or []),
+            "people": {name: value for name, value in people.items() if value is not None},
             "artifacts": artifacts,
         }
     )
@@ -184,11 +197,14 @@ def follow(
     async def work(watch: Watch) -> RunResult | None:
         nonlocal run_id, address
         from flows import local
+        from flows.asking import in_terminal
+        from flows.cli.dialogue import Dialogue
 
         flow_run = await start()
         run_id, address = str(flow_run.id), local.address(flow_run)
         watch.say(f"Run {run_id[:8]}  {address}")
-        with listen(watch):
+        terminal = Dialogue(watch.aside) if is_terminal(quiet=quiet, as_json=as_json) else None
+        with listen(watch), in_terminal(terminal):
             return await finish(flow_run, watch)
 
     logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
@@ -215,6 +231,13 @@ def follow(
     if open_it:
         open_page(result)
     raise typer.Exit(result.status.exit_code)
+
+
+def is_terminal(*, quiet: bool, as_json: bool) -> bool:
+    """Whether somebody who can be asked sits there."""
+    from fathom.config.environment import Environment
+
+    return not (quiet or as_json or Environment.read().log) and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def named(row: Any) -> Any:

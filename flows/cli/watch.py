@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from textwrap import shorten
 from time import monotonic
 from typing import TYPE_CHECKING, Self
@@ -81,6 +82,17 @@ class Watch:
 
     def __exit__(self, *_error: object) -> None:
         self._live.stop()
+
+    @contextmanager
+    def aside(self) -> Iterator[Console]:
+        """Give the terminal to somebody else inside the block."""
+        live = self._live.is_started
+        self._live.stop()
+        try:
+            yield self.console
+        finally:
+            if live:
+                self._live.start()
 
     def say(self, line: str, style: str = "") -> None:
         """Show a line that stays."""

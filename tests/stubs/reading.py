@@ -21,6 +21,7 @@ _FILLER = re.compile(
     r"|over|under|more|most|some|your|and|the|how|why|who|are|was|were|did|can|for"
 )
 _MARKS = {
+    "ambiguous": "clarifier",
     "plan_title": "planner",
     "calls": "researcher",
     "is_useful": "compressor",

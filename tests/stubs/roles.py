@@ -39,8 +39,15 @@ def _step(number: int, title: str, base: str, settings: Settings) -> dict[str, A
     }
 
 
+def _clarify(_prompt: Prompt, settings: Settings) -> dict[str, Any]:
+    asked = [{"question": question, "default": default} for question, default in settings.ask_back.items()]
+    return {"ambiguous": bool(asked), "questions": asked}
+
+
 def _plan(prompt: Prompt, settings: Settings) -> dict[str, Any]:
     aspects = ASPECTS[: settings.steps]
+    if remark := prompt.after("Its reader asks for this change") if "Its reader asks" in prompt.user else "":
+        aspects = (*aspects[:-1], remark)
     return {
         "plan_title": f"{prompt.topic.capitalize()} in numbers",
         "steps": [
@@ -144,6 +151,7 @@ def _instance(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
 
 
 _SCRIPTS: dict[str, Callable[[Prompt, Settings], dict[str, Any]]] = {
+    "clarifier": _clarify,
     "planner": _plan,
     "researcher": _research,
     "compressor": _compress,

@@ -21,6 +21,7 @@ class Settings:
         without_raw: share of search results, chosen by URL, whose `raw_content` is null.
         noise: regular expression; matching queries find pages without a fact, which the compressor calls useless.
         fail_extract: regular expression; matching URLs land in `failed_results`.
+        ask_back: what the model asks about a question, each with its default.
         steps, breadth: steps of a plan; queries of a step and calls of a first decision.
         judged: what the planner says of the question, `kind` and `width`; empty: nothing, as older models do.
         score, follow_ups: the critic's verdict of round 1; later rounds score 9 and want nothing more.
@@ -50,6 +51,7 @@ class Settings:
     without_raw: float = 0.2
     noise: str = ""
     fail_extract: str = ""
+    ask_back: dict[str, str] = field(default_factory=dict)
     steps: int = 3
     breadth: int = 2
     judged: dict[str, str] = field(default_factory=dict)

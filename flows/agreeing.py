@@ -1,0 +1,77 @@
+"""What people have to say before the research begins and after the report is written: the head and tail of a run.
+
+Every question to a person goes through `tasks.people.reply_to`, so a resumed or replayed run takes the recorded reply.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import count
+
+from fathom.config.groups import Approve
+from fathom.config.models import EXTRACTIVE
+from fathom.models import Asked, Clarification, Matter, Report, Usage
+from fathom.report.markdown import render_markdown
+from fathom.roles import CLARIFIER, PLANNER
+from fathom.run.effort import Scope
+from fathom.run.engine import Engine
+from fathom.run.state import RunState
+from flows.asking import ask
+from flows.writing import write_report
+from tasks.people import open_questions, reply_to
+from tasks.planning import make_plan
+
+
+async def agree(engine: Engine) -> RunState:
+    """Clarify the question and make a plan; the state of a run whose plan is accepted, where that is asked for."""
+    query = engine.start.query
+    clarifications, usage = await _clarify(engine)
+    planned = await make_plan(query, _engine=engine, clarifications=clarifications)
+    run = RunState(planned.plan, planned.usage, planned.unread)
+    if usage.llm_calls or usage.fallbacks:
+        run.spend(CLARIFIER.name, usage)
+    if engine.settings.people.approve is not Approve.plan:
+        return run
+    rewords = engine.model_for(PLANNER).model != EXTRACTIVE
+    for number in count(1):
+        asked = Asked(matter=Matter.plan, query=query, number=number, plan=run.plan, rewords=rewords)
+        reply = await reply_to(asked, _ask=partial(ask, engine=engine))
+        run.plan = reply.plan or run.plan
+        if len(run.plan.steps) > engine.settings.max_steps:  # of a person who wants more than the question seemed to
+            engine.adopt(Scope(engine.start.settings))
+        if not reply.remark:
+            break
+        planned = await make_plan(
+            query, _engine=engine, clarifications=clarifications, earlier=run.plan, remark=reply.remark
+        )
+        run.plan = planned.plan
+        run.spend(PLANNER.name, planned.usage)
+    return run
+
+
+async def write_accepted(engine: Engine, run: RunState) -> Report | None:
+    """Write the report; where the settings ask for that, until a person accepts it. None without a usable source."""
+    report = await write_report(engine, run)
+    if engine.settings.people.approve is not Approve.report:
+        return report
+    for number in count(1):
+        if report is None:
+            break
+        draft, rewords = render_markdown(report), not report.extractive
+        asked = Asked(matter=Matter.report, query=engine.start.query, number=number, report=draft, rewords=rewords)
+        reply = await reply_to(asked, _ask=partial(ask, engine=engine))
+        if not reply.remark:
+            break
+        engine.remarks.append(reply.remark)
+        report = await write_report(engine, run)
+    return report
+
+
+async def _clarify(engine: Engine) -> tuple[list[Clarification], Usage]:
+    """Ask what the question leaves open, if anything; return what was answered or assumed."""
+    questions, usage = await open_questions(engine.start.query, _engine=engine)
+    if not questions:
+        return [], usage
+    asked = Asked(matter=Matter.question, query=engine.start.query, questions=questions)
+    reply = await reply_to(asked, _ask=partial(ask, engine=engine))
+    return reply.clarifications(questions), usage
