@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 from time import monotonic
 from typing import Annotated
 
@@ -28,10 +29,11 @@ from fathom.report.changes import summary_of
 from fathom.report.unanswered import render_unanswered
 from fathom.report.unread import unread_lines
 from fathom.run.convergence import decide
-from fathom.run.engine import Engine
+from fathom.run.engine import Engine, RunStart
 from fathom.run.metrics import measure
 from fathom.run.state import RunState
 from fathom.storage.lease import RESULTS
+from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
 from fathom.telemetry.json_logs import start_logs
@@ -39,6 +41,7 @@ from fathom.telemetry.progress import Event, phase, publish
 from fathom.telemetry.spans import describe_run
 from fathom.telemetry.tracing import start_tracing
 from fathom.text.counting import counted
+from flows import following
 from flows.endings import ended, page, tell_failure, whereabouts
 from flows.flow_runs import FLOW
 from flows.since_last import compare_with_last
@@ -50,7 +53,7 @@ from tasks.limits import SharedTurns, read_limits
 from tasks.planning import make_plan
 from tasks.reflection import reflect
 from tasks.research import research_step
-from tasks.start import begin, claim_folder
+from tasks.start import begin, begin_follow_up, claim_folder, find_parent
 from tasks.supervision import Supervision
 from tasks.ui import Display
 
@@ -58,6 +61,7 @@ DEFAULTS = ResearchSettings()
 RunKey = Annotated[str | None, WithJsonSchema({"type": "string"})]
 """A run key, empty or None for none. The form has one box for it: see `fathom.config.form`."""
 Watch = RunKey
+FollowUpOf = RunKey
 
 
 def _run_name() -> str:
@@ -70,7 +74,7 @@ def _run_name() -> str:
 # The server would retry a refusal, whose state is `Failed`; within a run, calls are retried one by one.
 @flow(name=FLOW, flow_run_name=_run_name, retries=0, on_failure=[tell_failure])
 async def deep_research(
-    query: str, settings: ResearchSettings = DEFAULTS, run_key: RunKey = "", watch: Watch = ""
+    query: str, settings: ResearchSettings = DEFAULTS, run_key: RunKey = "", watch: Watch = "", parent: FollowUpOf = ""
 ) -> State[RunResult]:
     """Research a question and write a cited report.
 
@@ -80,6 +84,8 @@ async def deep_research(
         run_key: Runs with the same key share finished calls. Empty: only retries of this run do. Example: `q3-prices`
         watch: Name of the watch that the run belongs to, set by `fathom watch`. It says what changed since the run
             before. Example: `plan-prices`
+        parent: The run that the question follows up on: its id or first digits, its folder or its plan title. What it
+            has read is searched first, and its settings count where none are given. Example: `1a2b3c4d`
     """
     environment = Environment.read()
     start_logs(environment)
@@ -93,7 +99,8 @@ async def deep_research(
         async with Supervision(store, scrubber) as supervision:
             query = check_query(scrubber.message(query))
             asked = settings.model_copy(update={"artifacts": None})  # a store that has moved is the same store
-            start = await begin(query, asked, _artifacts=store.address(), _environment=environment, _watch=watch or "")
+            begun = {"store": store, "environment": environment}
+            start = await _begin(query, asked, parent=parent or "", watch=watch or "", **begun)
             check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
             purse = purse_of(store, environment, datetime.now(UTC))
             if models_of(start.settings):
@@ -123,6 +130,8 @@ async def deep_research(
                 await engine.run_folder.save_json("result.json", result)
                 if report:  # last, because it contains the hash of every other file
                     await save_provenance(engine, run, report)
+                    if start.parent:
+                        await following.name_follow_ups(store, start.parent.folder)
                 display.end(result.status)
             await tell_end(engine, result, report, whereabouts(result), changes)  # whoever hears of it finds every file
     run_logger().info("%s", whereabouts(result))
@@ -130,8 +139,19 @@ async def deep_research(
 
 
 # A property without a default may be null, as it is in the parameters of older runs.
-for name in ("run_key", "watch"):
+for name in ("run_key", "watch", "parent"):
     deep_research.parameters.properties[name].pop("default")
+
+
+async def _begin(
+    query: str, settings: ResearchSettings, *, parent: str, store: ArtifactStore, environment: Environment, watch: str
+) -> RunStart:
+    if not parent:
+        return await begin(query, settings, _artifacts=store.address(), _environment=environment, _watch=watch)
+    earlier = await find_parent(parent, _find=partial(following.find_parent, store))
+    return await begin_follow_up(
+        query, settings, earlier, _artifacts=store.address(), _environment=environment, _watch=watch
+    )
 
 
 async def investigate(engine: Engine, display: Display) -> tuple[RunState, Report | None, RunResult]:
@@ -153,7 +173,7 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
 
 async def _research(engine: Engine, display: Display) -> RunState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
-    planned = await make_plan(engine.start.query, _engine=engine)
+    planned = await make_plan(engine.start.question, _engine=engine)
     run = RunState(planned.plan, planned.usage, planned.unread)
     await engine.enter(await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine))
     publish(Event("plan", f"{run.plan.plan_title}: {counted(len(run.plan.steps), 'step')}", plan=run.plan))

@@ -6,8 +6,8 @@ from pydantic import JsonValue
 
 from fathom.config.models import Role
 from fathom.models import Catalogue, Survey
-from fathom.roles import PLANNER, PlanRequest
-from fathom.run.engine import Engine
+from fathom.roles import PLANNER, EarlierReport, PlanRequest
+from fathom.run.engine import Engine, RunStart
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
 from tasks.durable import recorded_task
@@ -28,7 +28,7 @@ async def look_for_words(words: list[str], settings: dict[str, JsonValue], _engi
 
 
 async def make_plan(query: str, _engine: Engine) -> Planned:
-    """Break the query into steps."""
+    """Break the query into steps; those of a follow-up look for what the report before it lacks."""
     found = await survey(query, _engine.tools.settings, _engine=_engine)
     phase("planning")  # after the documents, whose reading may have had a phase of its own
     request = PlanRequest(
@@ -37,6 +37,7 @@ async def make_plan(query: str, _engine: Engine) -> Planned:
         max_steps=_engine.settings.max_steps,
         tools=_engine.tools.offered,
         documents=found.documents,
+        earlier=_earlier(_engine.start),
     )
     answer, usage = await ask(PLANNER, request, _engine)
     plan = answer.plan()
@@ -45,3 +46,9 @@ async def make_plan(query: str, _engine: Engine) -> Planned:
         AuditType.plan_generated, Role.planner, plan.plan_title, steps=steps, without_model=bool(usage.fallbacks)
     )
     return Planned(plan=plan, usage=usage, unread=found.unread)
+
+
+def _earlier(start: RunStart) -> EarlierReport | None:
+    if not (parent := start.parent):
+        return None
+    return EarlierReport(asked=start.query, question=parent.question, answer=parent.answer, gaps=parent.gaps)

@@ -18,12 +18,12 @@ from tasks.results import Reflected
 async def reflect(plan: Plan, notes: list[Note], round_number: int, max_follow_ups: int, _engine: Engine) -> Reflected:
     """Score the evidence, update the checklist and propose what the next round should find."""
     request = ReflectRequest(
-        query=_engine.start.query,
+        query=_engine.start.question,
         today=_engine.start.today,
         plan=plan,
         round=round_number,
         max_follow_ups=max_follow_ups,
-        notes=within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens),
+        notes=within_budget(notes, _engine.start.question, _engine.settings.max_context_tokens),
     )
     answer, usage = await ask(CRITIC, request, _engine)
     reflection = answer.reflection(round_number)

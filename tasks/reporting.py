@@ -38,9 +38,9 @@ async def make_outline(
     _engine: Engine,
 ) -> Outlined:
     """Choose the report's sections."""
-    shown = within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority)
+    shown = within_budget(notes, _engine.start.question, _engine.settings.max_context_tokens, authority)
     request = OutlineRequest(
-        query=_engine.start.query,
+        query=_engine.start.question,
         today=_engine.start.today,
         plan=plan,
         notes=shown,
@@ -75,7 +75,7 @@ async def write_section(
     focus = f"{section.heading} {section.focus}"
     shown = within_budget(chosen, focus, _engine.settings.max_context_tokens, authority)
     request = SectionRequest(
-        query=_engine.start.query,
+        query=_engine.start.question,
         today=_engine.start.today,
         title=outline.title,
         headings=[s.heading for s in outline.sections],
@@ -162,9 +162,9 @@ async def write_answer(
 
     An answer that its sources do not support is replaced by a quotation, without the model.
     """
-    shown = within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority)
+    shown = within_budget(notes, _engine.start.question, _engine.settings.max_context_tokens, authority)
     request = AnswerRequest(
-        query=_engine.start.query,
+        query=_engine.start.question,
         today=_engine.start.today,
         notes=shown,
         passages=_passages(shown, "", _texts, ANSWER, _engine) if _writes_without_model(ANSWER, _engine) else [],

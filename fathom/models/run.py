@@ -11,6 +11,15 @@ from fathom.models.plan import Contradiction, StepStatus
 from fathom.models.unanswered import Unanswered
 
 
+class ParentRun(Model):
+    """The run that a run follows up on: `folder` is its path in the store."""
+
+    run_id: str
+    folder: str
+    query: str
+    started: str  # ISO 8601, UTC
+
+
 class ReportSection(Model):
     """A finished section; `markdown` cites sources by id, `[S1a2b3c]`."""
 
@@ -72,6 +81,7 @@ class Report(Model):
     next_steps: list[str] = []  # queries that could fill the gaps
     answered: Answered = Answered.yes
     made: Making | None = None  # not in reports stored before 0.2
+    parent: ParentRun | None = None  # of a follow-up
 
 
 class Ending(StrEnum):
@@ -145,6 +155,8 @@ class RunManifest(Model):
     prompts: dict[str, str]  # role -> SHA-256 of its prompt
     versions: dict[str, str]
     watch: str = ""  # the watch that the run belongs to
+    parent: ParentRun | None = None  # of a follow-up
+    understood: str = ""  # of a follow-up: its query as a question of its own
 
 
 class AuditHead(Model):

@@ -10,6 +10,7 @@ from fathom.models import (
     Claim,
     Contradiction,
     Making,
+    ParentRun,
     Reflection,
     Report,
     ReportSection,
@@ -52,6 +53,7 @@ def open_questions(run: RunState) -> list[str]:
 def assemble(
     *,
     query: str,
+    parent: ParentRun | None,
     title: str,
     extractive: bool,
     sections: Sequence[ReportSection],
@@ -69,6 +71,7 @@ def assemble(
     report = Report(
         title=title,
         query=query,
+        parent=parent,
         extractive=extractive,
         sections=list(sections),
         sources=[sources[source_id] for source_id in cited],

@@ -4,7 +4,7 @@ from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
 from fathom.roles.compressor import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.critic import CRITIC, ReflectAnswer, ReflectRequest
 from fathom.roles.judge import JUDGE, JudgeAnswer, JudgeRequest
-from fathom.roles.planner import PLANNER, PlanAnswer, PlanRequest
+from fathom.roles.planner import PLANNER, EarlierReport, PlanAnswer, PlanRequest
 from fathom.roles.reporter import (
     ANSWER,
     OUTLINE,
@@ -31,6 +31,7 @@ __all__ = [
     "Complaint",
     "CompressAnswer",
     "CompressRequest",
+    "EarlierReport",
     "JudgeAnswer",
     "JudgeRequest",
     "OutlineAnswer",

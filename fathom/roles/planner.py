@@ -6,12 +6,21 @@ from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from fathom.config.models import Role
-from fathom.models import Document, Plan, PlanStep, Priority
+from fathom.models import Document, Model, Plan, PlanStep, Priority
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.storage.names import slug
+
+
+class EarlierReport(Model):
+    """What a follow-up's planner knows of the report before."""
+
+    asked: str  # the follow-up as it was typed
+    question: str
+    answer: str
+    gaps: list[str]
 
 
 class PlanRequest(Request):
@@ -22,6 +31,12 @@ class PlanRequest(Request):
     max_steps: int
     tools: dict[str, str]  # name -> description
     documents: list[Document] = []  # the local documents that look closest to the query, by name only
+    earlier: EarlierReport | None = None  # of a follow-up
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what only a follow-up has: the keys of other runs' calls are made without it."""
+        return {name: value for name, value in handler(self).items() if name != "earlier" or value}
 
 
 StepId = str | int

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.inputs import words_asked
@@ -9,16 +12,38 @@ from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.config.settings import ResolvedSettings
 from fathom.errors import StoreError
 from fathom.extractive.backend import ExtractiveBackend
+from fathom.extractive.following import own_words
 from fathom.llm.base import Backend
 from fathom.llm.client import ModelBackend
-from fathom.models import Model, ToolOutput
+from fathom.models import Model, ParentRun, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
 from fathom.run.reliability import Reliability
 from fathom.run.speed import Speed
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.warnings import Warnings
+from fathom.text.terms import terms
+from fathom.tools.earlier import EarlierRun
 from fathom.tools.registry import Toolbox, open_toolbox
+
+
+class Parent(ParentRun):
+    """The run that a run follows up on, with what the planner is told of it."""
+
+    question: str  # its query; of a follow-up as it was understood
+    answer: str
+    gaps: list[str]
+    settings: dict[str, Any]  # that a run takes over from it: those of `ResearchSettings` that differ
+
+    def settings_with(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return its settings as others change them; a model that is given is that of every role."""
+        own = {name: value for name, value in self.settings.items() if name != "role_models" or "model" not in given}
+        budget = {**(own.get("budget") or {}), **(given.get("budget") or {})}
+        return {**own, **given, "budget": budget}
+
+    def named(self) -> ParentRun:
+        """Return what names it."""
+        return ParentRun(**self.model_dump(include=set(ParentRun.model_fields)))
 
 
 class RunStart(Model):
@@ -35,6 +60,21 @@ class RunStart(Model):
     settings: ResolvedSettings
     warnings: list[str] = []  # about the request
     watch: str = ""  # the watch that the run belongs to
+    parent: Parent | None = None  # of a follow-up
+    understood: str = ""  # of a follow-up: its query as a question of its own
+
+    @property
+    def question(self) -> str:
+        """What the run researches: the query, of a follow-up as it is understood."""
+        return self.understood or self.query
+
+    @property
+    def wanted(self) -> list[str]:
+        """The words of a follow-up that the question before does not have: what the earlier run may have missed."""
+        if not self.parent:
+            return []
+        known = set(terms(self.parent.question))
+        return [word for word in own_words(self.query) if not known & set(terms(word))]
 
 
 class Engine:
@@ -47,7 +87,8 @@ class Engine:
         self.settings = start.settings
         self.store = store
         self.folder: RunFolder | None = None
-        self.tools: Toolbox = open_toolbox(start.settings, environment, self, start.query)
+        earlier = EarlierRun(RunFolder(store, start.parent.folder)) if start.parent else None
+        self.tools: Toolbox = open_toolbox(start.settings, environment, self, start.query, earlier=earlier)
         self.extractive: Backend = ExtractiveBackend()
         self.ledger = ledger
         self.audit = audit

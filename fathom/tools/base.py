@@ -21,6 +21,7 @@ from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import WebPage
 
 if TYPE_CHECKING:
+    from fathom.tools.earlier import EarlierRun
     from fathom.tools.fetch.web import WebReader
 
 SEARCHES_SECONDS, PAGES_SECONDS = 15 * 60, 60 * 60
@@ -58,6 +59,7 @@ class Tool(Configurable):
     searches: bool = False  # takes a search query and brings new evidence; without a model, only such tools are called
     network: bool = False  # needs the network
     fetchable: bool = False  # `fetch` may read the pages that its results name
+    of_follow_ups: bool = False  # works on the run that this one follows up on, and is offered to such a run only
     by_vendors: bool = False  # works through the search vendors, so one that is configured is enough
     follows: str = ""  # the tool whose results make the pipeline call this one (`follow_up`), which no model is offered
 
@@ -142,6 +144,7 @@ class RunContext:
     query: str  # the run's question
     configured_vendors: Sequence[type[SearchVendor]]  # in the order in which they are asked
     fetchable: Sequence[str]  # names of the tools whose results may be fetched
+    earlier: EarlierRun | None = None  # the run that it follows up on
 
     def variable(self, name: str) -> str:
         """Return an environment variable; empty if it is not set."""
@@ -161,6 +164,11 @@ class RunContext:
     def pages(self) -> TimedCache:
         """Pages of the last hour, of all runs."""
         return self._cache("pages", PAGES_SECONDS)
+
+    @property
+    def kept_pages(self) -> EarlierRun | None:
+        """The pages that the earlier run has read, unless the web is to be asked again."""
+        return None if self.settings.fresh else self.earlier
 
     @cached_property
     def reader(self) -> WebReader:

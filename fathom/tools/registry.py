@@ -16,12 +16,14 @@ from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRej
 from fathom.models import Catalogue, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.text.cleaning import without_controls
 from fathom.tools.base import READ_BY_TOOLS, ArtifactReader, Configurable, RunContext, SearchVendor, Tool
+from fathom.tools.earlier import EarlierRun
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import is_page
 from fathom.tools.redact import redact, redacted
 
 # A new tool or vendor is one line here. Tools are offered and vendors are asked in this order.
 TOOLS = (
+    "fathom.tools.earlier:EarlierRunTool",
     "fathom.tools.documents.tool:DocumentsTool",
     "fathom.tools.search.web_search:WebSearchTool",
     "fathom.tools.search.web_extract:WebExtractTool",
@@ -69,12 +71,20 @@ REGISTRY = Registry()
 
 
 def configured_tools(
-    settings: ResearchSettings, environment: Environment, query: str = "", registry: Registry = REGISTRY
+    settings: ResearchSettings,
+    environment: Environment,
+    query: str = "",
+    registry: Registry = REGISTRY,
+    *,
+    follow_up: bool = False,
 ) -> list[str]:
     """Return the names of the tools a run may use: those asked for, else all that are configured and useful.
 
+    A `follow_up` has those of its own in any case.
+
     Raises:
-        InvalidInput: a tool that is asked for does not exist, or a variable or a host to allow is not an address.
+        InvalidInput: a tool that is asked for does not exist or is only for a follow-up, or a variable or a host to
+            allow is not an address.
         MissingCredential: a tool that is asked for is not configured.
     """
     AllowList.parse([*settings.fetch_allow_hosts, *environment.fetch_allow])
@@ -84,11 +94,15 @@ def configured_tools(
         if name not in tools:
             known = ", ".join(name for name, tool in tools.items() if not tool.follows)
             raise InvalidInput(f"There is no tool {name!r}.", next_step=f"tools: {known}")
+        if tools[name].of_follow_ups and not follow_up:
+            raise InvalidInput(f"The tool {name} works in a follow-up only.", next_step="fathom ask RUN QUESTION")
         if tools[name] not in configured:
             needed = registry.variables(tools[name])
             raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
+    configured = [tool for tool in configured if follow_up or not tool.of_follow_ups]
     if settings.tools:
-        chosen = [tool for tool in configured if tool.name in settings.tools or tool.follows in settings.tools]
+        asked = {*settings.tools, *(tool.name for tool in configured if tool.of_follow_ups)}
+        chosen = [tool for tool in configured if tool.name in asked or tool.follows in asked]
     else:
         chosen = [tool for tool in configured if tool.is_useful(settings, query, configured)]
     for tool in chosen:
@@ -177,10 +191,12 @@ def open_toolbox(
     artifacts: ArtifactReader,
     query: str = "",
     registry: Registry = REGISTRY,
+    *,
+    earlier: EarlierRun | None = None,
 ) -> Toolbox:
     """Open the tools that the settings name. Nothing is read and no connection made before the first call.
 
-    The query is the run's question, which may name pages to fetch.
+    The query is the run's question, which may name pages to fetch; `earlier` is the run that it follows up on.
     """
     run = RunContext(
         settings,
@@ -189,6 +205,7 @@ def open_toolbox(
         query,
         configured_vendors=[vendor for vendor in registry.vendors if vendor.is_configured(environment)],
         fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
+        earlier=earlier,
     )
     chosen = [tool for tool in registry.tools.values() if tool.name in settings.tools]
     return Toolbox(
@@ -196,5 +213,8 @@ def open_toolbox(
         missing={t.name: registry.variables(t) for t in chosen if not registry.is_configured(t, environment)},
         scrubber=Scrubber(environment.secrets),
         redact=settings.redact,
-        settings=settings.model_dump(mode="json", include=READ_BY_TOOLS),
+        settings={
+            **settings.model_dump(mode="json", include=READ_BY_TOOLS),
+            **({"earlier": earlier.folder} if earlier else {}),
+        },
     )

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from fathom.config.environment import Environment
+from flows.cli.ask import ask
 from flows.cli.audit import audit
 from flows.cli.batch import batch
 from flows.cli.costs import costs
@@ -39,7 +40,7 @@ app = typer.Typer(
 
 
 COMMANDS = (
-    *(research, batch, resume, runs, show, verify, trace, diff, audit, replay, export, import_, prune),
+    *(research, ask, batch, resume, runs, show, verify, trace, diff, audit, replay, export, import_, prune),
     *(costs, metrics, worker, doctor),
 )
 for command in COMMANDS:

@@ -14,6 +14,7 @@ from fathom.tools.base import ArtifactReader, RunContext, Tool
 from fathom.tools.pages import is_page, output
 
 if TYPE_CHECKING:
+    from fathom.tools.earlier import EarlierRun
     from fathom.tools.fetch.web import WebReader
 
 _SOURCE_ID = re.compile(r"\[?(S[0-9a-f]{6,64})\]?")
@@ -29,21 +30,29 @@ class FetchTool(Tool):
     )
     network = True
 
-    def __init__(self, artifacts: ArtifactReader, fetchable: Iterable[str], query: str, reader: WebReader) -> None:
+    def __init__(
+        self,
+        artifacts: ArtifactReader,
+        fetchable: Iterable[str],
+        query: str,
+        reader: WebReader,
+        kept: EarlierRun | None = None,
+    ) -> None:
         self._artifacts = artifacts
         self._output_of_search = re.compile(rf"__({'|'.join(fetchable)})(__\d+)?\.(json|txt)\Z")
         self._named = urls_in(query)
         self._reader = reader
+        self._kept = kept
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
         """Read what the run's searches return."""
-        return cls(run.artifacts, run.fetchable, run.query, run.reader)
+        return cls(run.artifacts, run.fetchable, run.query, run.reader, run.kept_pages)
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
         """Return whether there can be a page to fetch."""
-        return any(tool.fetchable for tool in configured) or bool(urls_in(query))
+        return any(tool.fetchable and tool.network for tool in configured) or bool(urls_in(query))
 
     async def run(self, tool_input: str) -> ToolOutput:
         """Read the page.
@@ -52,7 +61,9 @@ class FetchTool(Tool):
             ToolRejected: the run does not know the page, or it can never be read.
             ToolError: reading it failed this time.
         """
-        return output([await self._reader.page(await self._known(tool_input))])
+        url = await self._known(tool_input)
+        kept, _ = await self._kept.read([url]) if self._kept else ([], {})
+        return output(kept or [await self._reader.page(url)])
 
     async def _known(self, tool_input: str) -> str:
         """Return the address that the input means, as the search or the user spelled it.
