@@ -99,8 +99,7 @@ async def deep_research(
         async with Supervision(store, scrubber) as supervision:
             query = check_query(scrubber.message(query))
             asked = settings.model_copy(update={"artifacts": None})  # a store that has moved is the same store
-            begun = {"store": store, "environment": environment}
-            start = await _begin(query, asked, parent=parent or "", watch=watch or "", **begun)
+            start = await _begin(query, asked, store, environment, parent=parent or "", watch=watch or "")
             check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
             purse = purse_of(store, environment, datetime.now(UTC))
             if models_of(start.settings):
@@ -144,7 +143,7 @@ for name in ("run_key", "watch", "parent"):
 
 
 async def _begin(
-    query: str, settings: ResearchSettings, *, parent: str, store: ArtifactStore, environment: Environment, watch: str
+    query: str, settings: ResearchSettings, store: ArtifactStore, environment: Environment, *, parent: str, watch: str
 ) -> RunStart:
     if not parent:
         return await begin(query, settings, _artifacts=store.address(), _environment=environment, _watch=watch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from fathom.evidence.followed import PAGE, FollowUp, parent_id, with_follow_ups
 from fathom.evidence.provenance import PROVENANCE
 from fathom.models import Report, RunManifest
 from fathom.run.engine import Parent
-from fathom.storage.store import MANIFEST, ArtifactStore, RunFolder, runs
+from fathom.storage.store import ArtifactStore, runs
 from fathom.text.citations import without_citations
 from fathom.tools.earlier import EarlierRunTool
 from fathom.tools.registry import REGISTRY, configured_tools
@@ -118,21 +118,24 @@ async def name_follow_ups(store: ArtifactStore, folder: str) -> None:
 
     The list is no part of what the run found: `fathom verify` checks the page without it.
     """
-    run = RunFolder(store, folder)
+    named: list[FollowUp] | None = None
     while True:  # two that end together would each know of the other only now
+        stored = await runs(store)
+        if not (run_id := next((str(run.get("run_id", "")) for run in stored if run["folder"] == folder), "")):
+            return  # it was removed
+        children = await _with_reports(store, [run for run in stored if parent_id(run) == run_id])
+        if children == named:
+            return
         try:
-            run_id, page = str((await run.load_json(MANIFEST))["run_id"]), await run.load(PAGE)
-        except (FileNotFoundError, KeyError, TypeError):  # it was removed meanwhile
+            page = await store.read(f"{folder}/{PAGE}")
+        except FileNotFoundError:
             return
-        children = await _children(store, run_id)
-        if (named := with_follow_ups(page, children)) != page:
-            await run.save_text(PAGE, named.decode())
-        if await _children(store, run_id) == children:
-            return
+        if (changed := with_follow_ups(page, children)) != page:
+            await store.write(f"{folder}/{PAGE}", changed)
+        named = children
 
 
-async def _children(store: ArtifactStore, run_id: str) -> list[FollowUp]:
-    found = [run for run in await runs(store) if parent_id(run) == run_id]
-    found = [run for run in found if await store.exists(f"{run['folder']}/{PROVENANCE}")]
-    found.sort(key=lambda run: str(run.get("started", "")))
-    return [FollowUp(str(run["folder"]).rpartition("/")[2], str(run.get("query", ""))) for run in found]
+async def _with_reports(store: ArtifactStore, found: Sequence[Mapping[str, Any]]) -> list[FollowUp]:
+    finished = [run for run in found if await store.exists(f"{run['folder']}/{PROVENANCE}")]
+    finished.sort(key=lambda run: str(run.get("started", "")))
+    return [FollowUp(str(run["folder"]).rpartition("/")[2], str(run.get("query", ""))) for run in finished]

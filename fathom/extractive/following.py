@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 
+from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import keywords, topic_terms
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
-MOST_WORDS = 8  # of the earlier question, that are added
+MOST_WORDS = 6  # of the earlier question, that are added
 PHRASE_WORDS = 4  # of a phrase that takes another's place
 ALONE = 3  # words of its own, from which a question without a reference is complete
 ALONE_AFTER_AND = 6  # the same where it begins with "and"
@@ -84,6 +85,7 @@ def understood(query: str, earlier: str) -> str:
         return replaced
     known = {term for word in own for term in terms(word)}
     added = [word for word in own_words(earlier) if not set(terms(word)) & known]
+    added = [word for word in added if not (word.islower() and is_verb(word))] or added
     if _YEAR.search(rest):
         added = [word for word in added if not _YEAR.fullmatch(word)]
     if not added:
@@ -103,6 +105,10 @@ def _replaced(phrase: str, earlier: str) -> str:
         return ""
     if _YEAR.fullmatch(phrase):
         return _YEAR.sub(phrase, earlier) if len(_YEAR.findall(earlier)) == 1 else ""
+    if re.search(r"\d", phrase):  # "exit code 6" after "exit code 28"
+        other = re.sub(r"\\?[\d.]*\d", r"[\\d.]*\\d", re.escape(phrase))
+        if len(found := re.findall(rf"\b{other}\b", earlier, re.IGNORECASE)) == 1:
+            return earlier.replace(found[0], phrase)
     given = _PHRASE.fullmatch(phrase)
     places = [found for found in _PHRASE.finditer(earlier) if given and _alike(given, found)]
     same = [found for found in places if given and found["word"].lower() == given["word"].lower()]

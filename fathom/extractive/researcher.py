@@ -39,9 +39,10 @@ def _answer(
 
 
 def _holds(notes: Sequence[Note], wanted: Sequence[str]) -> bool:
-    """Whether notes say every word that is wanted, or one in its place."""
-    said = set(terms(" ".join(text for note in notes for text, _ids in note.quotations())))
-    return all(said & family for word in wanted for family in families(terms(word)))
+    """Whether notes have a quotation with every word that is wanted, or one in its place."""
+    needed = [family for word in wanted for family in families(terms(word))]
+    quoted = (set(terms(text)) for note in notes for text, _ids in note.quotations())
+    return any(all(said & family for family in needed) for said in quoted)
 
 
 def _broad(request: ResearchRequest) -> str:
