@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 from fathom.budget.ledger import Ledger
@@ -112,11 +113,10 @@ class Engine:
         return self.extractive if model.model == EXTRACTIVE else self._models
 
     async def aclose(self) -> None:
-        """Close the connections to providers."""
-        try:
-            await self._models.aclose()
-        finally:
-            await self.ledger.aclose()
+        """Close the connections to providers and what the tools have started."""
+        async with AsyncExitStack() as parts:
+            for part in (self.ledger, self.tools, self._models):
+                parts.push_async_callback(part.aclose)
 
     async def enter(self, folder: str) -> None:
         """Set the run's folder in the store."""

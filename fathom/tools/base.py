@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
-from fathom.config.settings import ResearchSettings, ResolvedSettings
+from fathom.config.settings import Render, ResearchSettings, ResolvedSettings
 from fathom.errors import ToolError
 from fathom.models import Holdings, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.storage.cache import TimedCache
@@ -22,6 +22,7 @@ from fathom.tools.pages import WebPage
 
 if TYPE_CHECKING:
     from fathom.tools.earlier import EarlierRun
+    from fathom.tools.fetch.render import Renderer
     from fathom.tools.fetch.web import WebReader
 
 SEARCHES_SECONDS, PAGES_SECONDS = 15 * 60, 60 * 60
@@ -128,7 +129,7 @@ class ArtifactReader(Protocol):
 
 
 READ_BY_TOOLS: dict[str, bool | set[str]] = {
-    **dict.fromkeys(("docs", "embed_model", "max_results", "fetch_allow_hosts", "redact", "fresh"), True),
+    **dict.fromkeys(("docs", "embed_model", "max_results", "fetch_allow_hosts", "redact", "fresh", "render"), True),
     "sources": {"allow", "prefer", "block", "scores"},
 }
 """The settings that tools read. An output is kept for other runs with the same key as long as these are the same."""
@@ -175,7 +176,23 @@ class RunContext:
         """Reads pages without a vendor."""
         from fathom.tools.fetch.web import WebReader
 
-        return WebReader(AllowList.parse(self.settings.fetch_allow_hosts), self.pages)
+        return WebReader(AllowList.parse(self.settings.fetch_allow_hosts), self.pages, renderer=self.renderer)
+
+    @cached_property
+    def renderer(self) -> Renderer | str:
+        """The run's browser, which starts when a page needs it; or why there is none, empty if none is wanted."""
+        if self.settings.render is Render.never:
+            return ""
+        from fathom.tools.fetch.browser import find_browser
+        from fathom.tools.fetch.render import Renderer
+
+        found = find_browser(self.variable)
+        return found if isinstance(found, str) else Renderer(found)
+
+    async def aclose(self) -> None:
+        """End the browser, if it was started."""
+        if not isinstance(renderer := self.__dict__.get("renderer", ""), str):
+            await renderer.aclose()
 
     def _cache(self, name: str, seconds: float) -> TimedCache:
         """Return a cache that keeps nothing if personal data must not be stored or the web is to be asked again."""

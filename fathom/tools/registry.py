@@ -37,6 +37,10 @@ VENDORS = (
 )
 
 
+_UNSAID = (("render", "auto"),)
+"""Settings at which a call is kept under the key that it had before they were there."""
+
+
 @dataclass(frozen=True)
 class Registry:
     """The tools and the search vendors, each as `module:class`."""
@@ -135,11 +139,13 @@ class Toolbox:
         missing: Mapping[str, str] | None = None,
         redact: bool = False,
         settings: dict[str, JsonValue] | None = None,
+        run: RunContext | None = None,
     ) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._missing = missing or {}
         self._scrubber = scrubber
         self._redact = redact
+        self._run = run
         self.settings = settings or {}
         """The settings that an output depends on."""
         self.offered = {tool.name: tool.description for tool in tools if not tool.follows}
@@ -163,6 +169,11 @@ class Toolbox:
         output = ToolOutput.model_validate(each_text(output.model_dump(), without_controls))
         output = self._scrubber.model(output)
         return redacted(output) if self._redact else output
+
+    async def aclose(self) -> None:
+        """End what the tools have started."""
+        if self._run:
+            await self._run.aclose()
 
     def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
         """Return the first call that the results of one decision make necessary, if there is one."""
@@ -213,8 +224,13 @@ def open_toolbox(
         missing={t.name: registry.variables(t) for t in chosen if not registry.is_configured(t, environment)},
         scrubber=Scrubber(environment.secrets),
         redact=settings.redact,
+        run=run,
         settings={
-            **settings.model_dump(mode="json", include=READ_BY_TOOLS),
+            **{
+                n: v
+                for n, v in settings.model_dump(mode="json", include=READ_BY_TOOLS).items()
+                if (n, v) not in _UNSAID
+            },
             **({"earlier": earlier.folder} if earlier else {}),
         },
     )

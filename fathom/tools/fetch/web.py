@@ -13,8 +13,9 @@ from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.client import MAX_REDIRECTS, Answer, Client, TimeAllowance, follow
 from fathom.tools.fetch.network import GuardedBackend
-from fathom.tools.fetch.page import Page, read_page
+from fathom.tools.fetch.page import FEW_WORDS, Page, made_by_script, read_page
 from fathom.tools.fetch.politeness import Robots, Turns
+from fathom.tools.fetch.render import Renderer
 from fathom.tools.http import raise_status, retrying
 from fathom.tools.pages import WebPage
 
@@ -27,13 +28,18 @@ class WebReader:
     name = "fetch"
 
     def __init__(
-        self, allowed: AllowList, cache: TimedCache, network: httpcore.AsyncNetworkBackend | None = None
+        self,
+        allowed: AllowList,
+        cache: TimedCache,
+        network: httpcore.AsyncNetworkBackend | None = None,
+        renderer: Renderer | str = "",
     ) -> None:
         self._allowed = allowed
         self._cache = cache
         self._client = Client(network or GuardedBackend(allowed))
         self._robots = Robots(self._client, allowed, cache)
         self._turns = Turns()
+        self._renderer = renderer  # or why there is none
 
     async def page(self, url: str) -> WebPage:
         """Read one page.
@@ -42,13 +48,14 @@ class WebReader:
             ToolRejected: it can never be read.
             ToolError: reading it failed this time.
         """
-        key = f"page {url} {self._allowed}"  # what one run may read, another may not
+        # What one run may read, another may not; and one that has a browser reads more.
+        key = f"page {url} {self._allowed}" + " rendered" * isinstance(self._renderer, Renderer)
         page = self._cache.load(key, Page)
         since = self._cache.since(key) if page else ""
         if not page:
             time = TimeAllowance()
             answer = await retrying(lambda: self._request(url, time))
-            page = await asyncio.to_thread(read_page, answer)
+            page = await self._read(answer)
             self._cache.put(key, page.model_dump_json())
         return WebPage(url=url, title=page.title, published=page.published, whole=page.text, kept_since=since)
 
@@ -67,6 +74,41 @@ class WebReader:
         failed = {url: answer for url, answer in answers.items() if isinstance(answer, ToolError)}
         return [answer for answer in answers.values() if isinstance(answer, WebPage)], failed
 
+    async def _read(self, answer: Answer) -> Page:
+        """Read the text of an answer; where scripts are to make it, in the browser."""
+        page: Page | ToolRejected
+        try:
+            page = await asyncio.to_thread(read_page, answer)
+        except ToolRejected as error:
+            page = error
+        said = page.text if isinstance(page, Page) else ""
+        if not made_by_script(answer, said):
+            return _page(page)
+        if isinstance(self._renderer, str):
+            if isinstance(page, ToolRejected) and self._renderer:
+                raise ToolRejected("The page has no text until its scripts have run.", next_step=self._renderer)
+            return _page(page)
+        try:
+            html = await self._renderer.render(answer, self._resource)
+            opened = Answer(answer.url, 200, {"content-type": "text/html; charset=utf-8"}, html)
+            rendered = await asyncio.to_thread(read_page, opened)
+        except ToolError:
+            if isinstance(page, Page) and len(page.text.split()) >= FEW_WORDS:
+                return page
+            raise
+        return rendered if len(rendered.text) > len(said) else _page(page)
+
+    async def _resource(self, address: str) -> Answer:
+        """Request what a page in the browser loads. It may load many things at once: the page has had its turn."""
+
+        async def ask(url: httpx.URL) -> Answer:
+            await self._robots.check(url)
+            return await self._client.get(url)
+
+        if (answer := await follow(address, self._allowed, ask)) is None:
+            raise ToolRejected(f"The page redirects more than {MAX_REDIRECTS} times.")
+        return answer
+
     async def _request(self, address: str, time: TimeAllowance) -> Answer:
 
         async def ask(url: httpx.URL) -> Answer:
@@ -79,3 +121,9 @@ class WebReader:
             raise ToolRejected(f"The page redirects more than {MAX_REDIRECTS} times.")
         raise_status(answer.url.host[:100], answer.status, answer.headers)
         return answer
+
+
+def _page(read: Page | ToolRejected) -> Page:
+    if isinstance(read, ToolRejected):
+        raise read
+    return read
