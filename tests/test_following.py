@@ -15,7 +15,7 @@ from fathom.errors import InvalidInput, NoReport
 from fathom.evidence.followed import FollowUp, with_follow_ups, without_follow_ups
 from fathom.evidence.verify import verify_run
 from fathom.extractive.following import understood
-from fathom.models import Ending, RunResult, ToolCall
+from fathom.models import Ending, RunResult, SourceText, ToolCall
 from fathom.report.pages import unsafe
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tools.earlier import EarlierRun
@@ -146,7 +146,7 @@ async def test_without_a_model_only_what_is_missing_is_read(tmp_path: Path) -> N
             f"# The plant of {town}\n\nThe plant in {town} employs {people} people.\n\nIt makes {power} MW of power.\n"
         )
         (docs / f"{town.lower()}.md").write_text(text, encoding="utf-8")
-    chosen = {"model": "extractive", "docs": [str(docs)], "max_results": 1, "profile": "quick"}
+    chosen: dict[str, Any] = {"model": "extractive", "docs": [str(docs)], "max_results": 1, "profile": "quick"}
     first = await research(root, "How many people does the plant in Norden employ?", **chosen)
     assert urls(first) == {"docs:docs/norden.md"}
 
@@ -167,7 +167,7 @@ async def test_pages_that_were_read_are_not_requested_again(providers: Stubs, tm
     providers.settings.without_raw = 1.0  # so that pages are read after the search
     result = await investigated(tmp_path, profile="quick")
     folder = RunFolder(ArtifactStore(str(tmp_path)), f"research_artifacts/{Path(result.artifacts).name}")
-    await folder.save_json("provenance.json", await _provenance(folder, result))
+    await folder.save_json("provenance.json", await _provenance(folder))
     url = next(text.source.url for text in await EarlierRun(folder).texts() if text.source.full)
     environment, asked = Environment.read(), ResearchSettings(artifacts=str(tmp_path))
     given = resolve(asked, environment, configured_tools(asked, environment, follow_up=True))
@@ -189,7 +189,7 @@ async def test_a_run_that_cannot_be_followed_is_refused(
 ) -> None:
     root, docs = tmp_path / "store", tmp_path / "tanks.md"
     docs.write_text("The tanks hold 400 cubic metres of water.", encoding="utf-8")
-    chosen = {"model": "extractive", "docs": [str(docs)], "profile": "quick"}
+    chosen: dict[str, Any] = {"model": "extractive", "docs": [str(docs)], "profile": "quick"}
     without = await research(root, "Who won the football match on Sunday?", **chosen)
     assert without.report is None
     whole = await research(root, "How much water do the tanks hold?", **chosen)
@@ -230,19 +230,17 @@ def test_only_the_list_of_follow_ups_may_change_in_a_page() -> None:
         assert without_follow_ups(changed) == changed
 
 
-async def _provenance(folder: RunFolder, result: RunResult) -> dict[str, Any]:
+async def _provenance(folder: RunFolder) -> dict[str, Any]:
     """Return as much of a record as an earlier run needs: `investigated` writes none."""
-    calls, sources = [], {}
+    calls: list[dict[str, Any]] = []
+    sources: dict[str, SourceText] = {}
     for number, name in enumerate(await folder.list(), 1):
         found = (await folder.read(name)).results
         sources |= {text.source_id: text for text in found}
-        calls.append({
-            "number": number, "step_id": "1", "tool": name.rpartition("__")[2], "input": "", "artifact_file": name,
-            "sha256": "", "bytes": 0, "retrieved": "", "useful": True, "source_ids": [text.source_id for text in found],
-        })  # fmt: skip
-    records = [
-        {**s.model_dump(include={"source_id", "url", "title", "kind", "published"}), "texts": []}
-        for s in sources.values()
-    ]
+        ids = [text.source_id for text in found]
+        made = {"step_id": "1", "tool": "web_search", "input": "", "sha256": "", "bytes": 0, "retrieved": ""}
+        calls.append({**made, "number": number, "artifact_file": name, "useful": True, "source_ids": ids})
+    kept = {"source_id", "url", "title", "kind", "published"}
+    records = [{**source.model_dump(include=kept), "texts": []} for source in sources.values()]
     run, plan = await folder.load_json("run.json"), await folder.load_json("plan.json")
     return {"run": run, "plan": plan, "rounds": [], "calls": calls, "sources": records, "claims": [], "files": {}}

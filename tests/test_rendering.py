@@ -15,7 +15,7 @@ from fathom.config.environment import Environment
 from fathom.config.settings import Render, ResearchSettings, resolve
 from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.storage.cache import TimedCache
-from fathom.tools.fetch import browser, render
+from fathom.tools.fetch import render
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.browser import PROGRAMS, Program, find_browser
 from fathom.tools.fetch.network import GuardedBackend
@@ -135,12 +135,12 @@ async def test_nothing_private_is_reached(site: Site, renderer: Renderer) -> Non
 async def test_a_page_without_end_costs_its_time_and_no_other_page(
     site: Site, renderer: Renderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(render, "SECONDS", 6.0)
     endless = f"{TITLE}<script>while (true) {{ }}</script></body></html>"
-    polling = APP + "setInterval(() => fetch('/facts.json?' + Math.random()), 20);"
+    polling = APP + "setInterval(() => fetch('/facts.json?' + Math.random()), 100);"
     site.pages |= {"/endless": endless, "/": SCRIPTED, "/app.js": polling, "/facts.json": FACTS}
     pages = reader(site, renderer)
-    with pytest.raises(ToolTimeout, match="do not end"):
+    with monkeypatch.context() as patched, pytest.raises(ToolTimeout, match="do not end"):
+        patched.setattr(render, "SECONDS", 4.0)
         await pages.page("http://tides.example/endless")
     assert "Kraken Mare" in (await pages.page("http://tides.example/")).whole
     assert len(site.requests) <= render.MOST_REQUESTS + 3
@@ -163,7 +163,7 @@ async def test_a_browser_that_fails_is_a_page_that_cannot_be_read(
         await without.page("http://tides.example/blank")
     assert refused.value.next_step == "install Chromium"
 
-    monkeypatch.setattr(browser.os, "geteuid", lambda: 0)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     variables = {"FATHOM_BROWSER": str(broken)}
     assert "root starts Chromium without its sandbox" in str(find_browser(lambda name: variables.get(name, "")))
     variables["FATHOM_BROWSER_SANDBOX"] = "off"

@@ -53,7 +53,6 @@ def open_questions(run: RunState) -> list[str]:
 def assemble(
     *,
     query: str,
-    parent: ParentRun | None,
     title: str,
     extractive: bool,
     sections: Sequence[ReportSection],
@@ -64,6 +63,7 @@ def assemble(
     contradictions: list[Contradiction],
     qualities: Sequence[SourceQuality],
     answered: Answered,
+    parent: ParentRun | None = None,
 ) -> Report:
     """Put a report together. Of the sources, all that were retrieved by id, it keeps those that it cites."""
     cited = dict.fromkeys(source_id for section in sections for source_id in cited_ids(section.markdown))
