@@ -21,6 +21,7 @@ from fathom.config.environment import Environment
 from fathom.config.inputs import check_query
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Execution, Mode, ResearchSettings
+from fathom.errors import StoreError
 from fathom.evidence.provenance import RoundRecord
 from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Note, PlanStep, Report, RunResult, StepOutcome, StepStatus
@@ -129,8 +130,7 @@ async def deep_research(
                 await engine.run_folder.save_json("result.json", result)
                 if report:  # last, because it contains the hash of every other file
                     await save_provenance(engine, run, report)
-                    if start.parent:
-                        await following.name_follow_ups(store, start.parent.folder)
+                    await _name_in_parent(engine)
                 display.end(result.status)
             await tell_end(engine, result, report, whereabouts(result), changes)  # whoever hears of it finds every file
     run_logger().info("%s", whereabouts(result))
@@ -168,6 +168,15 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
         result = result.model_copy(update={"unanswered": unanswered})
         display.refusal(render_unanswered(engine.start.query, unanswered), result.artifacts)
     return run, report, result
+
+
+async def _name_in_parent(engine: Engine) -> None:
+    """Name a follow-up in the page of the run before; that page is no reason for a finished run to fail."""
+    if parent := engine.start.parent:
+        try:
+            await following.name_follow_ups(engine.store, parent.folder)
+        except StoreError as error:
+            run_logger().warning("The report of the run before does not name this one: %s", error)
 
 
 async def _research(engine: Engine, display: Display) -> RunState:

@@ -113,7 +113,6 @@ async def test_nothing_private_is_reached(site: Site, renderer: Renderer) -> Non
         f"const peer = new RTCPeerConnection({{iceServers: [{{urls: 'stun:{private}'}}]}});"
         "peer.createDataChannel('x'); peer.createOffer().then(offer => peer.setLocalDescription(offer)).catch(no)",
         f"const link = add('a', 'href', 'http://{private}/download'); link.download = 'x'; link.click()",
-        f"setTimeout(() => {{ location.href = 'http://{private}/away' }}, 200)",
     ]
     guarded = "\n".join(f"try {{ {each} }} catch (error) {{ }}" for each in tries)
     script = (
@@ -125,6 +124,8 @@ async def test_nothing_private_is_reached(site: Site, renderer: Renderer) -> Non
     site.pages |= {"/": SCRIPTED, "/app.js": script, "/away": away, "/worker.js": f"fetch('http://{private}/')"}
     page = await reader(site, renderer).page("http://tides.example/")
     assert "tried everything" in page.whole
+    site.pages["/app.js"] = f"location.href = 'http://{private}/leave'"
+    assert (await reader(site, renderer).page("http://tides.example/")).whole == "Please turn scripts on."
     await asyncio.sleep(0.5)
     assert arrived == []
     udp.close()

@@ -12,16 +12,17 @@ from collections.abc import Mapping, Sequence
 from textwrap import shorten
 from typing import Any, NamedTuple
 
+from fathom.text.cleaning import clean_line
+
 PAGE = "report.html"
 ASKED_CHARS = 300
 _END = b"</header>\n"  # behind which the list stands; no text of a page can hold it
-_LINE = (
-    '<p class="question" dir="auto"><span class="label">Followed by</span> '
-    '<a href="../{folder}/report.html">{asked}</a></p>\n'
-)
-_LINES = re.compile(
-    rb'(?:<p class="question" dir="auto"><span class="label">Followed by</span> '
-    rb'<a href="\.\./[a-z0-9_]+/report\.html">[^<>"]*</a></p>\n)+(?=</header>\n)'
+_LIST = '<p class="question" dir="auto"><span class="label">Followed by</span> {links}</p>\n'
+_LINK = '<a href="../{folder}/report.html">{asked}</a>'
+_LINKED = r'<a href="\.\./[a-z0-9_]+/report\.html">[^<>"]*</a>'
+_LISTED = re.compile(
+    rf'<p class="question" dir="auto"><span class="label">Followed by</span> {_LINKED}(?:<br>{_LINKED})*</p>\n'
+    r"(?=</header>\n)".encode()
 )
 _FOLDER = re.compile(r"[a-z0-9_]+")
 
@@ -42,17 +43,20 @@ def parent_id(manifest: Mapping[str, Any]) -> str:
 def with_follow_ups(page: bytes, runs: Sequence[FollowUp]) -> bytes:
     """Return a report's page that names these runs and no others."""
     plain = without_follow_ups(page)
-    lines = "".join(
-        _LINE.format(folder=run.folder, asked=html.escape(shorten(run.asked, ASKED_CHARS, placeholder=" …")))
+    links = [
+        _LINK.format(
+            folder=run.folder, asked=html.escape(shorten(clean_line(run.asked), ASKED_CHARS, placeholder=" …"))
+        )
         for run in runs
         if _FOLDER.fullmatch(run.folder)
-    )
-    return plain.replace(_END, lines.encode() + _END, 1)
+    ]
+    added = _LIST.format(links="<br>".join(links)) if links else ""
+    return plain.replace(_END, added.encode() + _END, 1)
 
 
 def without_follow_ups(page: bytes) -> bytes:
     """Return a report's page as its run left it."""
-    return _LINES.sub(b"", page, count=1)
+    return _LISTED.sub(b"", page, count=1)
 
 
 def as_left(name: str, data: bytes) -> bytes:

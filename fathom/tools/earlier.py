@@ -117,8 +117,4 @@ def _closest(query: str, texts: Sequence[StoredText], most: int) -> ToolOutput:
         best.setdefault(texts[number].source.source_id, texts[number])
     chosen = list(best.values())[:most]
     shown = [part for text in chosen for part in narrow([text.source_text()], query, MOST_TOKENS).texts]
-    return ToolOutput(
-        results=shown,
-        cached=bool(shown),
-        retrieved=min((text.retrieved for text in chosen if text.retrieved), default=""),
-    )
+    return ToolOutput(results=shown, retrieved=min((text.retrieved for text in chosen if text.retrieved), default=""))

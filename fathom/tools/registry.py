@@ -96,7 +96,8 @@ def configured_tools(
     configured = [tool for tool in tools.values() if registry.is_configured(tool, environment)]
     for name in settings.tools or ():
         if name not in tools:
-            known = ", ".join(name for name, tool in tools.items() if not tool.follows)
+            offered = (tool for tool in tools.values() if not tool.follows and (follow_up or not tool.of_follow_ups))
+            known = ", ".join(tool.name for tool in offered)
             raise InvalidInput(f"There is no tool {name!r}.", next_step=f"tools: {known}")
         if tools[name].of_follow_ups and not follow_up:
             raise InvalidInput(f"The tool {name} works in a follow-up only.", next_step="fathom ask RUN QUESTION")
