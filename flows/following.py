@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from fathom.config.environment import Environment
 from fathom.config.models import Role
-from fathom.config.settings import PROFILES, Profile, ResearchSettings
+from fathom.config.settings import PROFILES, ResearchSettings
 from fathom.errors import InvalidInput, NoReport, StoreError
 from fathom.evidence.followed import PAGE, FollowUp, parent_id, with_follow_ups
 from fathom.evidence.provenance import PROVENANCE
@@ -24,6 +24,7 @@ from flows.runs import check_evidence, find, folder_of, locate, read_json
 ANSWER_CHARS = 4_000  # of the earlier report's answer, that the planner is told
 MOST_GAPS = 10
 _RESULT = "result.json"
+_OWN = ("artifacts", "fetch_allow_hosts")  # a run from elsewhere does not say which private hosts may be read
 
 
 async def find_parent(store: ArtifactStore, reference: str) -> Parent:
@@ -67,6 +68,7 @@ async def parent_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> Parent
         report = Report.model_validate(await folder.load_json("report.json"))
         if not await store.exists(f"{folder.folder}/{PROVENANCE}"):
             raise FileNotFoundError(folder.path_of(PROVENANCE))
+        settings = taken_over(run)
     except FileNotFoundError as error:
         raise StoreError(f"{error} is missing.", next_step="restore the file, or run again") from None
     except ValidationError as error:
@@ -81,7 +83,7 @@ async def parent_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> Parent
         question=run.understood or run.query,
         answer=without_citations(report.sections[0].markdown)[:ANSWER_CHARS] if report.sections else "",
         gaps=report.open_questions[:MOST_GAPS],
-        settings=taken_over(run),
+        settings=settings,
     )
 
 
@@ -93,8 +95,8 @@ def taken_over(run: RunManifest) -> dict[str, Any]:
     """
     environment = Environment.read()
     default = ResearchSettings().model_dump(mode="json")
-    known = {name: value for name, value in run.settings.items() if name in default and name != "artifacts"}
-    implied = PROFILES[Profile(str(known.get("profile", Profile.standard)))]
+    known = {name: value for name, value in run.settings.items() if name in default and name not in _OWN}
+    implied = next((values for profile, values in PROFILES.items() if profile == known.get("profile")), {})
     settings: dict[str, Any] = {
         name: value for name, value in known.items() if value not in (default[name], implied.get(name))
     }

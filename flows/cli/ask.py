@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.options import Json, Open, Quiet, Root, Run
+from flows.cli.printing import one_line
 from flows.cli.research import follow
 
 if TYPE_CHECKING:
@@ -87,4 +88,6 @@ def ask(
 
         return local.execute(flow_run)
 
-    follow(start, finish, checked.notices, open_it=open_it, quiet=quiet, as_json=as_json)
+    kept = ", ".join(f"{name} {one_line(str(value))}" for name, value in parent.settings.items() if name not in chosen)
+    notices = [*([f"Settings of the run {parent.run_id[:8]}: {kept}"] if kept else []), *checked.notices]
+    follow(start, finish, notices, open_it=open_it, quiet=quiet, as_json=as_json)

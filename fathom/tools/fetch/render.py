@@ -58,36 +58,41 @@ class Renderer:
         async with self._places:
             try:
                 context = await self._context()
-                async with asyncio.timeout(SECONDS):
-                    html = await _Visit(answer, ask).read(context)
+                try:
+                    async with asyncio.timeout(SECONDS):
+                        html = await _Visit(answer, ask).read(context)
+                finally:
+                    await self._leave(context)
             except TimeoutError as error:
-                await self.aclose()  # a script without end holds its process
                 raise ToolTimeout(f"The scripts of {host} do not end within {SECONDS:g} seconds.") from error
             except Error as error:
-                await self.aclose()
                 why = error.message.splitlines()[0][:200] if error.message else "no reason given"
                 raise ToolUnavailable(f"The browser could not open {host}: {why}") from error
-            try:
-                async with asyncio.timeout(ENDING_SECONDS):
-                    await context.close()
-            except (TimeoutError, Error):
-                await self.aclose()
         return html[:MAX_BYTES]
 
     async def aclose(self) -> None:
         """End the browser, if one was started."""
-        from playwright.async_api import Error
-
         driver, browser = self._driver, self._browser
         self._driver = self._browser = None
-        with suppress(TimeoutError, Error):
+        if not driver:
+            return
+        from playwright.async_api import Error
+
+        for end in (browser.close if browser else None, driver.stop):  # the last ends what is left of the browser, too
+            with suppress(TimeoutError, Error):
+                async with asyncio.timeout(ENDING_SECONDS):
+                    if end:
+                        await end()
+
+    async def _leave(self, context: BrowserContext) -> None:
+        """Close a page; if a script without end does not let it, end the browser."""
+        from playwright.async_api import Error
+
+        try:
             async with asyncio.timeout(ENDING_SECONDS):
-                if browser:
-                    await browser.close()
-        with suppress(TimeoutError, Error):
-            async with asyncio.timeout(ENDING_SECONDS):
-                if driver:
-                    await driver.stop()  # which ends what is left of the browser, too
+                await context.close()
+        except (TimeoutError, Error):
+            await self.aclose()
 
     async def _context(self) -> BrowserContext:
         from playwright.async_api import ProxySettings, async_playwright
