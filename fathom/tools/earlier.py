@@ -87,8 +87,8 @@ class EarlierRunTool(Tool):
 
     name = "earlier_run"
     description = (
-        "Searches all that was read for the earlier report, at no cost. Input: one search query of a few specific "
-        "words. Ask it before any other tool."
+        "Searches all that was read for the earlier report. Input: one search query of a few specific words. Each step "
+        "begins with it; ask it again only in other words."
     )
     fetchable = of_follow_ups = True
 
