@@ -24,7 +24,7 @@ from tasks.planning import make_plan
 
 async def agree(engine: Engine) -> RunState:
     """Clarify the question and make a plan; the state of a run whose plan is accepted, where that is asked for."""
-    query = engine.start.query
+    query = engine.start.question
     clarifications, usage = await _clarify(engine)
     planned = await make_plan(query, _engine=engine, clarifications=clarifications)
     run = RunState(planned.plan, planned.usage, planned.unread)
@@ -42,7 +42,7 @@ async def agree(engine: Engine) -> RunState:
         if not reply.remark:
             break
         planned = await make_plan(
-            query, _engine=engine, clarifications=clarifications, earlier=run.plan, remark=reply.remark
+            query, _engine=engine, clarifications=clarifications, draft=run.plan, remark=reply.remark
         )
         run.plan = planned.plan
         run.spend(PLANNER.name, planned.usage)
@@ -58,7 +58,7 @@ async def write_accepted(engine: Engine, run: RunState) -> Report | None:
         if report is None:
             break
         draft, rewords = render_markdown(report), not report.extractive
-        asked = Asked(matter=Matter.report, query=engine.start.query, number=number, report=draft, rewords=rewords)
+        asked = Asked(matter=Matter.report, query=engine.start.question, number=number, report=draft, rewords=rewords)
         reply = await reply_to(asked, _ask=partial(ask, engine=engine))
         if not reply.remark:
             break
@@ -69,9 +69,9 @@ async def write_accepted(engine: Engine, run: RunState) -> Report | None:
 
 async def _clarify(engine: Engine) -> tuple[list[Clarification], Usage]:
     """Ask what the question leaves open, if anything; return what was answered or assumed."""
-    questions, usage = await open_questions(engine.start.query, _engine=engine)
+    questions, usage = await open_questions(engine.start.question, _engine=engine)
     if not questions:
         return [], usage
-    asked = Asked(matter=Matter.question, query=engine.start.query, questions=questions)
+    asked = Asked(matter=Matter.question, query=engine.start.question, questions=questions)
     reply = await reply_to(asked, _ask=partial(ask, engine=engine))
     return reply.clarifications(questions), usage

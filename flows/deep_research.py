@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 from time import monotonic
 from typing import Annotated
 
@@ -18,16 +19,18 @@ from fathom.config.environment import Environment
 from fathom.config.inputs import check_query
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Mode, ResearchSettings
+from fathom.errors import StoreError
 from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Report, RunResult
 from fathom.network.limits import sharing
 from fathom.report.changes import summary_of
 from fathom.report.unanswered import render_unanswered
 from fathom.report.unread import unread_lines
-from fathom.run.engine import Engine
+from fathom.run.engine import Engine, RunStart
 from fathom.run.metrics import measure
 from fathom.run.state import RunState
 from fathom.storage.lease import RESULTS
+from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
 from fathom.telemetry.json_logs import start_logs
@@ -35,6 +38,7 @@ from fathom.telemetry.progress import Event, phase, publish
 from fathom.telemetry.spans import describe_run
 from fathom.telemetry.tracing import start_tracing
 from fathom.text.counting import counted
+from flows import following
 from flows.agreeing import agree, write_accepted
 from flows.endings import ended, page, tell_failure, whereabouts
 from flows.flow_runs import FLOW
@@ -45,7 +49,7 @@ from tasks.auditing import log_event, quieten_tasks, session
 from tasks.durable import durable_run, run_logger, run_store
 from tasks.events import tell_end, tell_start
 from tasks.limits import SharedTurns, read_limits
-from tasks.start import begin, claim_folder
+from tasks.start import begin, begin_follow_up, claim_folder, find_parent
 from tasks.supervision import Supervision
 from tasks.ui import Display
 
@@ -53,6 +57,7 @@ DEFAULTS = ResearchSettings()
 RunKey = Annotated[str | None, WithJsonSchema({"type": "string"})]
 """A run key, empty or None for none. The form has one box for it: see `fathom.config.form`."""
 Watch = RunKey
+FollowUpOf = RunKey
 
 
 def _run_name() -> str:
@@ -65,7 +70,7 @@ def _run_name() -> str:
 # The server would retry a refusal, whose state is `Failed`; within a run, calls are retried one by one.
 @flow(name=FLOW, flow_run_name=_run_name, retries=0, on_failure=[tell_failure])
 async def deep_research(
-    query: str, settings: ResearchSettings = DEFAULTS, run_key: RunKey = "", watch: Watch = ""
+    query: str, settings: ResearchSettings = DEFAULTS, run_key: RunKey = "", watch: Watch = "", parent: FollowUpOf = ""
 ) -> State[RunResult]:
     """Research a question and write a cited report.
 
@@ -75,6 +80,8 @@ async def deep_research(
         run_key: Runs with the same key share finished calls. Empty: only retries of this run do. Example: `q3-prices`
         watch: Name of the watch that the run belongs to, set by `fathom watch`. It says what changed since the run
             before. Example: `plan-prices`
+        parent: The run that the question follows up on: its id or first digits, its folder or its plan title. What it
+            has read is searched first, and its settings count where none are given. Example: `1a2b3c4d`
     """
     environment = Environment.read()
     start_logs(environment)
@@ -88,7 +95,7 @@ async def deep_research(
         async with Supervision(store, scrubber) as supervision:
             query = check_query(scrubber.message(query))
             asked = settings.model_copy(update={"artifacts": None})  # a store that has moved is the same store
-            start = await begin(query, asked, _artifacts=store.address(), _environment=environment, _watch=watch or "")
+            start = await _begin(query, asked, store, environment, parent=parent or "", watch=watch or "")
             check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
             purse = purse_of(store, environment, datetime.now(UTC))
             if models_of(start.settings):
@@ -118,6 +125,7 @@ async def deep_research(
                 await engine.run_folder.save_json("result.json", result)
                 if report:  # last, because it contains the hash of every other file
                     await save_provenance(engine, run, report)
+                    await _name_in_parent(engine)
                 display.end(result.status)
             await tell_end(engine, result, report, whereabouts(result), changes)  # whoever hears of it finds every file
     run_logger().info("%s", whereabouts(result))
@@ -125,8 +133,19 @@ async def deep_research(
 
 
 # A property without a default may be null, as it is in the parameters of older runs.
-for name in ("run_key", "watch"):
+for name in ("run_key", "watch", "parent"):
     deep_research.parameters.properties[name].pop("default")
+
+
+async def _begin(
+    query: str, settings: ResearchSettings, store: ArtifactStore, environment: Environment, *, parent: str, watch: str
+) -> RunStart:
+    if not parent:
+        return await begin(query, settings, _artifacts=store.address(), _environment=environment, _watch=watch)
+    earlier = await find_parent(parent, _find=partial(following.find_parent, store))
+    return await begin_follow_up(
+        query, settings, earlier, _artifacts=store.address(), _environment=environment, _watch=watch
+    )
 
 
 async def investigate(engine: Engine, display: Display) -> tuple[RunState, Report | None, RunResult]:
@@ -144,6 +163,15 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
         result = result.model_copy(update={"unanswered": unanswered})
         display.refusal(render_unanswered(engine.start.query, unanswered), result.artifacts)
     return run, report, result
+
+
+async def _name_in_parent(engine: Engine) -> None:
+    """Name a follow-up in the page of the run before; that page is no reason for a finished run to fail."""
+    if parent := engine.start.parent:
+        try:
+            await following.name_follow_ups(engine.store, parent.folder)
+        except StoreError as error:
+            run_logger().warning("The report of the run before does not name this one: %s", error)
 
 
 async def _research(engine: Engine, display: Display) -> RunState:

@@ -26,6 +26,7 @@ from fathom.run.estimate import usual_tokens
 from fathom.run.speed import SLOW_MINUTES
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Tool
+from fathom.tools.fetch.browser import find_browser
 from fathom.tools.registry import DEFAULT, REGISTRY, Registry, check_addresses
 from flows.preflight import artifact_root, settings_from
 from flows.server import find_api
@@ -62,6 +63,7 @@ def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator
     yield _groups(registry)
     yield _extras()
     yield _corpus()
+    yield _browser(environment)
     yield _checked("artifacts", _artifacts)
     yield _cache(environment)
 
@@ -213,6 +215,13 @@ def _corpus() -> Finding:
     if missing:
         return Finding("documents", "broken", f"not installed: {', '.join(missing)}", "install Fathom's requirements")
     return Finding("documents", "ok", "the Python language reference; your own with --docs PATH")
+
+
+def _browser(environment: Environment) -> Finding:
+    found = find_browser(lambda name: environment.variables.get(name, ""))
+    if isinstance(found, str):
+        return Finding("browser", "off", "pages without text until their scripts have run are not read", found)
+    return Finding("browser", "ok", f"{found.path}{'' if found.sandbox else ', without its sandbox'}")
 
 
 def _artifacts() -> Finding:

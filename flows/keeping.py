@@ -11,6 +11,7 @@ from fathom.storage.cache import sweep
 from fathom.storage.pruning import Kept, OldRun, Pruning, remove, survey
 from fathom.storage.store import ArtifactStore
 from fathom.text.counting import counted, size
+from flows.following import name_follow_ups
 
 
 class Pruned(Model):
@@ -62,6 +63,8 @@ async def prune(
     cache = Environment.read().cache
     dry_run = dry_run or not agreed(found, *sweep(cache, before.timestamp(), dry_run=True))
     done = found if dry_run else await remove(store, found)
+    for parent in sorted({run.parent for run in done.runs if run.parent and not dry_run}):
+        await name_follow_ups(store, parent)
     cache_files, cache_bytes = sweep(cache, before.timestamp(), dry_run=dry_run)
     return Pruned(
         dry_run=dry_run,

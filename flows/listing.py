@@ -9,6 +9,7 @@ from datetime import UTC
 from typing import Any
 
 from fathom.errors import StoreError
+from fathom.evidence.followed import parent_id
 from fathom.storage.atomic import READERS
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import ArtifactStore, RunFolder
@@ -21,7 +22,8 @@ from flows.server import find_api
 class RunRow:
     """A line of the list. `started` is an ISO 8601 time in UTC; `folder` is empty if the store has none.
 
-    `bytes` is the size of its folder and of its stored results, if that was asked for.
+    `bytes` is the size of its folder and of its stored results, if that was asked for; `parent` is the id of the run
+    that it follows up on.
     """
 
     run_id: str
@@ -30,6 +32,7 @@ class RunRow:
     query: str
     folder: str
     bytes: int | None = None
+    parent: str = ""
 
 
 async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
@@ -56,7 +59,8 @@ async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
             ended = flow_run.state_type == "COMPLETED"
             state = known_row.state if known_row and ended else await state_of(flow_run)
             folder, query = known_row.folder if known_row else "", str(flow_run.parameters.get("query", ""))
-            rows[run_id] = RunRow(run_id, at, state, query, folder)
+            parent = known_row.parent if known_row else str(flow_run.parameters.get("parent") or "")
+            rows[run_id] = RunRow(run_id, at, state, query, folder, parent=parent)
     return sorted(rows.values(), key=lambda row: row.started, reverse=True)[:limit]
 
 
@@ -87,7 +91,8 @@ async def _row(store: ArtifactStore, manifest: dict[str, Any]) -> RunRow:
         state = await _state(folder, str(manifest.get("run_key", "")))
     except StoreError:  # one damaged run must not hide the others
         state = "unreadable"
-    return RunRow(run_id, started, state, query, folder.url if folder.folder else "")
+    where = folder.url if folder.folder else ""
+    return RunRow(run_id, started, state, query, where, parent=parent_id(manifest))
 
 
 async def _state(folder: RunFolder, run_key: str) -> str:

@@ -41,9 +41,11 @@ async def run(query: str, settings: ResearchSettings, run_key: str | None = None
     return await execute(await create(query, settings, run_key))
 
 
-async def create(query: str, settings: ResearchSettings, run_key: str | None = None, watch: str = "") -> FlowRun:
+async def create(
+    query: str, settings: ResearchSettings, run_key: str | None = None, watch: str = "", parent: str = ""
+) -> FlowRun:
     """Create a run without starting it, so that its id and address are known before it starts."""
-    asked = {"query": query, "settings": settings, "run_key": run_key, "watch": watch}
+    asked = {"query": query, "settings": settings, "run_key": run_key, "watch": watch, "parent": parent}
     return await new_run(deep_research, asked)
 
 

@@ -78,7 +78,7 @@ def _range(place: Sequence[int | str]) -> str:
     return f" ({' and '.join(bounds)})" if bounds else ""
 
 
-def check_request(query: str, settings: ResearchSettings) -> Checked:
+def check_request(query: str, settings: ResearchSettings, *, follow_up: bool = False) -> Checked:
     """Check a request; its paths become absolute, because a worker or `resume` may run in another folder.
 
     Raises:
@@ -87,14 +87,14 @@ def check_request(query: str, settings: ResearchSettings) -> Checked:
     typed = check_query(query)
     query = Scrubber(Environment.read().secrets).message(typed)  # now, because Prefect stores it before the flow begins
     hidden = [f"A password or key in the question was replaced by {HIDDEN}."] if query != typed else []
-    settings, notices = check_settings(settings)
+    settings, notices = check_settings(settings, follow_up=follow_up)
     find_api()  # fails if the configured one does not answer; none is started yet
     # Last, because it creates the root's folder.
     asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
     return Checked(query, settings, [*hidden, *notices])
 
 
-def check_settings(settings: ResearchSettings) -> tuple[ResearchSettings, list[str]]:
+def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tuple[ResearchSettings, list[str]]:
     """Check settings and return them with absolute paths, and what a user should know, one line each.
 
     Raises:
@@ -109,7 +109,7 @@ def check_settings(settings: ResearchSettings) -> tuple[ResearchSettings, list[s
             "artifacts": artifact_root(settings.artifacts),
         }
     )
-    tools = configured_tools(settings, environment)
+    tools = configured_tools(settings, environment, follow_up=follow_up)
     check_documents(settings.docs, settings.embed_model)
     check_models(resolve(settings, environment, tools), environment)
     return settings, _notices(settings, tools)

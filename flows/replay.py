@@ -13,6 +13,7 @@ from typing import Any, Literal
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.errors import RecordMissing, RunNotFound, StoreError
+from fathom.evidence.followed import as_left
 from fathom.evidence.provenance import PROVENANCE, digest_of
 from fathom.llm.prompts import prompt_hashes
 from fathom.run.engine import Engine
@@ -94,7 +95,7 @@ async def replay(store: ArtifactStore, manifest: dict[str, Any]) -> list[Replaye
     files: list[ReplayedFile] = []
     for name, data in sorted(engine.folder.written.items()):
         try:
-            same = await engine.folder.load(name) == data
+            same = as_left(name, await engine.folder.load(name)) == data
             files.append(ReplayedFile(name, len(data), "same" if same else "different"))
         except FileNotFoundError:
             files.append(ReplayedFile(name, len(data), "missing"))

@@ -117,7 +117,7 @@ async def _again(store: ArtifactStore, key: str) -> FlowRun:
     if artifact_root(given.artifacts) != store.address():
         given = given.model_copy(update={"artifacts": store.address()})
     run_key, watch = parameters.get("run_key") or lease.run_id, parameters.get("watch") or ""
-    return await create(str(parameters.get("query")), given, run_key, watch)
+    return await create(str(parameters.get("query")), given, run_key, watch, parameters.get("parent") or "")
 
 
 async def _reschedule(flow_run: FlowRun) -> FlowRun:

@@ -58,7 +58,7 @@ async def _judge(
             reflection,
             remarks,
             evident=run.evident,
-            query=engine.start.query,
+            query=engine.start.question,
             round_number=round_number,
             most=engine.settings.max_steps,
         )

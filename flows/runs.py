@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, read
-from fathom.models import AuditHead, Model, Plan, RunResult
+from fathom.models import AuditHead, Model, ParentRun, Plan, RunResult
 from fathom.storage.atomic import READERS
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.pruning import PRUNED
@@ -39,6 +39,7 @@ class StoredRun(Model):
     plan: Plan | None
     result: RunResult | None
     report: str | None  # its Markdown
+    parent: ParentRun | None = None  # of a follow-up
 
 
 class Audit(Model):
@@ -151,6 +152,7 @@ async def load(store: ArtifactStore, manifest: dict[str, Any]) -> StoredRun:
             plan=plan and Plan.model_validate(plan),
             result=_moved(RunResult.model_validate(result), folder) if result else None,
             report=await read_report(store, folder.url),
+            parent=manifest.get("parent"),
         )
     except ValidationError as error:
         raise StoreError(f"{folder.url} is not a run of this version: {error.errors()[0]['msg']}.") from None

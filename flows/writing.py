@@ -86,7 +86,7 @@ async def save_explanation(engine: Engine, run: RunState) -> Unanswered:
     """Explain why there is no report, save it as Markdown, and return it."""
     phase("looking for what comes closest")
     texts = await read_texts(engine, (call.result for call in run.all_calls))
-    query = engine.start.query
+    query = engine.start.question
     catalogue = await look_for_words(words_to_look_for(query), engine.tools.settings, _engine=engine)
     read = [text.source_text() for text in texts]
     unanswered = await asyncio.to_thread(explain, query, run.all_calls, read, catalogue, engine.settings, cut=run.cut)
@@ -145,6 +145,7 @@ async def _draft(
         sections, left_out = await _sections(engine, run, outlined, authority, texts)
     report = assemble(
         query=engine.start.query,
+        parent=engine.start.parent.named() if engine.start.parent else None,
         title=title,
         extractive=engine.settings.extractive,
         sections=sections,

@@ -42,13 +42,13 @@ async def score_retrieved(
         for quoted, source_ids in note.quotations()
     ]
     # The critic was asked for those that matter; these were found by their words alone.
-    new = on_question(_engine.start.query, notes, find_contradictions(said))
+    new = on_question(_engine.start.question, notes, find_contradictions(said))
     contradictions = [*found, *(one for one in new if one not in found)]
     qualities = await asyncio.to_thread(
         score_sources,
         [text.source_text() for text in _texts],
         said,
-        query=_engine.start.query,
+        query=_engine.start.question,
         steps=plan.steps,
         contradictions=contradictions,
         today=date.fromisoformat(_engine.start.today),

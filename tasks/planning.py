@@ -8,10 +8,10 @@ from pydantic import JsonValue
 
 from fathom.config.models import Role
 from fathom.models import Catalogue, Clarification, Plan, Survey
-from fathom.roles import PLANNER, PlanRequest
+from fathom.roles import PLANNER, EarlierReport, PlanRequest
 from fathom.run.checklist import within
 from fathom.run.effort import Scope, scope_of
-from fathom.run.engine import Engine
+from fathom.run.engine import Engine, RunStart
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
 from tasks.durable import recorded_task
@@ -35,10 +35,13 @@ async def make_plan(
     query: str,
     _engine: Engine,
     clarifications: Sequence[Clarification] = (),
-    earlier: Plan | None = None,
+    draft: Plan | None = None,
     remark: str = "",
 ) -> Planned:
-    """Break the query into steps; or change an earlier plan as a person's remark asks."""
+    """Break the query into steps; or change a drafted plan as a person's remark asks.
+
+    Those of a follow-up look for what the report before it lacks.
+    """
     found = await survey(query, _engine.tools.settings, _engine=_engine)
     phase("planning")  # after the documents, whose reading may have had a phase of its own
     request = PlanRequest(
@@ -49,8 +52,9 @@ async def make_plan(
         documents=found.documents,
         searching=_engine.tools.searching if _engine.tools.specialised else [],
         clarifications=list(clarifications),
-        earlier=earlier,
+        draft=draft,
         remark=remark,
+        earlier=_earlier(_engine.start),
     )
     answer, usage = await ask(PLANNER, request, _engine)
     plan = answer.plan().model_copy(update={"clarifications": list(clarifications)})
@@ -74,3 +78,9 @@ def _scope(plan: Plan, engine: Engine) -> dict[str, JsonValue]:
     """Return how the question was judged, and what the run works with for it."""
     bounds = engine.settings.model_dump(mode="json", include={"max_steps", "depth", "breadth", "turns", "max_results"})
     return {"kind": plan.kind, "width": plan.width, "bounds": bounds}
+
+
+def _earlier(start: RunStart) -> EarlierReport | None:
+    if not (parent := start.parent):
+        return None
+    return EarlierReport(asked=start.query, question=parent.question, answer=parent.answer, gaps=parent.gaps)

@@ -20,13 +20,13 @@ async def reflect(
 ) -> Reflected:
     """Score the evidence, update the checklist and propose what the next round should find, `remarks` among it."""
     request = ReflectRequest(
-        query=_engine.start.query,
+        query=_engine.start.question,
         today=_engine.start.today,
         plan=plan,
         round=round_number,
         max_follow_ups=max_follow_ups,
-        notes=within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens),
         remarks=remarks,
+        notes=within_budget(notes, _engine.start.question, _engine.settings.max_context_tokens),
     )
     answer, usage = await ask(CRITIC, request, _engine)
     reflection = answer.reflection(round_number)

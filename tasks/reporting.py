@@ -39,9 +39,9 @@ async def make_outline(
 ) -> Outlined:
     """Choose the report's sections; a simple fact has one, which no model need think of."""
     if _engine.simple and not plan.remarks and not _writes_without_model(OUTLINE, _engine):
-        section = OutlinedSection(heading=plan.steps[0].title, focus=f"Answer the question: {_engine.start.query}")
+        section = OutlinedSection(heading=plan.steps[0].title, focus=f"Answer the question: {_engine.start.question}")
         return Outlined(outline=OutlineAnswer(title=plan.plan_title, sections=[section]), usage=Usage())
-    shown = within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority)
+    shown = within_budget(notes, _engine.start.question, _engine.settings.max_context_tokens, authority)
     request = OutlineRequest(
         query=_engine.brief,
         today=_engine.start.today,
@@ -165,7 +165,7 @@ async def write_answer(
 
     An answer that its sources do not support is replaced by a quotation, without the model.
     """
-    shown = within_budget(notes, _engine.start.query, _engine.settings.max_context_tokens, authority)
+    shown = within_budget(notes, _engine.start.question, _engine.settings.max_context_tokens, authority)
     request = AnswerRequest(
         query=_engine.brief,
         today=_engine.start.today,

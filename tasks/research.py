@@ -14,6 +14,7 @@ from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.spans import step_span
+from fathom.tools.earlier import EarlierRunTool
 from fathom.tools.routing import resting
 from tasks import events
 from tasks.durable import computed_task, recorded_task
@@ -50,18 +51,22 @@ async def _research(
     found: list[Note] = []
     deciding = compressing = Usage()
     cut, stopped = False, None
-    for turn in range(engine.settings.turns):
+    before = 1 if engine.start.parent else 0  # turns of a follow-up that only look at what the earlier run has read
+    for turn in range(before + engine.settings.turns):
         checked = await check_budget(step, turn, bool(notes or found), _engine=engine)
         allowance, stopped = checked.allowance, checked.stopped
         if stopped:
             break
-        least = turn > 0 or step.priority is Priority.low
+        least = turn > before or step.priority is Priority.low
         if cut := allowance is Allowance.none or (allowance is Allowance.narrow and least):
             break
         own = [call.result for call in calls]
         down = resting([*made, *own])
         breadth = engine.settings.breadth if allowance is Allowance.full else 1
-        decided = await decide_calls(step, [*notes, *found], [r.call for r in own], breadth, down, _engine=engine)
+        if turn < before:
+            decided = Decided(calls=[_look_back(step)], usage=Usage())
+        else:
+            decided = await decide_calls(step, [*notes, *found], [r.call for r in own], breadth, down, _engine=engine)
         deciding += decided.usage
         if not decided.calls:
             break
@@ -94,6 +99,11 @@ async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) 
                 events.BUDGET, events.About.of(_engine.start), message, {"message": message, "text": message, **spent}
             )
     return Checked(allowance=_engine.ledger.allowance(notes=notes), stopped=await _engine.steering.stopped())
+
+
+def _look_back(step: PlanStep) -> ToolCall:
+    """Return the call that searches what the earlier run has read."""
+    return ToolCall(tool=EarlierRunTool.name, input=step.queries[0] if step.queries else step.title)
 
 
 async def _run_calls(
@@ -167,9 +177,9 @@ async def decide_calls(
 ) -> Decided:
     """Ask the researcher which calls come next; no calls means that the step is done. `down` are tools that rest."""
     focus = f"{step.title} {step.description}"
-    offered = _engine.tools.for_step(step, _engine.start.query, down)
+    offered = _engine.tools.for_step(step, _engine.start.question, down)
     request = ResearchRequest(
-        query=_engine.start.query,
+        query=_engine.start.question,
         today=_engine.start.today,
         step=step,
         breadth=breadth,
@@ -177,6 +187,7 @@ async def decide_calls(
         searching=[name for name in offered if name in _engine.tools.searching],
         notes=within_budget(notes, focus, _engine.settings.max_context_tokens),
         tried=tried,
+        wanted=_engine.start.wanted,
     )
     answer, usage = await ask(RESEARCHER, request, _engine)
     return Decided(calls=[ToolCall(tool=call.tool, input=call.input) for call in answer.calls], usage=usage)

@@ -19,7 +19,8 @@ def sentence_of(event: AuditEvent) -> str:
 
 def _created(query: str, found: Found) -> str:
     models = ", ".join(sorted(set(found["models"].values())))
-    return f"Question: {query} (tools: {', '.join(found['tools'])}; models: {models})"
+    follows = f"follows the run {found['parent'][:8]}; " if "parent" in found else ""
+    return f"Question: {query} ({follows}tools: {', '.join(found['tools'])}; models: {models})"
 
 
 def _planned(title: str, found: Found) -> str:

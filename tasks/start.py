@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -11,12 +11,13 @@ from fathom.changes.model import CHANGES_FILES
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, resolve
+from fathom.extractive.following import understood
 from fathom.llm.model_checks import settled_budget
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import Clarification, RunManifest
 from fathom.models.run import LAYOUT
 from fathom.report.unanswered import UNANSWERED
-from fathom.run.engine import Engine, RunStart
+from fathom.run.engine import Engine, Parent, RunStart
 from fathom.storage.pruning import PRUNED
 from fathom.storage.store import RunFolder
 from fathom.tools.registry import configured_tools
@@ -54,10 +55,38 @@ async def begin(
     Raises:
         UserError: a chosen tool is not available.
     """
-    settings = settings.model_copy(update={"artifacts": _artifacts})
-    resolved = resolve(settings, _environment, configured_tools(settings, _environment, query))
+    return await _start(query, settings, None, artifacts=_artifacts, environment=_environment, watch=_watch)
+
+
+@recorded_task(name="parent", run_name="find the earlier run", shown=False)
+async def find_parent(reference: str, _find: Callable[[str], Awaitable[Parent]]) -> Parent:
+    """Return the run that a follow-up names; it is looked up once."""
+    return await _find(reference)
+
+
+@recorded_task(name="begin", run_name="start", shown=False)
+async def begin_follow_up(
+    query: str, settings: ResearchSettings, parent: Parent, _artifacts: str, _environment: Environment, _watch: str
+) -> RunStart:
+    """Begin a run that follows up on another one, with that run's settings where none are given."""
+    settings = ResearchSettings.model_validate(parent.settings_with(settings.model_dump(exclude_unset=True)))
+    return await _start(query, settings, parent, artifacts=_artifacts, environment=_environment, watch=_watch)
+
+
+async def _start(
+    query: str,
+    settings: ResearchSettings,
+    parent: Parent | None,
+    *,
+    artifacts: str,
+    environment: Environment,
+    watch: str,
+) -> RunStart:
+    settings = settings.model_copy(update={"artifacts": artifacts})
+    tools = configured_tools(settings, environment, query, follow_up=parent is not None)
+    resolved = resolve(settings, environment, tools)
     resolved = resolved.model_copy(update={"budget": settled_budget(resolved)})
-    warnings = [_WARNING.format(name=name) for name in Scrubber(_environment.secrets).names_in(current_parameters())]
+    warnings = [_WARNING.format(name=name) for name in Scrubber(environment.secrets).names_in(current_parameters())]
     for warning in warnings:
         run_logger().warning(warning)
     return RunStart(
@@ -68,7 +97,9 @@ async def begin(
         today=await first_day(),
         settings=resolved,
         warnings=warnings,
-        watch=_watch,
+        watch=watch,
+        parent=parent,
+        understood=understood(query, parent.question) if parent else "",
     )
 
 
@@ -94,6 +125,8 @@ async def claim_folder(
         versions=_versions(),
         watch=start.watch,
         clarifications=list(_clarifications),
+        parent=start.parent.named() if start.parent else None,
+        understood=start.understood,
     )
     folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))
     if (await folder.load_json("run.json")).get("run_id") != run_id:

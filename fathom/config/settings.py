@@ -49,6 +49,13 @@ class Mode(StrEnum):
     answer = "answer"
 
 
+class Render(StrEnum):
+    """Whether a page whose text is made by script is opened in a browser."""
+
+    auto = "auto"
+    never = "never"
+
+
 _SEQUENTIAL = {"execution": Execution.sequential}
 _PARALLEL = {"execution": Execution.parallel}
 PROFILES: Mapping[Profile, Mapping[str, Any]] = {
@@ -217,6 +224,12 @@ class ResearchSettings(FormModel):
         title="Advanced: private hosts",
         description="Private hosts that may be fetched.",
         examples=[["wiki.local:8080", "10.1.0.0/16"]],
+    )
+    render: Render = Field(
+        Render.auto,
+        title="Advanced: browser",
+        description="auto: pages that have no text without their scripts are opened in a browser, if the extra "
+        "`browser` and Chromium are there. never: no browser is started.",
     )
     redact: bool = Field(
         False, title="Advanced: redaction", description="Remove e-mail addresses and phone, card and IBAN numbers."

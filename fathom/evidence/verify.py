@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from fathom.errors import StoreError
 from fathom.evidence.claims import Statement, claims_of, comparable
 from fathom.evidence.corroboration import corroborate
+from fathom.evidence.followed import as_left
 from fathom.evidence.passages import Search
 from fathom.evidence.provenance import PROVENANCE, RULES, Provenance, digest_of, read, results_of, sources_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
@@ -115,7 +116,7 @@ def _files(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Problem]:
     for name, digest in record.files.items():
         if name not in files:
             yield Problem(file=name, message="the file is missing")
-        elif digest_of(files[name]) != digest:
+        elif digest_of(as_left(name, files[name])) != digest:
             yield Problem(file=name, message="the file was changed: its SHA-256 is not the recorded one")
     for name in sorted(files):
         if _RAW in name and name not in record.files:

@@ -43,8 +43,8 @@ def plan(request: PlanRequest) -> PlanAnswer:
 
     What a person said in words becomes a step of its own, since no model could take it into the others.
     """
-    if request.earlier:
-        return _with_remark(request.earlier, request)
+    if request.draft:
+        return _with_remark(request.draft, request)
     questions = questions_of(request.query)
     steps = [_question_step(question, request.query) for question in questions]
     if len(steps) > request.max_steps:
@@ -64,13 +64,13 @@ def plan(request: PlanRequest) -> PlanAnswer:
     )
 
 
-def _with_remark(earlier: Plan, request: PlanRequest) -> PlanAnswer:
+def _with_remark(draft: Plan, request: PlanRequest) -> PlanAnswer:
     """Return a plan with a step for a remark, its last one by id, in place of the last where there is no room."""
-    steps = [PlannedStep(**s.model_dump(include=set(PlannedStep.model_fields))) for s in earlier.steps]
+    steps = [PlannedStep(**s.model_dump(include=set(PlannedStep.model_fields))) for s in draft.steps]
     kept = steps[: request.max_steps - 1]
     number = 1 + max((int(s.step_id) for s in kept if str(s.step_id).isdecimal()), default=len(kept))
     remark = _said_step(strip_lead(request.remark), request.query).model_copy(update={"step_id": number})
-    return PlanAnswer(plan_title=earlier.plan_title, steps=[*kept, remark])
+    return PlanAnswer(plan_title=draft.plan_title, steps=[*kept, remark])
 
 
 def _clarified(request: PlanRequest) -> list[PlannedStep]:

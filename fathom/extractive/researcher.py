@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from fathom.extractive.wording import keywords
+from collections.abc import Sequence
+
+from fathom.extractive.wording import families, keywords
+from fathom.models import Note
 from fathom.roles import ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import ToolCallAnswer
+from fathom.text.terms import terms
 from fathom.text.urls import urls_in
 
 
@@ -19,7 +23,8 @@ def decide(request: ResearchRequest) -> ResearchAnswer:
     tried = {(call.tool, _folded(call.input)) for call in request.tried}
     if not tried:
         return _answer(request, tools, request.step.queries or [_broad(request)], tried)
-    if any(str(note.step_id) == str(request.step.step_id) for note in request.notes):
+    own = [note for note in request.notes if str(note.step_id) == str(request.step.step_id)]
+    if own and _holds(own, request.wanted):
         return ResearchAnswer(done=True)
     return _answer(request, tools, [*request.step.queries, _broad(request)], tried)
 
@@ -33,6 +38,13 @@ def _answer(
     if not calls:
         return ResearchAnswer(done=True)
     return ResearchAnswer(calls=[ToolCallAnswer(tool=tool, input=given) for tool, given in calls[: request.breadth]])
+
+
+def _holds(notes: Sequence[Note], wanted: Sequence[str]) -> bool:
+    """Whether notes have a quotation with every word that is wanted, or one in its place."""
+    needed = [family for word in wanted for family in families(terms(word))]
+    quoted = (set(terms(text)) for note in notes for text, _ids in note.quotations())
+    return any(all(said & family for family in needed) for said in quoted)
 
 
 def _broad(request: ResearchRequest) -> str:

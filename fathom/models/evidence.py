@@ -129,7 +129,7 @@ class ToolOutput(Model):
     failures: list[ToolFailure] = []  # parts of the call that failed while others succeeded
     structured: bool = True
     cached: bool = False  # all of it comes from the cache of earlier calls
-    retrieved: str = ""  # ISO 8601, UTC: when the oldest cached part was retrieved; empty when nothing was cached
+    retrieved: str = ""  # ISO 8601, UTC: when the oldest part was retrieved, if that was before the call
 
 
 class ToolResult(Model):

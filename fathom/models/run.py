@@ -14,6 +14,15 @@ from fathom.models.plan import Clarification, Contradiction, Remark, StepStatus
 from fathom.models.unanswered import Unanswered
 
 
+class ParentRun(Model):
+    """The run that a run follows up on: `folder` is its path in the store."""
+
+    run_id: str
+    folder: str
+    query: str
+    started: str  # ISO 8601, UTC
+
+
 class ReportSection(Model):
     """A finished section; `markdown` cites sources by id, `[S1a2b3c]`."""
 
@@ -76,6 +85,7 @@ class Report(Model):
     answered: Answered = Answered.yes
     made: Making | None = None  # not in reports stored before 0.2
     remarks: list[Remark] = Field([], exclude_if=not_)  # what people asked for while it was researched
+    parent: ParentRun | None = None  # of a follow-up
 
 
 class Ending(StrEnum):
@@ -150,6 +160,8 @@ class RunManifest(Model):
     versions: dict[str, str]
     watch: str = ""  # the watch that the run belongs to
     clarifications: list[Clarification] = []  # what people said, or was assumed, before it was planned
+    parent: ParentRun | None = None  # of a follow-up
+    understood: str = ""  # of a follow-up: its query as a question of its own
 
 
 class AuditHead(Model):

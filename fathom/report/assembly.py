@@ -10,6 +10,7 @@ from fathom.models import (
     Claim,
     Contradiction,
     Making,
+    ParentRun,
     Plan,
     Reflection,
     Report,
@@ -67,6 +68,7 @@ def assemble(
     contradictions: list[Contradiction],
     qualities: Sequence[SourceQuality],
     answered: Answered,
+    parent: ParentRun | None = None,
 ) -> Report:
     """Put a report together. Of the sources, all that were retrieved by id, it keeps those that it cites."""
     cited = dict.fromkeys(source_id for section in sections for source_id in cited_ids(section.markdown))
@@ -74,6 +76,7 @@ def assemble(
     report = Report(
         title=title,
         query=query,
+        parent=parent,
         extractive=extractive,
         sections=list(sections),
         sources=[sources[source_id] for source_id in cited],

@@ -39,8 +39,10 @@ def language_of(report: Report) -> str:
 
 
 def question_of(report: Report) -> str:
-    """Return the question where the title does not say it."""
+    """Return the question where the title does not say it; of a follow-up always, with the question before it."""
     asked = clean_line(report.query)
+    if report.parent:
+        return f"{asked} (follow-up to: {clean_line(report.parent.query)})"
     return "" if asked == clean_line(report.title) else asked
 
 

@@ -41,7 +41,7 @@ from fathom.report.marks import NO_MARKS, doubt
 from fathom.report.policy import digest, policy
 from fathom.report.prose import inline_html, section_html
 from fathom.report.unread import unread_lines
-from fathom.text.cleaning import clean_text
+from fathom.text.cleaning import clean_line, clean_text
 from fathom.text.counting import counted
 from fathom.text.urls import at_text, web_address
 
@@ -68,7 +68,8 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     return _template().render(
         report=report,
-        question=question_of(report),
+        question=clean_line(report.query) if report.parent else question_of(report),
+        parent=report.parent,
         notice=EXTRACTIVE_NOTICE,
         answer=answer,
         answer_html=section_html(report.sections[0], _claims(report, 0), numbers, (0, answer.end)) if answer else "",
@@ -134,6 +135,7 @@ def _template() -> Template:
         unwrapped=_unwrapped,
         at_text=at_text,
         file_link=_file_link,
+        page_beside=_page_beside,
     )
     return environment.get_template("report.html.j2")
 
@@ -192,6 +194,11 @@ def _place(url: str) -> str:
 def _file_link(name: str) -> str:
     """Return the address of a file beside the page."""
     return f"./{quote_address(name.rpartition('/')[2])}"
+
+
+def _page_beside(folder: str) -> str:
+    """Return the address of the report in another run's folder of the same store."""
+    return f"../{quote_address(folder.rpartition('/')[2])}/report.html"
 
 
 def _unwrapped(text: str) -> str:

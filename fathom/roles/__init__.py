@@ -5,7 +5,7 @@ from fathom.roles.clarifier import CLARIFIER, ClarifyAnswer, ClarifyRequest
 from fathom.roles.compressor import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.critic import CRITIC, ReflectAnswer, ReflectRequest
 from fathom.roles.judge import JUDGE, JudgeAnswer, JudgeRequest
-from fathom.roles.planner import PLANNER, PlanAnswer, PlanRequest
+from fathom.roles.planner import PLANNER, EarlierReport, PlanAnswer, PlanRequest
 from fathom.roles.reporter import (
     ANSWER,
     OUTLINE,
@@ -35,6 +35,7 @@ __all__ = [
     "Complaint",
     "CompressAnswer",
     "CompressRequest",
+    "EarlierReport",
     "JudgeAnswer",
     "JudgeRequest",
     "OutlineAnswer",

@@ -10,9 +10,18 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from fathom.config.models import Role
-from fathom.models import Clarification, Document, Kind, Plan, PlanStep, Priority, Width
+from fathom.models import Clarification, Document, Kind, Model, Plan, PlanStep, Priority, Width
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.storage.names import slug
+
+
+class EarlierReport(Model):
+    """What a follow-up's planner knows of the report before."""
+
+    asked: str  # the follow-up as it was typed
+    question: str
+    answer: str
+    gaps: list[str]
 
 
 class PlanRequest(Request):
@@ -26,8 +35,9 @@ class PlanRequest(Request):
     # What is empty is left out, so that the requests of a run that does without stay the same.
     searching: list[str] = Field([], exclude_if=not_)  # names of the tools to choose from for each step
     clarifications: list[Clarification] = Field([], exclude_if=not_)  # what people said
-    earlier: Plan | None = Field(None, exclude_if=not_)  # the plan that is to be changed
+    draft: Plan | None = Field(None, exclude_if=not_)  # the plan that is to be changed
     remark: str = Field("", exclude_if=not_)  # how
+    earlier: EarlierReport | None = Field(None, exclude_if=not_)  # of a follow-up
 
 
 StepId = str | int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from fathom.config.models import Role
 from fathom.models import Note, PlanStep, ToolCall
@@ -22,6 +22,12 @@ class ResearchRequest(Request):
     searching: list[str]  # names of the tools that take a search query
     notes: list[Note]  # working memory: useful notes only
     tried: list[ToolCall]  # calls already made for this step
+    wanted: list[str] = []  # of a follow-up: its own words, which the question before does not have
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what only a follow-up has: the keys of other runs' calls are made without it."""
+        return {name: value for name, value in handler(self).items() if name != "wanted" or value}
 
 
 class ToolCallAnswer(Answer):

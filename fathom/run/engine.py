@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.inputs import words_asked
@@ -9,9 +13,10 @@ from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.config.settings import ResolvedSettings
 from fathom.errors import StoreError
 from fathom.extractive.backend import ExtractiveBackend
+from fathom.extractive.following import own_words
 from fathom.llm.base import Backend
 from fathom.llm.client import ModelBackend
-from fathom.models import Model, ToolOutput
+from fathom.models import Model, ParentRun, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
 from fathom.run.effort import Scope
 from fathom.run.reliability import Reliability
@@ -20,7 +25,28 @@ from fathom.storage.steering import Steering
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.warnings import Warnings
+from fathom.text.terms import terms
+from fathom.tools.earlier import EarlierRun
 from fathom.tools.registry import Toolbox, open_toolbox
+
+
+class Parent(ParentRun):
+    """The run that a run follows up on, with what the planner is told of it."""
+
+    question: str  # its query; of a follow-up as it was understood
+    answer: str
+    gaps: list[str]
+    settings: dict[str, Any]  # that a run takes over from it: those of `ResearchSettings` that differ
+
+    def settings_with(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return its settings as others change them; a model that is given is that of every role."""
+        own = {name: value for name, value in self.settings.items() if name != "role_models" or "model" not in given}
+        budget = {**(own.get("budget") or {}), **(given.get("budget") or {})}
+        return {**own, **given, "budget": budget}
+
+    def named(self) -> ParentRun:
+        """Return what names it."""
+        return ParentRun(**self.model_dump(include=set(ParentRun.model_fields)))
 
 
 class RunStart(Model):
@@ -37,6 +63,21 @@ class RunStart(Model):
     settings: ResolvedSettings
     warnings: list[str] = []  # about the request
     watch: str = ""  # the watch that the run belongs to
+    parent: Parent | None = None  # of a follow-up
+    understood: str = ""  # of a follow-up: its query as a question of its own
+
+    @property
+    def question(self) -> str:
+        """What the run researches: the query, of a follow-up as it is understood."""
+        return self.understood or self.query
+
+    @property
+    def wanted(self) -> list[str]:
+        """The words of a follow-up that the question before does not have: what the earlier run may have missed."""
+        if not self.parent:
+            return []
+        known = set(terms(self.parent.question))
+        return [word for word in own_words(self.query) if not known & set(terms(word))]
 
 
 class Engine:
@@ -51,7 +92,8 @@ class Engine:
         self.folder: RunFolder | None = None
         self.simple = False  # whether the question is, which the planner judges
         self._environment = environment
-        self.tools: Toolbox = open_toolbox(start.settings, environment, self, start.query)
+        self._earlier = EarlierRun(RunFolder(store, start.parent.folder)) if start.parent else None
+        self.tools = self._toolbox()
         self.extractive: Backend = ExtractiveBackend()
         self.ledger = ledger
         self.audit = audit
@@ -67,7 +109,10 @@ class Engine:
         """Work with what the question deserves; tools that read fewer results are other tools."""
         self.settings, self.simple = scope
         if self.settings.max_results != self.start.settings.max_results:
-            self.tools = open_toolbox(self.settings, self._environment, self, self.start.query)
+            self.tools = self._toolbox()
+
+    def _toolbox(self) -> Toolbox:
+        return open_toolbox(self.settings, self._environment, self, self.start.query, earlier=self._earlier)
 
     @property
     def words(self) -> int | None:
@@ -78,7 +123,7 @@ class Engine:
     def brief(self) -> str:
         """The question as the reporter is asked it: with what a person wants to be different in the draft."""
         asked = (f"The reader of a draft asks for this change: {remark}" for remark in self.remarks)
-        return "\n\n".join([self.start.query, *asked])
+        return "\n\n".join([self.start.question, *asked])
 
     def model_for(self, spec: RoleSpec[RequestT, AnswerT]) -> RoleModel:
         """Return the model that answers for a role."""
@@ -89,11 +134,10 @@ class Engine:
         return self.extractive if model.model == EXTRACTIVE else self._models
 
     async def aclose(self) -> None:
-        """Close the connections to providers."""
-        try:
-            await self._models.aclose()
-        finally:
-            await self.ledger.aclose()
+        """Close the connections to providers and what the tools have started."""
+        async with AsyncExitStack() as parts:
+            for part in (self.ledger, self.tools, self._models):
+                parts.push_async_callback(part.aclose)
 
     async def enter(self, folder: str) -> None:
         """Set the run's folder in the store."""

@@ -43,6 +43,7 @@ class OldRun(Model):
     folder: str = ""
     files: int = 0
     bytes: int = 0
+    parent: str = ""  # folder of the run that it follows up on, whose page names it
 
 
 class Kept(Model):
@@ -168,6 +169,7 @@ class _Search:
             folder=manifest["folder"],
             files=len(sizes),
             bytes=sum(sizes.values()),
+            parent=str(parent.get("folder", "")) if isinstance(parent := manifest.get("parent"), dict) else "",
             **{name: str(manifest.get(name, "")) for name in ("run_id", "query", "started")},
         )
 

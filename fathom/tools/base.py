@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
-from fathom.config.settings import ResearchSettings, ResolvedSettings
+from fathom.config.settings import Render, ResearchSettings, ResolvedSettings
 from fathom.errors import ToolError
 from fathom.models import Holdings, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.storage.cache import TimedCache
@@ -21,6 +21,8 @@ from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import WebPage
 
 if TYPE_CHECKING:
+    from fathom.tools.earlier import EarlierRun
+    from fathom.tools.fetch.render import Renderer
     from fathom.tools.fetch.web import WebReader
 
 SEARCHES_SECONDS, PAGES_SECONDS = 15 * 60, 60 * 60
@@ -58,6 +60,7 @@ class Tool(Configurable):
     searches: bool = False  # takes a search query and brings new evidence; without a model, only such tools are called
     network: bool = False  # needs the network
     fetchable: bool = False  # `fetch` may read the pages that its results name
+    of_follow_ups: bool = False  # works on the run that this one follows up on, and is offered to such a run only
     by_vendors: bool = False  # works through the search vendors, so one that is configured is enough
     # The fields that it knows, of `domains.toml` or other words: it is offered to steps that are about one of them, in
     # runs that choose it. One that knows all fields declares none.
@@ -130,7 +133,7 @@ class ArtifactReader(Protocol):
 
 
 READ_BY_TOOLS: dict[str, bool | set[str]] = {
-    **dict.fromkeys(("docs", "embed_model", "max_results", "fetch_allow_hosts", "redact", "fresh"), True),
+    **dict.fromkeys(("docs", "embed_model", "max_results", "fetch_allow_hosts", "redact", "fresh", "render"), True),
     "sources": {"allow", "prefer", "block", "scores"},
 }
 """The settings that tools read. An output is kept for other runs with the same key as long as these are the same."""
@@ -146,6 +149,7 @@ class RunContext:
     query: str  # the run's question
     configured_vendors: Sequence[type[SearchVendor]]  # in the order in which they are asked
     fetchable: Sequence[str]  # names of the tools whose results may be fetched
+    earlier: EarlierRun | None = None  # the run that it follows up on
 
     def variable(self, name: str) -> str:
         """Return an environment variable; empty if it is not set."""
@@ -166,6 +170,11 @@ class RunContext:
         """Pages of the last hour, of all runs."""
         return self._cache("pages", PAGES_SECONDS)
 
+    @property
+    def kept_pages(self) -> EarlierRun | None:
+        """The pages that the earlier run has read, unless the web is to be asked again."""
+        return None if self.settings.fresh else self.earlier
+
     @cached_property
     def reader(self) -> WebReader:
         """Reads pages without a vendor."""
@@ -175,7 +184,24 @@ class RunContext:
         archive = self.variable("FATHOM_WAYBACK") or ADDRESS
         allowed = AllowList.parse(self.settings.fetch_allow_hosts)
         archive = "" if archive == "off" else archive
-        return WebReader(allowed, self.pages, archive=archive, contact=self.environment.contact)
+        contact, renderer = self.environment.contact, self.renderer
+        return WebReader(allowed, self.pages, archive=archive, contact=contact, renderer=renderer)
+
+    @cached_property
+    def renderer(self) -> Renderer | str:
+        """The run's browser, which starts when a page needs it; or why there is none, empty if none is wanted."""
+        if self.settings.render is Render.never:
+            return ""
+        from fathom.tools.fetch.browser import find_browser
+        from fathom.tools.fetch.render import Renderer
+
+        found = find_browser(self.variable)
+        return found if isinstance(found, str) else Renderer(found)
+
+    async def aclose(self) -> None:
+        """End the browser, if it was started."""
+        if not isinstance(renderer := self.__dict__.get("renderer", ""), str):
+            await renderer.aclose()
 
     def _cache(self, name: str, seconds: float) -> TimedCache:
         """Return a cache that keeps nothing if personal data must not be stored or the web is to be asked again."""

@@ -16,6 +16,7 @@ from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRej
 from fathom.models import Catalogue, PlanStep, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.text.cleaning import without_controls
 from fathom.tools.base import READ_BY_TOOLS, ArtifactReader, Configurable, RunContext, SearchVendor, Tool
+from fathom.tools.earlier import EarlierRun
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import is_page
 from fathom.tools.redact import redact, redacted
@@ -23,6 +24,7 @@ from fathom.tools.routing import fitting, stand_ins
 
 # A new tool or vendor is one line here. Tools are offered and vendors are asked in this order.
 TOOLS = (
+    "fathom.tools.earlier:EarlierRunTool",
     "fathom.tools.documents.tool:DocumentsTool",
     "fathom.tools.search.web_search:WebSearchTool",
     "fathom.tools.search.web_extract:WebExtractTool",
@@ -47,6 +49,10 @@ VENDORS = (
     "fathom.tools.search.searxng:SearXNG",
 )
 DEFAULT = "default"  # in the settings: the tools that a run uses by itself, beside others that are named
+
+
+_UNSAID = (("render", "auto"),)
+"""Settings at which a call is kept under the key that it had before they were there."""
 
 
 @dataclass(frozen=True)
@@ -92,28 +98,38 @@ REGISTRY = Registry()
 
 
 def configured_tools(
-    settings: ResearchSettings, environment: Environment, query: str = "", registry: Registry = REGISTRY
+    settings: ResearchSettings,
+    environment: Environment,
+    query: str = "",
+    registry: Registry = REGISTRY,
+    *,
+    follow_up: bool = False,
 ) -> list[str]:
     """Return the names of the tools a run may use: those asked for, else all that are configured and useful.
 
     A group stands for those of its tools that are configured, `default` for what a run uses that asks for none.
+    A `follow_up` has those of its own in any case.
 
     Raises:
-        InvalidInput: a tool that is asked for does not exist, or a variable or a host to allow is not an address.
+        InvalidInput: a tool that is asked for does not exist or is only for a follow-up, or a variable or a host to
+            allow is not an address.
         MissingCredential: a tool that is asked for is not configured.
     """
     AllowList.parse([*settings.fetch_allow_hosts, *environment.fetch_allow])
     tools, named = registry.tools, set(settings.tools or [DEFAULT])
-    configured = [tool for tool in tools.values() if registry.is_configured(tool, environment)]
+    able = [tool for tool in tools.values() if follow_up or not tool.of_follow_ups]
+    configured = [tool for tool in able if registry.is_configured(tool, environment)]
     for name in settings.tools or ():
         if not (meant := registry.meant(name)):
-            known = [name for name, tool in tools.items() if not tool.follows]
+            known = [tool.name for tool in able if not tool.follows]
             groups = ", ".join([DEFAULT, *registry.groups])
             raise InvalidInput(f"There is no tool {name!r}.", next_step=f"tools: {', '.join(known)}; groups: {groups}")
+        if not any(tool in able for tool in meant):
+            raise InvalidInput(f"The tool {name} works in a follow-up only.", next_step="fathom ask RUN QUESTION")
         if not any(tool in configured for tool in meant):
             needed = " or ".join(dict.fromkeys(registry.variables(tool) for tool in meant))
             raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
-    usable = [tool for tool in configured if not named.isdisjoint(names_of(tool))]
+    usable = [tool for tool in configured if tool.of_follow_ups or not named.isdisjoint(names_of(tool))]
     asked = named - {DEFAULT}
     called = [t for t in usable if not asked.isdisjoint(names_of(t)) or t.is_useful(settings, query, usable)]
     followed = {name for tool in called for name in (tool.name, tool.group) if name}
@@ -161,11 +177,13 @@ class Toolbox:
         missing: Mapping[str, str] | None = None,
         redact: bool = False,
         settings: dict[str, JsonValue] | None = None,
+        run: RunContext | None = None,
     ) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._missing = missing or {}
         self._scrubber = scrubber
         self._redact = redact
+        self._run = run
         self.settings = settings or {}
         """The settings that an output depends on."""
         self.offered = {tool.name: tool.description for tool in tools if not tool.follows}
@@ -213,6 +231,11 @@ class Toolbox:
         output = self._scrubber.model(output)
         return redacted(output) if self._redact else output
 
+    async def aclose(self) -> None:
+        """End what the tools have started."""
+        if self._run:
+            await self._run.aclose()
+
     def follow_ups(self, results: Sequence[ToolResult]) -> list[ToolCall]:
         """Return the calls that the results of one decision make necessary."""
         calls = (tool.follow_up(results) for tool in self._tools.values())
@@ -240,10 +263,12 @@ def open_toolbox(
     artifacts: ArtifactReader,
     query: str = "",
     registry: Registry = REGISTRY,
+    *,
+    earlier: EarlierRun | None = None,
 ) -> Toolbox:
     """Open the tools that the settings name. Nothing is read and no connection made before the first call.
 
-    The query is the run's question, which may name pages to fetch.
+    The query is the run's question, which may name pages to fetch; `earlier` is the run that it follows up on.
     """
     run = RunContext(
         settings,
@@ -252,6 +277,7 @@ def open_toolbox(
         query,
         configured_vendors=[vendor for vendor in registry.vendors if vendor.is_configured(environment)],
         fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
+        earlier=earlier,
     )
     chosen = [tool for tool in registry.tools.values() if tool.name in settings.tools]
     return Toolbox(
@@ -259,5 +285,13 @@ def open_toolbox(
         missing={t.name: registry.variables(t) for t in chosen if not registry.is_configured(t, environment)},
         scrubber=Scrubber(environment.secrets),
         redact=settings.redact,
-        settings=settings.model_dump(mode="json", include=READ_BY_TOOLS),
+        run=run,
+        settings={
+            **{
+                n: v
+                for n, v in settings.model_dump(mode="json", include=READ_BY_TOOLS).items()
+                if (n, v) not in _UNSAID
+            },
+            **({"earlier": earlier.folder} if earlier else {}),
+        },
     )

@@ -13,6 +13,7 @@ import typer
 
 from fathom.config.environment import Environment
 from flows.cli.answer import answer
+from flows.cli.ask import ask
 from flows.cli.audit import audit
 from flows.cli.batch import batch
 from flows.cli.costs import costs
@@ -41,7 +42,7 @@ app = typer.Typer(
 
 
 COMMANDS = (
-    *(research, batch, resume, answer, tell, stop),
+    *(research, ask, batch, resume, answer, tell, stop),
     *(runs, show, verify, trace, diff, audit, replay, export, import_, prune),
     *(costs, metrics, worker, doctor),
 )

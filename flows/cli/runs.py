@@ -62,6 +62,8 @@ def _show_rows(found: Sequence[RunRow]) -> None:
         column = f"{size(run.bytes):>{wide}}  " if run.bytes is not None else ""
         state = f"{run.state.replace('_', ' '):{width}}"
         cells = Text(f"{one_line(run.run_id[:8]):8}  {started:16}  {state}  {column}{one_line(run.query)}")
+        if run.parent:
+            cells.append(f"  (follows {one_line(run.parent[:8])})", style="dim")
         overflow: Literal["ellipsis", "ignore"] = "ellipsis" if console.is_terminal else "ignore"
         console.print(cells, no_wrap=True, overflow=overflow, soft_wrap=not console.is_terminal)
     if sizes:
@@ -89,6 +91,8 @@ def _show_run(run: StoredRun) -> None:
         console.file.write(run.report)
         return
     line((one_line(run.query), "bold"))
+    if run.parent:
+        row(("  follows  ", "dim"), f"{one_line(run.parent.run_id[:8])} {one_line(run.parent.query)}")
     if run.result:
         show_summary(run.result)
     else:

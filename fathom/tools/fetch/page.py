@@ -22,6 +22,8 @@ from fathom.tools.fetch.client import Answer
 
 SECONDS = 20.0
 SMALL = 256 * 1024  # bytes of HTML that any parser can read quickly
+SCRIPTED_WORDS = 60  # a page with scripts and fewer words than these may be made by them
+FEW_WORDS = 20  # with at least these it is read as it is when no browser can open it
 _NO_TEXT = ("image/", "audio/", "video/", "font/")
 
 
@@ -58,6 +60,13 @@ def read_page(answer: Answer) -> Page:
         raise ToolRejected(f"The page cannot be read: {error}.") from error
     stated = "" if is_pdf else published(data)
     return Page(title=clean_title(document.title), published=stated, text=document.text)
+
+
+def made_by_script(answer: Answer, text: str) -> bool:
+    """Whether a page is HTML with scripts and next to no text: they may make it."""
+    kind, _charset = _content_type(answer.headers.get("content-type", ""))
+    few = len(text.split()) < SCRIPTED_WORDS and len(text) < 8 * SCRIPTED_WORDS
+    return few and "html" in kind and re.search(rb"<script\b", answer.data, re.IGNORECASE) is not None
 
 
 def _content_type(header: str) -> tuple[str, str]:

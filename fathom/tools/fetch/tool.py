@@ -14,6 +14,7 @@ from fathom.tools.base import ArtifactReader, RunContext, Tool
 from fathom.tools.pages import WebPage, is_page, output
 
 if TYPE_CHECKING:
+    from fathom.tools.earlier import EarlierRun
     from fathom.tools.fetch.web import WebReader
 
 _SOURCE_ID = re.compile(r"\[?(S[0-9a-f]{6,64})\]?")
@@ -29,21 +30,29 @@ class FetchTool(Tool):
     )
     network = True
 
-    def __init__(self, artifacts: ArtifactReader, fetchable: Iterable[str], query: str, reader: WebReader) -> None:
+    def __init__(
+        self,
+        artifacts: ArtifactReader,
+        fetchable: Iterable[str],
+        query: str,
+        reader: WebReader,
+        kept: EarlierRun | None = None,
+    ) -> None:
         self._artifacts = artifacts
         self._output_of_search = re.compile(rf"__({'|'.join(fetchable)})(__\d+)?\.(json|txt)\Z")
         self._named = urls_in(query)
         self._reader = reader
+        self._kept = kept
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
         """Read what the run's searches return."""
-        return cls(run.artifacts, run.fetchable, run.query, run.reader)
+        return cls(run.artifacts, run.fetchable, run.query, run.reader, run.kept_pages)
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
         """Return whether there can be a page to fetch."""
-        return any(tool.fetchable for tool in configured) or bool(urls_in(query))
+        return any(tool.fetchable and tool.network for tool in configured) or bool(urls_in(query))
 
     async def run(self, tool_input: str) -> ToolOutput:
         """Read the page; of a work that a catalogue found, the open full text.
@@ -53,7 +62,8 @@ class FetchTool(Tool):
             ToolError: reading it failed this time.
         """
         source = meant(tool_input, await self._known())
-        return output([as_found(await self._reader.page(address_of(source)), source)])
+        kept, _ = await self._kept.read([source.url]) if self._kept else ([], {})
+        return output([as_found(kept[0] if kept else await self._reader.page(address_of(source)), source)])
 
     async def _known(self) -> dict[str, Source]:
         """Return what may be read, by source id and by canonical address.

@@ -18,8 +18,9 @@ from fathom.tools.fetch.allow import AllowList, check_url
 from fathom.tools.fetch.archive import Archive, PageGone
 from fathom.tools.fetch.client import MAX_REDIRECTS, Answer, Client, TimeAllowance, follow
 from fathom.tools.fetch.network import GuardedBackend, UnknownHost
-from fathom.tools.fetch.page import Page, read_page
+from fathom.tools.fetch.page import FEW_WORDS, Page, made_by_script, read_page
 from fathom.tools.fetch.politeness import Robots, Turns
+from fathom.tools.fetch.render import Renderer
 from fathom.tools.http import raise_status, retrying
 from fathom.tools.pages import WebPage
 
@@ -39,6 +40,7 @@ class WebReader:
         *,
         archive: str = "",
         contact: str = "",
+        renderer: Renderer | str = "",
     ) -> None:
         self._allowed = allowed
         self._cache = cache
@@ -46,6 +48,7 @@ class WebReader:
         self._robots = Robots(self._client, allowed, cache)
         self._turns = Turns()
         self._archive = Archive(self._client, allowed, archive) if archive else None
+        self._renderer = renderer  # or why there is none
 
     async def page(self, url: str) -> WebPage:
         """Read one page.
@@ -54,7 +57,8 @@ class WebReader:
             ToolRejected: it can never be read.
             ToolError: reading it failed this time.
         """
-        key = f"page {url} {self._allowed}"  # what one run may read, another may not
+        # What one run may read, another may not; and one that has a browser reads more.
+        key = f"page {url} {self._allowed}" + " rendered" * isinstance(self._renderer, Renderer)
         page = self._cache.load(key, Page)
         since = self._cache.since(key) if page else ""
         if not page:
@@ -83,7 +87,7 @@ class WebReader:
     async def _read(self, url: str) -> Page:
         time = TimeAllowance()
         try:
-            return await asyncio.to_thread(read_page, await retrying(lambda: self._request(url, time)))
+            return await self._text(await retrying(lambda: self._request(url, time)))
         except (PageGone, UnknownHost):
             copy = await self._archive.copy_of(check_url(url, self._allowed)) if self._archive else None
             if copy is None or not (answer := await self._copy(copy.address)):
@@ -105,6 +109,41 @@ class WebReader:
             return None
         return answer if answer and answer.status == 200 else None
 
+    async def _text(self, answer: Answer) -> Page:
+        """Read the text of an answer; where scripts are to make it, in the browser."""
+        page: Page | ToolRejected
+        try:
+            page = await asyncio.to_thread(read_page, answer)
+        except ToolRejected as error:
+            page = error
+        said = page.text if isinstance(page, Page) else ""
+        if not made_by_script(answer, said):
+            return _page(page)
+        if isinstance(self._renderer, str):
+            if isinstance(page, ToolRejected) and self._renderer:
+                raise ToolRejected("The page has no text until its scripts have run.", next_step=self._renderer)
+            return _page(page)
+        try:
+            html = await self._renderer.render(answer, self._resource)
+            opened = Answer(answer.url, 200, {"content-type": "text/html; charset=utf-8"}, html)
+            rendered = await asyncio.to_thread(read_page, opened)
+        except ToolError:
+            if isinstance(page, Page) and len(page.text.split()) >= FEW_WORDS:
+                return page
+            raise
+        return rendered if len(rendered.text) > len(said) else _page(page)
+
+    async def _resource(self, address: str) -> Answer:
+        """Request what a page in the browser loads. It may load many things at once: the page has had its turn."""
+
+        async def ask(url: httpx.URL) -> Answer:
+            await self._robots.check(url)
+            return await self._client.get(url)
+
+        if (answer := await follow(address, self._allowed, ask)) is None:
+            raise ToolRejected(f"The page redirects more than {MAX_REDIRECTS} times.")
+        return answer
+
     async def _request(self, address: str, time: TimeAllowance) -> Answer:
 
         async def ask(url: httpx.URL) -> Answer:
@@ -119,3 +158,9 @@ class WebReader:
             raise PageGone(f"{answer.url.host[:100]} answered {answer.status}.")
         raise_status(answer.url.host[:100], answer.status, answer.headers)
         return answer
+
+
+def _page(read: Page | ToolRejected) -> Page:
+    if isinstance(read, ToolRejected):
+        raise read
+    return read

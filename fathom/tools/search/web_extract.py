@@ -28,8 +28,9 @@ class WebExtractTool(Tool):
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
-        """Read with the vendors that can, then without one."""
-        return cls([*(vendor for vendor in run.vendors if isinstance(vendor, PageReader)), run.reader])
+        """Read what an earlier run has, then with the vendors that can, then without one."""
+        kept = [run.kept_pages] if run.kept_pages else []
+        return cls([*kept, *(vendor for vendor in run.vendors if isinstance(vendor, PageReader)), run.reader])
 
     async def run(self, tool_input: str) -> ToolOutput:
         """Read the pages; the output's failures say what went wrong with each."""

@@ -1,0 +1,93 @@
+"""`fathom ask`: a question that follows up on a finished run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.options import Json, Open, Quiet, Root, Run
+from flows.cli.printing import one_line
+from flows.cli.research import follow
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import FlowRun
+
+    from fathom.models import RunResult
+    from fathom.run.engine import Parent
+    from fathom.storage.store import ArtifactStore
+    from flows.cli.watch import Watch
+
+
+def ask(
+    run: Run,
+    query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
+    *,
+    docs: Annotated[
+        list[str] | None, typer.Option(metavar="PATH", help="Files or folders instead of the run's; repeatable.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model for every role.")] = None,
+    profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard or deep.")] = None,
+    mode: Annotated[
+        str | None, typer.Option(metavar="NAME", help="report, or answer (at most 140 characters).")
+    ] = None,
+    depth: Annotated[int | None, typer.Option(metavar="N", help="Rounds of research, 1 to 5.")] = None,
+    tools: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Other tools; earlier_run alone reads nothing new.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Read pages again that the run has read.")] = False,
+    max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most the run may cost.")] = None,
+    artifacts: Root = None,
+    open_it: Open = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Ask a question that follows up on a finished run.
+
+    What that run has read is searched first, and only what is missing is researched. The question may lean on the one
+    before. Settings are those of that run unless options change them. Both reports name each other.
+
+    Example: fathom ask 1a2b3c4d "and in Europe?"
+    """
+    from fathom.errors import InvalidInput
+    from flows.following import parent_of
+    from flows.preflight import artifact_root, check_request, settings_from
+    from flows.runs import read_run
+
+    async def found(store: ArtifactStore, manifest: dict[str, Any]) -> tuple[Parent, str]:
+        if artifacts and store.address() != artifact_root(artifacts):
+            raise InvalidInput(
+                f"The run is in {store.address()}, and its follow-up is stored beside it.",
+                next_step="leave out --artifacts",
+            )
+        return await parent_of(store, manifest), store.address()
+
+    parent, root = read_run(run, artifacts, found)
+    given = {
+        "docs": docs,
+        "model": model,
+        "profile": profile,
+        "mode": mode,
+        "depth": depth,
+        "tools": [name.strip() for name in tools.split(",") if name.strip()] if tools else None,
+        "fresh": fresh or None,
+        "budget": {"max_usd": max_usd} if max_usd is not None else None,
+    }
+    chosen = {name: value for name, value in given.items() if value is not None}
+    settings = settings_from({**parent.settings_with(chosen), "artifacts": root})
+    checked = check_request(query, settings, follow_up=True)
+
+    def start() -> Awaitable[FlowRun]:
+        from flows import local
+
+        return local.create(checked.query, checked.settings, parent=parent.run_id)
+
+    def finish(flow_run: FlowRun, _watch: Watch) -> Awaitable[RunResult]:
+        from flows import local
+
+        return local.execute(flow_run)
+
+    kept = ", ".join(f"{name} {one_line(str(value))}" for name, value in parent.settings.items() if name not in chosen)
+    notices = [*([f"Settings of the run {parent.run_id[:8]}: {kept}"] if kept else []), *checked.notices]
+    follow(start, finish, notices, open_it=open_it, quiet=quiet, as_json=as_json)

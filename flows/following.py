@@ -1,0 +1,143 @@
+"""Follow-ups: the run that a question follows up on, what is taken over from it, and the runs that follow a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from fathom.config.environment import Environment
+from fathom.config.models import Role
+from fathom.config.settings import PROFILES, ResearchSettings
+from fathom.errors import InvalidInput, NoReport, StoreError
+from fathom.evidence.followed import PAGE, FollowUp, parent_id, with_follow_ups
+from fathom.evidence.provenance import PROVENANCE
+from fathom.models import Report, RunManifest
+from fathom.run.engine import Parent
+from fathom.storage.store import ArtifactStore, runs
+from fathom.text.citations import without_citations
+from fathom.tools.earlier import EarlierRunTool
+from fathom.tools.registry import REGISTRY, configured_tools
+from flows.runs import check_evidence, find, folder_of, locate, read_json
+
+ANSWER_CHARS = 4_000  # of the earlier report's answer, that the planner is told
+MOST_GAPS = 10
+_RESULT = "result.json"
+_OWN = ("artifacts", "fetch_allow_hosts")  # a run from elsewhere does not say which private hosts may be read
+
+
+async def find_parent(store: ArtifactStore, reference: str) -> Parent:
+    """Return the run of a store that a reference means, as `parent_of` does.
+
+    Raises:
+        RunNotFound: there is none.
+        InvalidInput: there are several, or it is in another store.
+    """
+    root, name = locate(reference.strip(), store.address())
+    if root != store.address():
+        raise InvalidInput(
+            f"The run {reference!r} is not in the store {store.address()}, where its follow-up would be.",
+            next_step="leave out --artifacts, or take the run over: fathom export --bundle, fathom import",
+        )
+    return await parent_of(store, await find(store, name))
+
+
+async def parent_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> Parent:
+    """Return a finished run as its follow-ups see it.
+
+    Raises:
+        NoReport: it has not finished, has no report, or its evidence was removed.
+        StoreError: its files are missing or damaged.
+    """
+    folder, run_id = folder_of(store, manifest), str(manifest.get("run_id", ""))
+    result = await read_json(folder, _RESULT)
+    if not isinstance(result, dict):
+        raise NoReport(
+            f"The run {run_id[:8]} has not finished, so nothing can follow it yet.",
+            next_step=f"fathom resume {run_id[:8]} finishes it",
+        )
+    if not result.get("report"):
+        raise NoReport(
+            f"The run {run_id[:8]} ended without a report, so there is nothing to follow up on.",
+            next_step="ask the question by itself: fathom research",
+        )
+    await check_evidence(folder)
+    try:
+        run = RunManifest.model_validate({name: value for name, value in manifest.items() if name != "folder"})
+        report = Report.model_validate(await folder.load_json("report.json"))
+        if not await store.exists(f"{folder.folder}/{PROVENANCE}"):
+            raise FileNotFoundError(folder.path_of(PROVENANCE))
+        settings = taken_over(run)
+    except FileNotFoundError as error:
+        raise StoreError(f"{error} is missing.", next_step="restore the file, or run again") from None
+    except ValidationError as error:
+        wrong = error.errors()[0]["msg"]
+        message = f"{folder.url} is not a run of this version: {wrong}."
+        raise StoreError(message, next_step="ask the question by itself: fathom research") from error
+    return Parent(
+        run_id=run.run_id,
+        folder=folder.folder,
+        query=run.query,
+        started=run.started,
+        question=run.understood or run.query,
+        answer=without_citations(report.sections[0].markdown)[:ANSWER_CHARS] if report.sections else "",
+        gaps=report.open_questions[:MOST_GAPS],
+        settings=settings,
+    )
+
+
+def taken_over(run: RunManifest) -> dict[str, Any]:
+    """Return the settings of a run that a follow-up has unless it is given others; not those that its profile implies.
+
+    Tools are taken over where the run had others than it would choose now, and as far as they are configured: a
+    question that was kept to some documents stays there.
+    """
+    environment = Environment.read()
+    default = ResearchSettings().model_dump(mode="json")
+    known = {name: value for name, value in run.settings.items() if name in default and name not in _OWN}
+    implied = next((values for profile, values in PROFILES.items() if profile == known.get("profile")), {})
+    settings: dict[str, Any] = {
+        name: value for name, value in known.items() if value not in (default[name], implied.get(name))
+    }
+    settings["role_models"] = {
+        role: {"model": model}
+        for role, model in run.models.items()
+        if role in list(Role) and model != settings.get("model")
+    }
+    had = [str(name) for name in cast("list[object]", known.get("tools") or [])]
+    free = ResearchSettings.model_validate({**settings, "tools": None})
+    chosen = set(had) != set(configured_tools(free, environment, run.query, follow_up=run.parent is not None))
+    able = [
+        name for name in had if name in REGISTRY.tools and REGISTRY.is_configured(REGISTRY.tools[name], environment)
+    ]
+    settings["tools"] = (able or [EarlierRunTool.name]) if chosen else None
+    return {name: value for name, value in settings.items() if value not in (None, {}, [])}
+
+
+async def name_follow_ups(store: ArtifactStore, folder: str) -> None:
+    """Have the page of the run in a folder name the runs that followed it and have a report, the earliest first.
+
+    The list is no part of what the run found: `fathom verify` checks the page without it.
+    """
+    named: list[FollowUp] | None = None
+    while True:  # two that end together would each know of the other only now
+        stored = await runs(store)
+        if not (run_id := next((str(run.get("run_id", "")) for run in stored if run["folder"] == folder), "")):
+            return  # it was removed
+        children = await _with_reports(store, [run for run in stored if parent_id(run) == run_id])
+        if children == named:
+            return
+        try:
+            page = await store.read(f"{folder}/{PAGE}")
+        except FileNotFoundError:
+            return
+        if (changed := with_follow_ups(page, children)) != page:
+            await store.write(f"{folder}/{PAGE}", changed)
+        named = children
+
+
+async def _with_reports(store: ArtifactStore, found: Sequence[Mapping[str, Any]]) -> list[FollowUp]:
+    finished = [run for run in found if await store.exists(f"{run['folder']}/{PROVENANCE}")]
+    finished.sort(key=lambda run: str(run.get("started", "")))
+    return [FollowUp(str(run["folder"]).rpartition("/")[2], str(run.get("query", ""))) for run in finished]

@@ -1,0 +1,251 @@
+"""Questions that follow up on a run: what they mean, what they ask of the world, and how both runs name each other."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathom.config.environment import Environment
+from fathom.config.settings import ResearchSettings, resolve
+from fathom.errors import InvalidInput, NoReport
+from fathom.evidence.followed import FollowUp, with_follow_ups, without_follow_ups
+from fathom.evidence.verify import verify_run
+from fathom.extractive.following import understood
+from fathom.models import Ending, RunResult, SourceText, ToolCall
+from fathom.report.pages import unsafe
+from fathom.storage.bundles import pack, unpack
+from fathom.storage.store import ArtifactStore, RunFolder
+from fathom.tools.earlier import EarlierRun
+from fathom.tools.registry import configured_tools, open_toolbox
+from flows.deep_research import deep_research
+from flows.endings import result_in
+from flows.following import find_parent
+from flows.keeping import prune
+from flows.replay import replay
+from flows.runs import files_of, find
+from tests.conftest import FathomCLI, PrefectServer
+from tests.inprocess import QUERY, investigated, research
+from tests.stubs import Stubs
+
+PUMPS = "How many heat pumps were sold in the USA in 2023?"
+LOOKUP = "How does Python look up an attribute on an instance?"
+
+
+@pytest.mark.parametrize(
+    ("asked", "earlier", "meant"),
+    [
+        ("and in Europe?", PUMPS, "How many heat pumps were sold in Europe in 2023?"),
+        ("What about 2024?", PUMPS, "How many heat pumps were sold in the USA in 2024?"),
+        ("Why?", PUMPS, "Why (heat pumps USA 2023)?"),
+        ("Compare it with Canada.", PUMPS, "Compare it with Canada (heat pumps USA 2023)"),
+        ("and on a class?", LOOKUP, "How does Python look up an attribute on a class?"),
+        ("and exit code 6?", "What does exit code 28 stand for?", "What does exit code 6 stand for?"),
+        ("and without gas?", "What does heating cost with gas?", "What does heating cost without gas?"),
+        (
+            "und in Österreich?",
+            "Wie viele Wärmepumpen wurden 2023 in Deutschland verkauft?",
+            "Wie viele Wärmepumpen wurden 2023 in Österreich verkauft?",
+        ),
+        (
+            "et en Italie ?",
+            "Combien de pompes à chaleur ont été vendues en France en 2023 ?",
+            "Combien de pompes à chaleur ont été vendues en Italie en 2023 ?",
+        ),
+        (
+            "¿Y cuánto cuestan?",
+            "¿Cuántas bombas de calor se vendieron en España?",
+            "Cuánto cuestan (bombas calor vendieron España)?",
+        ),
+        ("ヨーロッパでは？", "日本のヒートポンプの販売台数は？", "ヨーロッパでは (日本のヒートポンプの販売台数は)?"),
+        ("How fast do electric cars charge in winter?", PUMPS, "How fast do electric cars charge in winter?"),
+    ],
+)
+def test_a_follow_up_is_a_question_of_its_own(asked: str, earlier: str, meant: str) -> None:
+    assert understood(asked, earlier) == meant
+
+
+async def ask(root: Path, parent: RunResult | str, query: str, **settings: Any) -> RunResult:
+    """Follow up on a run with its settings, as a deployment does."""
+    reference = parent if isinstance(parent, str) else parent.run_id[:8]
+    given = ResearchSettings(artifacts=str(root), **settings)
+    return await result_in(await deep_research(query, given, parent=reference, return_state=True))
+
+
+def urls(result: RunResult) -> set[str]:
+    return {source["url"] for source in stored(result, "provenance.json")["sources"]}
+
+
+def stored(result: RunResult, name: str) -> Any:
+    return json.loads(Path(result.artifacts, name).read_bytes())
+
+
+def tools(result: RunResult) -> set[str]:
+    return {call["tool"] for call in stored(result, "provenance.json")["calls"]}
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_it_asks_nothing_that_was_read_before(providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI) -> None:
+    providers.settings.steps, providers.settings.breadth, providers.settings.page_bytes = 1, 1, 1_500
+    first = await research(tmp_path, profile="quick", fallback_models=["openai/other"])
+    store = ArtifactStore(str(tmp_path))
+    found = stored(first, "report.json")
+    asked = len(providers.requests)
+    second = await ask(tmp_path, first, "and on planets?")
+    third = await ask(tmp_path, second.artifacts, "Why?")
+    again = providers.requests[asked:]
+    assert {request.kind for request in again} == {"llm"}
+    assert urls(third) <= urls(second) <= urls(first)
+    assert all(url.startswith("http") for url in urls(second))
+    assert (second.status, third.status) == (Ending.complete, Ending.complete)
+
+    planner = next(json.dumps(request.body) for request in again if request.role == "planner")
+    assert "How do tides form on moons with liquid methane seas?" in planner
+    assert "and on planets?" in planner
+    assert all(question in planner for question in found["open_questions"])
+    manifest = stored(second, "run.json")
+    assert manifest["parent"]["run_id"] == first.run_id
+    assert manifest["understood"] == "How do tides form on planets with liquid methane seas?"
+    assert (manifest["settings"]["profile"], manifest["settings"]["fallback_models"]) == ("quick", ["openai/other"])
+    assert stored(second, "provenance.json")["run"]["parent"]["query"] == QUERY
+
+    # Each page names the others, and every run still verifies and replays.
+    names = [Path(result.artifacts).name for result in (first, second, third)]
+    pages = [Path(result.artifacts, "report.html").read_bytes() for result in (first, second, third)]
+    for page, beside in zip(pages, [names[1:2], [names[0], names[2]], names[1:2]], strict=True):
+        assert all(f'href="../{name}/report.html"'.encode() in page for name in beside)
+        assert not unsafe(page)
+    for result in (first, second, third):
+        assert verify_run(await files_of(store, await find(store, result.run_id))).problems == []
+    assert {file.state for file in await replay(store, await find(store, second.run_id))} == {"same"}
+    listed = fathom_cli(["runs", "--artifacts", str(tmp_path)])
+    assert f"(follows {first.run_id[:8]})" in listed.stdout
+
+    # A follow-up has all that it is based on: in another store, and where the run before it is gone.
+    bundle, elsewhere = tmp_path / "run.zip", ArtifactStore(str(tmp_path / "elsewhere"))
+    with bundle.open("wb") as file:
+        await pack(store, await find(store, second.run_id), file)
+    await unpack(elsewhere, bundle, unsafe)
+    assert verify_run(await files_of(elsewhere, await find(elsewhere, second.run_id))).problems == []
+    shutil.rmtree(first.artifacts)
+    assert verify_run(await files_of(store, await find(store, second.run_id))).problems == []
+    # What is removed is not named any longer.
+    manifest = Path(third.artifacts, "run.json")
+    manifest.write_text(manifest.read_text().replace(stored(third, "run.json")["started"], "2020-01-02T00:00:00+00:00"))
+    shutil.rmtree(tmp_path / ".results" / third.run_id)  # and with it, when it was worked on
+    gone = await prune(store, timedelta(days=1))
+    assert [run.run_id for run in gone.removed] == [third.run_id]
+    assert "Followed by" not in Path(second.artifacts, "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_without_a_model_only_what_is_missing_is_read(tmp_path: Path) -> None:
+    docs, root = tmp_path / "docs", tmp_path / "store"
+    docs.mkdir()
+    for town, people, power in (("Norden", 120, 412), ("Tarn", 85, 96)):
+        text = (
+            f"# The plant of {town}\n\nThe plant in {town} employs {people} people.\n\nIt makes {power} MW of power.\n"
+        )
+        (docs / f"{town.lower()}.md").write_text(text, encoding="utf-8")
+    chosen: dict[str, Any] = {"model": "extractive", "docs": [str(docs)], "max_results": 1, "profile": "quick"}
+    first = await research(root, "How many people does the plant in Norden employ?", **chosen)
+    assert urls(first) == {"docs:docs/norden.md"}
+
+    known = await ask(root, first, "How much power does it make?")
+    assert tools(known) == {"earlier_run"}
+    assert "412 MW" in Path(known.report or "").read_text(encoding="utf-8")
+    missing = await ask(root, first, "and in Tarn?")
+    assert tools(missing) == {"earlier_run", "documents"}
+    report = Path(missing.report or "").read_text(encoding="utf-8")
+    assert report.startswith("# How many people does the plant in Tarn employ?")
+    assert "employs 85 people" in report
+    # Settings that are given count: nothing new is read.
+    nothing = await ask(root, first, "and in Tarn?", tools=["earlier_run"])
+    assert "85" not in json.dumps(stored(nothing, "notes.json"))
+
+
+async def test_pages_that_were_read_are_not_requested_again(providers: Stubs, tmp_path: Path, home: Path) -> None:
+    providers.settings.without_raw = 1.0  # so that pages are read after the search
+    result = await investigated(tmp_path, profile="quick")
+    folder = RunFolder(ArtifactStore(str(tmp_path)), f"research_artifacts/{Path(result.artifacts).name}")
+    await folder.save_json("provenance.json", await _provenance(folder))
+    url = next(text.source.url for text in await EarlierRun(folder).texts() if text.source.full)
+    environment, asked = Environment.read(), ResearchSettings(artifacts=str(tmp_path))
+    given = resolve(asked, environment, configured_tools(asked, environment, follow_up=True))
+    for fresh, requests in ((False, 1), (True, 2)):
+        settings = given.model_copy(update={"fresh": fresh})
+        toolbox = open_toolbox(settings, environment, folder, earlier=EarlierRun(folder))
+        before = len(providers.calls("extract"))
+        called = ToolCall(tool="web_extract", input=f"{url} https://elsewhere.example/tides-on-titan-1")
+        output = await toolbox.run(called)
+        assert len(output.results) == 2
+        sent = [address for call in providers.calls("extract")[before:] for address in call.body["urls"]]
+        assert len(sent) == requests
+        assert (url in sent) is fresh
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_a_run_that_cannot_be_followed_is_refused(
+    prefect_server: PrefectServer, tmp_path: Path, fathom_cli: FathomCLI
+) -> None:
+    root, docs = tmp_path / "store", tmp_path / "tanks.md"
+    docs.write_text("The tanks hold 400 cubic metres of water.", encoding="utf-8")
+    chosen: dict[str, Any] = {"model": "extractive", "docs": [str(docs)], "profile": "quick"}
+    without = await research(root, "Who won the football match on Sunday?", **chosen)
+    assert without.report is None
+    whole = await research(root, "How much water do the tanks hold?", **chosen)
+
+    def refused(run: str, *options: str, code: int = 2) -> str:
+        done = fathom_cli(["ask", run, "and in summer?", "--artifacts", str(root), *options], env=prefect_server.env)
+        assert done.returncode == code, done.stderr
+        assert done.stderr.count("\n") == 1
+        return done.stderr
+
+    assert "ended without a report" in refused(without.run_id[:8], code=3)
+    assert "No run 'nothing'" in refused("nothing")
+    assert "query is empty" in fathom_cli(["ask", whole.run_id[:8], " ", "--artifacts", str(root)]).stderr
+    assert "is stored beside it" in refused(whole.artifacts, "--artifacts", str(tmp_path / "other"))
+    assert "--depth 9" in refused(whole.run_id[:8], "--depth", "9")
+    with pytest.raises(InvalidInput, match="not in the store"):
+        await find_parent(ArtifactStore(str(tmp_path / "other")), whole.artifacts)
+    with pytest.raises(InvalidInput, match="a follow-up only"):
+        await research(root, "How deep are they?", **chosen, tools=["earlier_run"])
+    docs.unlink()
+    assert "tanks.md" in refused(whole.run_id[:8])
+    Path(whole.artifacts, "pruned.json").write_text('{"removed": "2026-01-02T00:00:00+00:00"}')
+    assert "was removed on 2026-01-02" in refused(whole.run_id[:8], code=3)
+    Path(whole.artifacts, "result.json").unlink()
+    with pytest.raises(NoReport, match="has not finished"):
+        await find_parent(ArtifactStore(str(root)), whole.run_id)
+
+
+def test_only_the_list_of_follow_ups_may_change_in_a_page() -> None:
+    page = b"<header>\n<p>x</p>\n</header>\n<nav></nav>\n"
+    named = with_follow_ups(page, [FollowUp("tides__1a2b3c4d", 'and <b>"here"</b>?'), FollowUp("../out", "no")])
+    assert b"<b>" not in named
+    assert b"out" not in named
+    assert without_follow_ups(named) == page
+    assert with_follow_ups(named, []) == page
+    assert with_follow_ups(b"no header", [FollowUp("a", "b")]) == b"no header"
+    for changed in (named.replace(b"../tides", b"https://evil"), named.replace(b"?</a>", b"?</a><img src=x>")):
+        assert without_follow_ups(changed) == changed
+
+
+async def _provenance(folder: RunFolder) -> dict[str, Any]:
+    """Return as much of a record as an earlier run needs: `investigated` writes none."""
+    calls: list[dict[str, Any]] = []
+    sources: dict[str, SourceText] = {}
+    for number, name in enumerate(await folder.list(), 1):
+        found = (await folder.read(name)).results
+        sources |= {text.source_id: text for text in found}
+        ids = [text.source_id for text in found]
+        made = {"step_id": "1", "tool": "web_search", "input": "", "sha256": "", "bytes": 0, "retrieved": ""}
+        calls.append({**made, "number": number, "artifact_file": name, "useful": True, "source_ids": ids})
+    kept = {"source_id", "url", "title", "kind", "published"}
+    records = [{**source.model_dump(include=kept), "texts": []} for source in sources.values()]
+    run, plan = await folder.load_json("run.json"), await folder.load_json("plan.json")
+    return {"run": run, "plan": plan, "rounds": [], "calls": calls, "sources": records, "claims": [], "files": {}}
