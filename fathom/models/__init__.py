@@ -7,6 +7,7 @@ from fathom.models.base import Model
 from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceQuality, Verdict
 from fathom.models.evidence import (
     Call,
+    Charge,
     Document,
     Note,
     NoteMessage,
@@ -45,6 +46,7 @@ __all__ = [
     "AuditHead",
     "Call",
     "Catalogue",
+    "Charge",
     "Claim",
     "Contradiction",
     "Corroboration",

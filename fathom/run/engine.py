@@ -47,7 +47,7 @@ class Engine:
         self.settings = start.settings
         self.store = store
         self.folder: RunFolder | None = None
-        self.tools: Toolbox = open_toolbox(start.settings, environment, self, start.query)
+        self.tools: Toolbox = open_toolbox(start.settings, environment, self, start.query, ledger=ledger)
         self.extractive: Backend = ExtractiveBackend()
         self.ledger = ledger
         self.audit = audit

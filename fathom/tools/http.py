@@ -105,7 +105,7 @@ def service_errors(service: str) -> Iterator[None]:
         raise ToolTimeout(f"{service} did not answer in time.") from error
     except httpx.HTTPError as error:
         raise ToolUnavailable(f"{service} cannot be reached: {type(error).__name__}.") from error
-    except (ValueError, AttributeError, SyntaxError) as error:  # not JSON or XML, or not of the expected shape
+    except (ValueError, AttributeError, SyntaxError, RecursionError) as error:  # no JSON or XML, or of another shape
         raise ToolUnavailable(f"The answer of {service} is unreadable.") from error
 
 

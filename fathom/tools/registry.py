@@ -9,16 +9,19 @@ from pkgutil import resolve_name
 
 from pydantic import JsonValue
 
+from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, each_text
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRejected
 from fathom.models import Catalogue, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.text.cleaning import without_controls
-from fathom.tools.base import READ_BY_TOOLS, ArtifactReader, Configurable, RunContext, SearchVendor, Tool
+from fathom.tools.base import ArtifactReader, Configurable, RunContext, SearchVendor, Tool, read_by_tools
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import is_page
+from fathom.tools.paying import Till, receipt
 from fathom.tools.redact import redact, redacted
+from fathom.tools.search.choice import check_vendors, named
 
 # A new tool or vendor is one line here. Tools are offered and vendors are asked in this order.
 TOOLS = (
@@ -32,6 +35,14 @@ TOOLS = (
 VENDORS = (
     "fathom.tools.search.tavily:Tavily",
     "fathom.tools.search.searxng:SearXNG",
+    "fathom.tools.search.serper:Serper",
+    "fathom.tools.search.brave:Brave",
+    "fathom.tools.search.exa:Exa",
+    "fathom.tools.search.you:You",
+    "fathom.tools.search.linkup:Linkup",
+    "fathom.tools.search.firecrawl:Firecrawl",
+    "fathom.tools.search.perplexity:Perplexity",
+    "fathom.tools.search.jina:Jina",
 )
 
 
@@ -52,17 +63,25 @@ class Registry:
         """The search vendors."""
         return [resolve_name(vendor) for vendor in self.vendor_classes]
 
-    def configured_by(self, tool: type[Tool]) -> Sequence[type[Configurable]]:
-        """Return what configures a tool; one of them is enough."""
-        return self.vendors if tool.by_vendors else [tool]
+    def wanted(self, names: Sequence[str] | None) -> Sequence[type[SearchVendor]]:
+        """Return the search vendors of these names, in their order; all vendors if there are none.
 
-    def is_configured(self, tool: type[Tool], environment: Environment) -> bool:
+        Raises:
+            InvalidInput: there is no such vendor.
+        """
+        return named(names, self.vendors) if names else self.vendors
+
+    def configured_by(self, tool: type[Tool], search: Sequence[str] | None = None) -> Sequence[type[Configurable]]:
+        """Return what configures a tool, where the search vendors may be named; one of them is enough."""
+        return self.wanted(search) if tool.by_vendors else [tool]
+
+    def is_configured(self, tool: type[Tool], environment: Environment, search: Sequence[str] | None = None) -> bool:
         """Return whether a tool can be used."""
-        return any(way.is_configured(environment) for way in self.configured_by(tool))
+        return any(way.is_configured(environment) for way in self.configured_by(tool, search))
 
-    def variables(self, tool: type[Tool]) -> str:
+    def variables(self, tool: type[Tool], search: Sequence[str] | None = None) -> str:
         """Return the variables that configure a tool, as a message names them."""
-        return " or ".join(" and ".join(way.variables) for way in self.configured_by(tool))
+        return " or ".join(" and ".join(way.variables) for way in self.configured_by(tool, search))
 
 
 REGISTRY = Registry()
@@ -78,8 +97,9 @@ def configured_tools(
         MissingCredential: a tool that is asked for is not configured.
     """
     AllowList.parse([*settings.fetch_allow_hosts, *environment.fetch_allow])
+    check_vendors(settings, environment, registry.vendors)
     tools = registry.tools
-    configured = [tool for tool in tools.values() if registry.is_configured(tool, environment)]
+    configured = [tool for tool in tools.values() if registry.is_configured(tool, environment, settings.search)]
     for name in settings.tools or ():
         if name not in tools:
             known = ", ".join(name for name, tool in tools.items() if not tool.follows)
@@ -92,7 +112,7 @@ def configured_tools(
     else:
         chosen = [tool for tool in configured if tool.is_useful(settings, query, configured)]
     for tool in chosen:
-        check_addresses(registry.configured_by(tool), environment)
+        check_addresses(registry.configured_by(tool, settings.search), environment)
     return [tool.name for tool in chosen]
 
 
@@ -144,8 +164,9 @@ class Toolbox:
             raise ToolNotFound(f"There is no tool {call.tool!r}.", next_step="tools: " + ", ".join(self.offered))
         if variables := self._missing.get(call.tool):
             raise ToolRejected(f"The tool {call.tool} is not configured.", next_step=f"set {variables}")
-        with self._scrubber.errors():
+        with self._scrubber.errors(), receipt() as charges:
             output = await self._tools[call.tool].run(call.input)
+        output = output.model_copy(update={"charges": charges})
         output = ToolOutput.model_validate(each_text(output.model_dump(), without_controls))
         output = self._scrubber.model(output)
         return redacted(output) if self._redact else output
@@ -176,25 +197,31 @@ def open_toolbox(
     environment: Environment,
     artifacts: ArtifactReader,
     query: str = "",
+    *,
     registry: Registry = REGISTRY,
+    ledger: Ledger | None = None,
 ) -> Toolbox:
     """Open the tools that the settings name. Nothing is read and no connection made before the first call.
 
-    The query is the run's question, which may name pages to fetch.
+    The query is the run's question, which may name pages to fetch; the ledger is that of the run, which pays.
     """
+    search = settings.search
     run = RunContext(
         settings,
         environment,
         artifacts,
         query,
-        configured_vendors=[vendor for vendor in registry.vendors if vendor.is_configured(environment)],
+        configured_vendors=[vendor for vendor in registry.wanted(search) if vendor.is_configured(environment)],
         fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
+        till=Till(ledger, settings.search_prices),
     )
     chosen = [tool for tool in registry.tools.values() if tool.name in settings.tools]
     return Toolbox(
         [tool.open(run) for tool in chosen],
-        missing={t.name: registry.variables(t) for t in chosen if not registry.is_configured(t, environment)},
+        missing={
+            t.name: registry.variables(t, search) for t in chosen if not registry.is_configured(t, environment, search)
+        },
         scrubber=Scrubber(environment.secrets),
         redact=settings.redact,
-        settings=settings.model_dump(mode="json", include=READ_BY_TOOLS),
+        settings=read_by_tools(settings),
     )

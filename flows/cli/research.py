@@ -54,6 +54,12 @@ def research(
     tools: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Use only these tools, such as documents,web_search.")
     ] = None,
+    search: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Search with these vendors, such as brave,tavily.")
+    ] = None,
+    search_mode: Annotated[
+        str | None, typer.Option(metavar="NAME", help="first (default): the next vendor on failure. all: together.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not use cached searches and pages.")] = False,
     max_usd: Annotated[
         float | None, typer.Option(metavar="USD", help="Most the run may cost; 5 if prices are known.")
@@ -63,6 +69,9 @@ def research(
     max_seconds: Annotated[float | None, typer.Option(metavar="S", help="Most seconds to work.")] = None,
     price: Annotated[
         list[str] | None, typer.Option(metavar="MODEL=IN,OUT", help="Dollars per million tokens; repeatable.")
+    ] = None,
+    search_price: Annotated[
+        list[str] | None, typer.Option(metavar="VENDOR=USD", help="Dollars of a search; repeatable.")
     ] = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print what the run would use, without starting it.")
@@ -82,7 +91,7 @@ def research(
 
     Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
     """
-    from fathom.config.inputs import parse_prices, parse_role_models
+    from fathom.config.inputs import names_in, parse_prices, parse_role_models, parse_search_prices
     from flows.preflight import check_request, estimated, settings_from
 
     caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls, "max_seconds": max_seconds}
@@ -98,10 +107,13 @@ def research(
             "mode": mode,
             "depth": depth,
             "breadth": breadth,
-            "tools": [name.strip() for name in tools.split(",") if name.strip()] if tools else None,
+            "tools": names_in(tools),
+            "search": names_in(search),
+            "search_mode": search_mode,
             "fresh": fresh or None,
             "budget": {name: cap for name, cap in caps.items() if cap is not None},
             "prices": parse_prices(price or []),
+            "search_prices": parse_search_prices(search_price or []),
             "artifacts": artifacts,
         }
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import httpcore
 import httpx
 
-from fathom.errors import ToolError, ToolRejected
+from fathom.errors import FathomError, ToolRejected
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.client import MAX_REDIRECTS, Answer, Client, TimeAllowance, follow
@@ -16,7 +16,7 @@ from fathom.tools.fetch.network import GuardedBackend
 from fathom.tools.fetch.page import Page, read_page
 from fathom.tools.fetch.politeness import Robots, Turns
 from fathom.tools.http import raise_status, retrying
-from fathom.tools.pages import WebPage
+from fathom.tools.pages import WebPage, read_each
 
 AT_ONCE = 4  # pages of one call; a large one takes a process and its memory
 
@@ -52,20 +52,9 @@ class WebReader:
             self._cache.put(key, page.model_dump_json())
         return WebPage(url=url, title=page.title, published=page.published, whole=page.text, kept_since=since)
 
-    async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
+    async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], Mapping[str, FathomError]]:
         """Read several pages; also return, by URL, why others cannot be read."""
-        places = asyncio.Semaphore(AT_ONCE)
-
-        async def attempt(url: str) -> WebPage | ToolError:
-            async with places:
-                try:
-                    return await self.page(url)
-                except ToolError as error:
-                    return type(error)(f"{url}: {error.message}", next_step=error.next_step)
-
-        answers = dict(zip(urls, await asyncio.gather(*map(attempt, urls)), strict=True))
-        failed = {url: answer for url, answer in answers.items() if isinstance(answer, ToolError)}
-        return [answer for answer in answers.values() if isinstance(answer, WebPage)], failed
+        return await read_each(urls, self.page, AT_ONCE)
 
     async def _request(self, address: str, time: TimeAllowance) -> Answer:
 
