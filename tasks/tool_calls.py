@@ -59,6 +59,9 @@ async def _called(plan_title: str, step: PlanStep, call: ToolCall, number: int, 
         publish(Event("warning", f"{call.tool} failed: {message}"))
         failure = ToolFailure(code=error.code, message=message)
         return ToolResult(call=call, failures=[failure], retrieved=_now())
+    if output.charges:
+        priced = all(charge.usd is not None for charge in output.charges)
+        publish(Event("spent", spent=engine.ledger.account, caps=engine.ledger.budget, priced=priced))
     extension: Literal["json", "txt"] = "json" if output.structured else "txt"
     name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
     sha256, size = await engine.run_folder.save_raw(name, output)

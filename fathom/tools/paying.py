@@ -39,7 +39,7 @@ class Till:
 
     def __init__(self, ledger: Ledger | None = None, prices: Mapping[str, float] | None = None) -> None:
         self._ledger = ledger
-        self._prices = prices or {}
+        self._prices = {vendor.strip().lower(): usd for vendor, usd in (prices or {}).items()}
 
     def price(self, vendor: str, listed: Price, *, search: bool = True) -> Price:
         """Return the price of a search by a vendor, the user's or else the listed one, or of a page that it reads.

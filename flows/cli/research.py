@@ -234,20 +234,22 @@ def _show_estimate(phases: Sequence[PhaseEstimate]) -> None:
 
     from fathom.run.estimate import Bounds
 
-    asks = any(phase.model_calls.most for phase in phases)
+    asks, pays = (any(p.model_calls.most for p in phases), any(p.usd is None or p.usd.most for p in phases))
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("phase")
-    for heading in ("tool calls", *(("model calls", "1,000 tokens", "dollars") if asks else ())):
+    headings = (*(("model calls", "1,000 tokens") if asks else ()), *(("dollars",) if asks or pays else ()))
+    for heading in ("tool calls", *headings):
         table.add_column(heading, justify="right")
     for phase in phases:
         cells = [_bounds(phase.tool_calls, ",.0f")]
         if asks:
             thousands = Bounds(phase.tokens.usual / 1000, phase.tokens.most / 1000)
-            usd = "unknown" if phase.usd is None else _bounds(phase.usd, ",.3f")
-            cells += [_bounds(phase.model_calls, ",.0f"), _bounds(thousands, ",.1f"), usd]
+            cells += [_bounds(phase.model_calls, ",.0f"), _bounds(thousands, ",.1f")]
+        if asks or pays:
+            cells.append("unknown" if phase.usd is None else _bounds(phase.usd, ",.3f"))
         table.add_row(phase.phase, *cells)
     Console(highlight=False).print(table)
-    budget = "The budget limits the whole run." if asks else "No model is asked: the run costs nothing."
+    budget = "The budget limits the whole run." if asks or pays else "No model is asked: the run costs nothing."
     line((f"\nUsual - maximum. {budget}", "dim"))
 
 

@@ -9,7 +9,7 @@ from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, MissingCredential
 from fathom.tools.base import SearchVendor
-from fathom.tools.paying import Till
+from fathom.tools.paying import Price, Till
 from fathom.tools.search.over_litellm import PREFIX, PROVIDERS, vendor_of
 
 
@@ -48,12 +48,22 @@ def check_vendors(settings: ResearchSettings, environment: Environment, vendors:
             raise MissingCredential(message, next_step=f"set {' and '.join(missing)}")
     if settings.budget.max_usd is None and not any(environment.cap(name) is not None for name in CAPS):
         return
-    till = Till(prices=settings.search_prices)
-    for vendor in asked or [vendor for vendor in vendors if vendor.is_configured(environment)]:
-        name = vendor.key()
-        if till.price(name, vendor.price(settings.max_results)) is None:
+    for name, price in prices_of(settings, environment, vendors).items():
+        if price is None:
             raise InvalidInput(
                 f"The price of a search by {name} is unknown, so a cap in dollars cannot be kept.",
                 next_step=f"give it in dollars a search, --search-price {name}=USD (setting search_prices), or use "
                 "--max-tokens instead of --max-usd",
             )
+
+
+def prices_of(
+    settings: ResearchSettings, environment: Environment, vendors: Sequence[type[SearchVendor]]
+) -> dict[str, Price]:
+    """Return what a search by each vendor costs that a run asks, in their order."""
+    asked = named(settings.search or (), vendors)
+    till = Till(prices=settings.search_prices)
+    return {
+        vendor.key(): till.price(vendor.key(), vendor.price(settings.max_results))
+        for vendor in asked or [vendor for vendor in vendors if vendor.is_configured(environment)]
+    }

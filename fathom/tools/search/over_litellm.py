@@ -109,7 +109,7 @@ def vendor_of(provider: str) -> type[LiteLLMVendor]:
         "name": f"{PREFIX}{provider}",
         "variables": variables,
         "optional": (f"{stem}_API_BASE",),
-        "setup": f"{' and '.join(variables)}, and search with {PREFIX}{provider}",
+        "setup": f"{' and '.join(variables)} for {PREFIX}{provider}",
         "usd": Decimal(str(price)) if isinstance(price, int | float) else None,
     }
     return type("LiteLLMVendor", (LiteLLMVendor,), facts)
