@@ -76,8 +76,8 @@ class LiteLLMVendor(SearchVendor):
                 found = config.transform_search_response(
                     raw_response=response, logging_obj=unused, optional_params=options
                 )
-            except (BaseLLMException, TypeError, LookupError) as error:
-                raise ValueError(f"an answer of another shape: {error}") from error
+            except (BaseLLMException, TypeError, LookupError):
+                raise ValueError("an answer of another shape") from None  # what it says may hold the key
             if not found.results and _says_error(response.json()):
                 raise ValueError("an error where results should be")
             return [
