@@ -78,7 +78,7 @@ def _results(key: str, *results: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 BEARER = {"Authorization": f"Bearer {KEY}"}
 LOGIN = base64.b64encode(f"keeper:{KEY}".encode()).decode()
-LIKE_SERPER = [
+LIKE_SERPER: list[dict[str, Any]] = [
     {
         "title": "Lake <b>Orval</b>",
         "link": ONE,
@@ -93,7 +93,7 @@ FROM_SERPER = [
     Page(ONE, "Lake Orval", "Nov 4, 2025", excerpt=SAID),
     Page(TWO, "Salt lakes", excerpt=OTHER),
 ]
-PLAIN = [
+PLAIN: list[dict[str, Any]] = [
     {"title": "Lake Orval", "url": ONE, "snippet": SAID, "date": "2025-11-04"},
     {"title": "Salt lakes", "url": TWO, "snippet": OTHER, "date": None},
     {"title": "Third", "url": THREE, "snippet": "No.", "date": None},

@@ -113,7 +113,8 @@ def _phases(
 ) -> Iterator[PhaseEstimate]:
     none = Bounds(0, 0)
     for phase, role, tool_calls, calls, usual, material in _rows(settings):
-        model, paid = settings.role_models[role], none
+        model = settings.role_models[role]
+        paid: Bounds | None = none
         if tool_calls.most:
             paid = search_usd and Bounds(*(round(a * b, 6) for a, b in zip(tool_calls, search_usd, strict=True)))
         if model.model == EXTRACTIVE:

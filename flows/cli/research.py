@@ -249,7 +249,8 @@ def _show_estimate(phases: Sequence[PhaseEstimate]) -> None:
             cells.append("unknown" if phase.usd is None else _bounds(phase.usd, ",.3f"))
         table.add_row(phase.phase, *cells)
     Console(highlight=False).print(table)
-    budget = "The budget limits the whole run." if asks or pays else "No model is asked: the run costs nothing."
+    limit = "The budget limits the whole run." if asks else "--max-usd limits it."
+    budget = limit if asks or pays else "No model is asked: the run costs nothing."
     line((f"\nUsual - maximum. {budget}", "dim"))
 
 
