@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from fathom.config.models import ModelCallSettings
 from fathom.config.settings import ResearchSettings, SearchMode, resolve
 from fathom.errors import InvalidInput, MissingCredential
 from fathom.models import Ending, Source, ToolCall, ToolResult
+from fathom.network.limits import sharing
 from fathom.run.usage import UsageReader
 from fathom.storage.cache import TimedCache
 from fathom.storage.store import ArtifactStore
@@ -23,6 +26,9 @@ from fathom.tools.base import read_by_tools
 from fathom.tools.pages import WebPage
 from fathom.tools.registry import configured_tools, open_toolbox
 from fathom.tools.search.fusion import K, fuse
+from fathom.tools.search.searxng import SearXNG
+from fathom.tools.search.tavily import Tavily
+from fathom.tools.search.web_extract import WebExtractTool
 from fathom.tools.search.web_search import WebSearchTool
 from flows.preflight import check_settings
 from tests.inprocess import investigated
@@ -197,6 +203,22 @@ async def test_a_page_that_jina_reads_is_paid_by_its_tokens(server: Server, tmp_
     assert [method for method, *_ in server.asked] == ["POST", "POST"]
     assert {headers["X-Token-Budget"] for *_, headers, _ in server.asked} == {"100000"}
     assert [charge.service for charge in output.charges] == []
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_limit_over_all_workers_holds_for_the_vendor_that_it_names(web: Stubs) -> None:
+    turns: list[str] = []
+
+    @asynccontextmanager
+    async def take(provider: str) -> AsyncIterator[None]:
+        turns.append(provider)
+        yield
+
+    tavily, searxng = Tavily("tvly-key", web.url, TimedCache(None, 0)), SearXNG(web.url)
+    async with sharing(take):
+        await WebSearchTool([tavily, searxng], TimedCache(None, 0), 2, mode=SearchMode.all).run("tides")
+        await WebExtractTool([tavily]).run("https://lakes.example/one")
+    assert [*filter(None, turns)] == ["tavily", "searxng", "tavily"]  # as `fathom limits set` takes them
 
 
 def test_names_are_checked_before_a_run_begins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ class Firecrawl(KeyedVendor):
             WebPage(
                 url=page.url,
                 title=page.title,
-                excerpt=page.description or page.markdown if page.is_pdf else page.description,
+                excerpt=page.description or (page.markdown if page.is_pdf else ""),
                 whole="" if page.is_pdf else page.markdown,
             )
             for page in (answer.data.web or [])[:limit]

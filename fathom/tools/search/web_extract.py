@@ -42,7 +42,7 @@ class WebExtractTool(Tool):
             if not (left := [url for url in urls if canonical_url(url) not in read]):
                 break
             try:
-                async with turn(reader.name):
+                async with turn(reader.name.lower()):
                     pages, reasons = await reader.read(left)
             except (ToolError, BudgetExceeded) as error:
                 pages, reasons = [], dict.fromkeys(left, error)

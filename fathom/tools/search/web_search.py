@@ -109,7 +109,7 @@ class WebSearchTool(Tool):
 
         key = f"search {vendor.name} {vendor.address} {self._wanted} {query}"
         try:
-            pages = await remembered(self._searches, key, lambda: retrying(attempt, vendor.name))
+            pages = await remembered(self._searches, key, lambda: retrying(attempt, vendor.key()))
         except (ToolError, BudgetExceeded) as error:
             return _Answer(vendor.name, [], error)
         return _Answer(vendor.name, pages)
