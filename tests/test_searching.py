@@ -203,6 +203,10 @@ async def test_a_page_that_jina_reads_is_paid_by_its_tokens(server: Server, tmp_
     assert [method for method, *_ in server.asked] == ["POST", "POST"]
     assert {headers["X-Token-Budget"] for *_, headers, _ in server.asked} == {"100000"}
     assert [charge.service for charge in output.charges] == []
+    for tokens, cost in ((-1_000_000, 0.0002), (10**9, 0.0052)):  # what a vendor says is believed within its price
+        server.says["data"]["usage"]["tokens"] = tokens
+        await tools.run(ToolCall(tool="web_extract", input=f"https://lakes.example/{tokens}"))
+        assert ledger.account.usd == pytest.approx(cost)
 
 
 @pytest.mark.usefixtures("home")

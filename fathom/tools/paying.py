@@ -72,7 +72,7 @@ class Till:
                 if error.status is not None and error.status < 500:
                     attempt.took(Cost())
                 raise
-            attempt.took(Cost(min(price, cost(answer)) if cost else price))
+            attempt.took(Cost(max(Decimal(0), min(price, cost(answer))) if cost else price))
         _note(Charge(service=what, usd=float(attempt.cost.usd)))
         return answer
 

@@ -32,7 +32,7 @@ class _Page(BaseModel):
     content: Text = ""
     date: Text = ""  # in a search
     publishedTime: Text = ""  # of a page that was read
-    usage: _Usage = _Usage()
+    usage: _Usage | None = None
 
 
 class _Search(BaseModel):
@@ -93,7 +93,7 @@ class Jina(KeyedVendor):
                     "read:jina",
                     till.price("jina", _PAGE_TOKENS * _TOKEN, search=False),
                     lambda: self.ask(_Read, "/", body={"url": url}, address=self._reader, headers=headers),
-                    lambda answer: answer.data.usage.tokens * _TOKEN,
+                    lambda answer: (answer.data.usage or _Usage()).tokens * _TOKEN,
                 )
             )
             page = answer.data
