@@ -80,7 +80,7 @@ async def costs_of(store: ArtifactStore, since: datetime, by: By) -> Costs:
     total = Row("total")
     groups = _groups(by, runs)
     for run in runs:
-        total.add(run.models.values())
+        total.add(run.uses.values())
         for name, uses in groups(run):
             rows.setdefault(name, Row(name)).add(uses)
     ordered = sorted(rows.values(), key=lambda row: row.name if by is By.day else (-row.used.usd, -row.used.sent))
@@ -93,11 +93,11 @@ def _groups(by: By, runs: Sequence[RunUse]) -> Callable[[RunUse], Iterator[tuple
 
     def groups(run: RunUse) -> Iterator[tuple[str, list[ModelUse]]]:
         if by is By.model:
-            yield from ((name, [use]) for name, use in run.models.items() or {NO_MODEL: ModelUse()}.items())
+            yield from ((name, [use]) for name, use in run.uses.items() or {NO_MODEL: ModelUse()}.items())
         elif by is By.day:
-            yield run.started.date().isoformat(), list(run.models.values())
+            yield run.started.date().isoformat(), list(run.uses.values())
         else:
-            yield deployments.get(run.run_id, UNKNOWN), list(run.models.values())
+            yield deployments.get(run.run_id, UNKNOWN), list(run.uses.values())
 
     return groups
 

@@ -28,6 +28,7 @@ from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Tool
 from fathom.tools.fetch.browser import find_browser
 from fathom.tools.registry import DEFAULT, REGISTRY, Registry, check_addresses
+from fathom.tools.search.over_litellm import PROVIDERS, vendor_of
 from flows.preflight import artifact_root, settings_from
 from flows.server import find_api
 
@@ -62,6 +63,7 @@ def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator
     yield _checked("contact", lambda: _contact(registry, environment))
     yield _groups(registry)
     yield _extras()
+    yield from _vendors(registry, environment)
     yield _corpus()
     yield _browser(environment)
     yield _checked("artifacts", _artifacts)
@@ -170,6 +172,8 @@ def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Fin
     check_addresses(ways, environment)
     if found := [" and ".join(way.variables) for way in ways if way.is_configured(environment)]:
         return Finding(name, "ok", f"configured by {', '.join(found)}")
+    if tool.by_vendors:
+        return Finding(name, "off", "no search vendor is configured", "set up one of those below")
     return Finding(name, "off", f"no {registry.variables(tool)}", "set " + ", or ".join(way.setup for way in ways))
 
 
@@ -206,6 +210,18 @@ def _contact(registry: Registry, environment: Environment) -> Finding:
     if environment.contact:
         return Finding("contact", "ok", f"{environment.contact}, given to {asking}")
     return Finding("contact", "off", f"{asking} are not told who asks", f"set {CONTACT} to your e-mail address")
+
+
+def _vendors(registry: Registry, environment: Environment) -> Iterator[Finding]:
+    """Say of each search vendor whether it is configured, or how to do so."""
+    others = [vendor_of(provider) for provider in PROVIDERS]
+    for vendor in (*registry.vendors, *(other for other in others if other.is_configured(environment))):
+        name, named = vendor.key(), "" if vendor in registry.vendors else f"; asked with --search {vendor.key()}"
+        if vendor.is_configured(environment):
+            yield Finding(name, "ok", f"{' and '.join(vendor.variables)} is set{named}")
+        else:
+            yield Finding(name, "off", f"set {vendor.setup}")
+    yield Finding("litellm:NAME", "off", "; ".join(other.setup for other in others))
 
 
 def _corpus() -> Finding:

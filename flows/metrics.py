@@ -59,6 +59,7 @@ def _of_runs(listed: list[RunUse], gone: list[RunUse]) -> Iterator[Metric]:
     endings = dict.fromkeys(("complete", "degraded", "insufficient_evidence", "failed", "stopped"), 0)
     states = dict.fromkeys(("running", "failed", "stopped", "interrupted"), 0)
     tools, faults, models = Counter[str](), Counter[tuple[str, str]](), dict[str, ModelUse]()
+    services = dict[str, ModelUse]()
     for run in runs:
         for ending, times in run.endings.items():
             endings[ending] = endings.get(ending, 0) + times
@@ -66,6 +67,8 @@ def _of_runs(listed: list[RunUse], gone: list[RunUse]) -> Iterator[Metric]:
         faults.update(run.faults)
         for name, use in run.models.items():
             models.setdefault(name, ModelUse()).add(use)
+        for name, use in run.charges.items():
+            services.setdefault(name, ModelUse()).add(use)
     for run in listed:
         if not run.ended:
             states[run.state] = states.get(run.state, 0) + 1
@@ -80,10 +83,11 @@ def _of_runs(listed: list[RunUse], gone: list[RunUse]) -> Iterator[Metric]:
     said = "Tokens of answered model calls."
     tokens = [(name, "sent", use.sent) for name, use in used] + [(name, "received", use.received) for name, use in used]
     yield _labelled(Counting, "fathom_model_tokens", said, ["model", "direction"], tokens)
-    said = "Dollars of answered model calls whose price is known."
-    yield _labelled(Counting, "fathom_cost_usd", said, ["model"], [(name, use.usd) for name, use in used])
-    said = "Answered model calls whose price is not known."
-    unpriced = [(name, use.unpriced) for name, use in used]
+    paid = [*used, *services.items()]
+    said = "Dollars of answered calls to models and paid services whose price is known."
+    yield _labelled(Counting, "fathom_cost_usd", said, ["model"], [(name, use.usd) for name, use in paid])
+    said = "Answered calls to models and paid services whose price is not known."
+    unpriced = [(name, use.unpriced) for name, use in paid]
     yield _labelled(Counting, "fathom_unpriced_model_calls", said, ["model"], unpriced)
     said = "Dollars that failed or unanswered requests may have cost at most."
     yield Gauge("fathom_unsettled_usd", said, value=unsettled_usd(listed))

@@ -18,17 +18,18 @@ from fathom.config.groups import PeopleSettings
 from fathom.config.inputs import check_query
 from fathom.config.models import ModelCallSettings
 from fathom.config.secrets import HIDDEN, Scrubber
-from fathom.config.settings import ResearchSettings, resolve
+from fathom.config.settings import ResearchSettings, ResolvedSettings, SearchMode, resolve
 from fathom.errors import InvalidInput
 from fathom.extractive.judging import judge
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models import Model
 from fathom.models.batch import BatchQuestion
 from fathom.run.effort import scope_of
-from fathom.run.estimate import PhaseEstimate, estimate
+from fathom.run.estimate import Bounds, PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
 from fathom.tools.registry import REGISTRY, configured_tools
+from fathom.tools.search.choice import prices_of
 from flows.server import find_api
 
 
@@ -155,7 +156,17 @@ def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
     check_query(query)
     resolved = resolve(settings, environment, configured_tools(settings, environment, query))
     resolved = resolved.model_copy(update={"budget": settled_budget(resolved)})
-    return estimate(resolved, Pricing(settings.prices).highest, scope_of(resolved, *judge(query)))
+    scope = scope_of(resolved, *judge(query))
+    return estimate(resolved, Pricing(settings.prices).highest, _search_usd(resolved, environment), scope)
+
+
+def _search_usd(settings: ResolvedSettings, environment: Environment) -> Bounds | None:
+    """Return what a tool call costs that searches; None when a price is not known."""
+    prices = [*prices_of(settings, environment, REGISTRY.vendors).values()] if "web_search" in settings.tools else []
+    if None in prices:
+        return None
+    usd = [float(price or 0) for price in prices]
+    return Bounds(sum(usd if settings.search_mode is SearchMode.all else usd[:1]), sum(usd))
 
 
 def artifact_root(root: str | None = None) -> str:
@@ -171,7 +182,7 @@ def _notices(settings: ResearchSettings, tools: list[str]) -> list[str]:
         return [f"{t.name} is left out: set {REGISTRY.variables(t)}." for t in lacking if REGISTRY.variables(t)]
     if any(tool.name in tools for tool in web):
         return []
-    missing = f"No {' or '.join(map(REGISTRY.variables, web))}"
+    missing = "No search vendor is configured (fathom doctor shows how)"
     if settings.docs:
         return [f"{missing}: only your documents are searched, not the web."]
     return [f"{missing} and no --docs: the built-in Python language reference is searched, not the web."]

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from fathom.config.models import EXTRACTIVE, Role
-from fathom.errors import AnswerInvalid, ToolError
+from fathom.errors import AnswerInvalid, BudgetExceeded, ToolError
 from fathom.evidence.grounding import Grounded, ground
 from fathom.llm.base import Failure
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolResult, Usage
@@ -52,12 +52,16 @@ async def _called(plan_title: str, step: PlanStep, call: ToolCall, number: int, 
     try:
         with doing(f"{call.tool}: {call.input}"):
             output = await engine.tools.run(call)
-    except ToolError as error:
+    except (ToolError, BudgetExceeded) as error:
+        engine.ledger.exhausted |= isinstance(error, BudgetExceeded)
         run_logger().warning("%s failed: %s", call.tool, error)
         message = f"{error.message} ({error.next_step})" if error.next_step else error.message
         publish(Event("warning", f"{call.tool} failed: {message}"))
         failure = ToolFailure(code=error.code, message=message)
         return ToolResult(call=call, failures=[failure], retrieved=_now())
+    if output.charges:
+        priced = all(charge.usd is not None for charge in output.charges)
+        publish(Event("spent", spent=engine.ledger.account, caps=engine.ledger.budget, priced=priced))
     extension: Literal["json", "txt"] = "json" if output.structured else "txt"
     name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
     sha256, size = await engine.run_folder.save_raw(name, output)
@@ -73,6 +77,8 @@ async def _called(plan_title: str, step: PlanStep, call: ToolCall, number: int, 
         failures=output.failures,
         retrieved=output.retrieved or _now(),
         cached=output.cached,
+        found_by=output.found_by,
+        charges=output.charges,
     )
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
 
 from fathom.errors import FathomError, ModelRejected
 from fathom.llm import limits, services
 from fathom.llm.dialects import CONCESSIONS, TABLE, Line
 from fathom.tools import http
+from fathom.tools.base import SearchVendor
 from fathom.tools.fetch.client import TOTAL_SECONDS
 from fathom.tools.registry import REGISTRY
+from fathom.tools.search import over_litellm
 from tests.conftest import ROOT
 from tests.fault_matrix import DEADLINE, RESTS, table
 from tests.tool_fault_matrix import tool_table
+from tests.vendors import CASES
 
 __all__ = ["DOCUMENTS"]
 
@@ -111,9 +115,15 @@ those that fit it: [routing.md](routing.md).
 `FATHOM_CONTACT` is your e-mail address. Public services want to know whom to write to before they block somebody, and
 some serve who gives one faster. It is sent to them and to nobody else. `..._BASE_URL` is another address of a service.
 
-`web_search` asks the search vendors in this order until one finds something.
+`web_search` asks the search vendors that are configured in this order until one finds something;
+[searching.md](searching.md) says how to choose others, another order, or all together. The dollars are what a search
+for five pages costs by the vendor's price list; they count in the run's budget.
 
 {vendors}
+
+These are asked only when `--search` names them: litellm knows how to ask them and how to read their answers.
+
+{others}
 """
 
 
@@ -135,6 +145,9 @@ A refusal of the structured output itself leads from `json_schema` or `tool` to 
 `prompt`. To add a provider, add a line to the table, and a case to `tests/test_model_servers.py` against a server that
 refuses as the provider does.
 """
+
+
+_GIVEN = {"title": "title", "published": "date", "score": "score", "excerpt": "excerpt", "whole": "whole text"}
 
 
 def _errors(kind: type[FathomError] = FathomError) -> Iterator[type[FathomError]]:
@@ -191,22 +204,37 @@ def tools_page() -> str:
         cells = [
             f"`{tool.name}`",
             offered,
-            REGISTRY.variables(tool) or "nothing",
+            "a search vendor" if tool.by_vendors else REGISTRY.variables(tool) or "nothing",
             _yes(tool.network),
             _yes(tool.fetchable),
         ]
         tools.append(f"| {' | '.join(cells)} |")
-    vendors = ["| vendor | variables | optional | how to set them |", "|---|---|---|---|"]
-    vendors += [f"| {v.name} | {_code(v.variables)} | {_code(v.optional)} | {v.setup} |" for v in REGISTRY.vendors]
+    own, others = REGISTRY.vendors, map(over_litellm.vendor_of, over_litellm.PROVIDERS)
     asked = [tool for tool in REGISTRY.tools.values() if tool.domains]
+    domains = (f"| `{t.name}` | `{t.group}` | {', '.join(t.domains)} | {_code(t.optional)} |" for t in asked)
     return TOOLS.format(
         tools="\n".join(tools),
         groups=",".join(dict.fromkeys(tool.group for tool in asked)),
-        domains="\n".join(
-            f"| `{tool.name}` | `{tool.group}` | {', '.join(tool.domains)} | {_code(tool.optional)} |" for tool in asked
-        ),
-        vendors="\n".join(vendors),
+        domains="\n".join(domains),
+        vendors=_vendors(own),
+        others=_vendors(others),
     )
+
+
+def _vendors(vendors: Iterable[type[SearchVendor]]) -> str:
+    """Return a table of vendors; what each gives of a page is what the test of its wire finds."""
+    lines = [
+        "| vendor | variables | another address | of a page | dollars | how to set them |",
+        "|---|---|---|---|--:|---|",
+    ]
+    given = {case.name: asdict(case.pages[0]) for case in CASES}
+    for vendor in vendors:
+        kept = [name for field, name in _GIVEN.items() if given[vendor.key()][field]]
+        price = vendor.price(5)
+        dollars = "unknown" if price is None else f"{float(price):g}"
+        cells = [_code([vendor.key()]), _code(vendor.variables), _code(vendor.optional), ", ".join(kept), dollars]
+        lines.append(f"| {' | '.join([*cells, vendor.setup])} |")
+    return "\n".join(lines)
 
 
 def providers_page() -> str:

@@ -147,7 +147,7 @@ def test_each_is_offered_only_when_its_variable_is_set(tmp_path: Path) -> None:
     assert offered(SHELF_API_KEY=KEY, ALMANAC_URL="http://almanac.example") == [*web_tools, "almanac"]
     for tool, variables in (
         ("almanac", "ALMANAC_URL"),
-        ("web_search", "TAVILY_API_KEY or SEARXNG_URL or SHELF_API_KEY"),
+        ("web_search", "TAVILY_API_KEY or SEARXNG_URL or .* or SHELF_API_KEY"),
     ):
         with pytest.raises(MissingCredential, match=variables):
             configured_tools(ResearchSettings(tools=[tool]), environment(tmp_path), registry=REGISTRY)
@@ -211,13 +211,13 @@ def test_doctor_shows_what_is_configured_and_how_to_configure_the_rest(monkeypat
         return {finding.name: (finding.state, finding.detail + finding.how) for finding in examine(registry=REGISTRY)}
 
     before = found()
-    assert (before["web search"][0], before["almanac"][0]) == ("off", "off")
-    assert Shelf.setup in before["web search"][1]
+    assert (before["web search"][0], before["shelf"][0], before["almanac"][0]) == ("off", "off", "off")
+    assert Shelf.setup in before["shelf"][1]
     assert Almanac.setup in before["almanac"][1]
     monkeypatch.setenv("SHELF_API_KEY", KEY)
     monkeypatch.setenv("ALMANAC_URL", "http://almanac.example")
     after = found()
-    assert (after["web search"][0], after["almanac"][0]) == ("ok", "ok")
+    assert (after["web search"][0], after["shelf"][0], after["almanac"][0]) == ("ok", "ok", "ok")
     assert "SHELF_API_KEY" in after["web search"][1]
     assert KEY not in str(after)
 

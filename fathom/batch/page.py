@@ -52,8 +52,10 @@ def used(rows: Sequence[BatchRow]) -> str:
 
 
 def dollars(row: BatchRow) -> str:
-    """Return the cost of a question; nothing for one that no model was asked about."""
-    return "" if not row.llm_calls else "unknown" if row.cost_usd is None else f"${row.cost_usd:.4f}"
+    """Return the cost of a question; nothing for one that cost nothing without a model."""
+    return (
+        "" if not row.llm_calls and row.cost_usd == 0 else "unknown" if row.cost_usd is None else f"${row.cost_usd:.4f}"
+    )
 
 
 def _counts(rows: Sequence[BatchRow]) -> dict[RowStatus, int]:

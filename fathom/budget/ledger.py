@@ -1,4 +1,4 @@
-"""What a run has spent: every attempt at a model call reserves its worst case first, and then settles what it cost.
+"""What a run has spent: every paid request reserves its worst case first, and then settles what it cost.
 
 The sum of settled and reserved amounts never exceeds a cap, however many attempts are in progress. It is stored before
 a request is sent, so the open reservations of a killed process count as spent.
@@ -91,6 +91,7 @@ class Ledger:
         self._path = f"{folder}/{uuid4().hex}.json"
         self._earlier, self._earlier_seconds = earlier
         self._spent = self._held = Cost()
+        self._open = 0  # reservations
         self._purse = purse or Purse()
         self._clock = clock
         self._began = clock()
@@ -208,6 +209,7 @@ class Ledger:
             raise
         finally:
             self._held = self._held.minus(reserved)
+            self._open -= 1
             self._spent = self._spent.plus(attempt.cost)
             self._version += 1
             self._settled.set()
@@ -222,9 +224,10 @@ class Ledger:
             wanted = worst(left.plus(self._held))
             if wanted and wanted.fits(left):
                 self._held = self._held.plus(wanted)
+                self._open += 1
                 self._version += 1
                 return wanted
-            if not self._held.calls or self.seconds_left(research=research) < LEAST_SECONDS:
+            if not self._open or self.seconds_left(research=research) < LEAST_SECONDS:
                 raise BudgetExceeded(
                     f"A request exceeds what is left of the {'research' if research else 'run'}'s budget: "
                     + ", ".join(self._remainder(left, research)),

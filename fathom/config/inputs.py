@@ -61,6 +61,11 @@ def parse_since(text: str, now: datetime) -> datetime:
     return since
 
 
+def names_in(text: str | None) -> list[str] | None:
+    """Return the names in a text, which commas divide; None if there are none."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()] or None
+
+
 def parse_role_models(pairs: list[str]) -> dict[Role, RoleModel]:
     """Parse `ROLE=MODEL` options.
 
@@ -100,4 +105,25 @@ def parse_prices(pairs: list[str]) -> dict[str, Price]:
                 next_step="give dollars per million tokens, for example --price openai/my-model=0.25,2",
             )
         parsed[model.strip()] = price
+    return parsed
+
+
+def parse_search_prices(pairs: list[str]) -> dict[str, float]:
+    """Parse `VENDOR=USD` options, in US dollars of a search.
+
+    Raises:
+        InvalidInput: a pair has another form or its amount is not a price.
+    """
+    parsed: dict[str, float] = {}
+    for pair in pairs:
+        vendor, _, amount = pair.rpartition("=")
+        try:
+            usd = float(amount)
+        except ValueError:
+            usd = -1.0
+        if not vendor.strip() or not 0 <= usd < float("inf"):
+            raise InvalidInput(
+                f"--search-price {pair!r} is not VENDOR=USD.", next_step="for example --search-price brave=0.003"
+            )
+        parsed[vendor.strip().lower()] = usd
     return parsed

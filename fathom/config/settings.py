@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -40,6 +40,13 @@ class Execution(StrEnum):
 
     sequential = "sequential"
     parallel = "parallel"
+
+
+class SearchMode(StrEnum):
+    """Whether the next search vendor is asked when one fails or finds nothing, or all of them together."""
+
+    first = "first"
+    all = "all"
 
 
 class Mode(StrEnum):
@@ -107,6 +114,17 @@ class ResearchSettings(FormModel):
         "configured and in no group.",
         examples=[["default", "scholarly"]],
     )
+    search: list[str] | None = Field(
+        None,
+        title="What to read: search vendors",
+        description="Vendors that web_search asks, in this order. Empty: all configured ones.",
+        examples=[["brave", "tavily"]],
+    )
+    search_mode: SearchMode = Field(
+        SearchMode.first,
+        title="What to read: way of searching",
+        description="first: the next vendor is asked when one fails or finds nothing. all: all are asked together.",
+    )
     max_results: int = Field(
         5,
         title="What to read: results",
@@ -145,6 +163,12 @@ class ResearchSettings(FormModel):
         title="Budget: prices",
         description="US dollars per million tokens by model name, where litellm knows none or yours differ.",
         examples=[{"openai/my-model": {"input": 0.5, "output": 2}}],
+    )
+    search_prices: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict,
+        title="Budget: prices of searches",
+        description="US dollars of a search by vendor, where yours differ. 0: its searches and pages cost nothing.",
+        examples=[{"brave": 0.003}],
     )
 
     mode: Mode = Field(

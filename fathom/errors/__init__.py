@@ -28,6 +28,7 @@ class FathomError(Exception):
     reaction: ClassVar[str] = "the run fails; it can be resumed"  # what Fathom does about it
     remedy: ClassVar[str] = ""  # what a person can do about it, if anything
     exit_code: ClassVar[int] = 1
+    status: int | None = None  # of HTTP, if a service answered with one
 
     def __init__(self, message: str, *, next_step: str = "", retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -93,10 +94,9 @@ class OtherLayout(UserError):
 
 
 class ModelError(FathomError):
-    """A model call failed. `unbilled`: refused before it cost anything; `status`: of HTTP, if it answered."""
+    """A model call failed. `unbilled`: refused before it cost anything."""
 
     unbilled: ClassVar[bool] = False
-    status: int | None = None
     code = "E2000"
     reaction = "the role answers without the model, and the run is degraded"
 

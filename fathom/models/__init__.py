@@ -8,6 +8,7 @@ from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceQ
 from fathom.models.evidence import (
     Bibliographic,
     Call,
+    Charge,
     Document,
     Note,
     NoteMessage,
@@ -64,6 +65,7 @@ __all__ = [
     "Bibliographic",
     "Call",
     "Catalogue",
+    "Charge",
     "Claim",
     "Clarification",
     "Contradiction",

@@ -122,6 +122,13 @@ class ToolFailure(Model):
         return f"{self.code} {self.message}" + (f" {self.replaced_by} took over." if self.replaced_by else "")
 
 
+class Charge(Model):
+    """What one request to a paid service cost; `usd` is None when its price is not known."""
+
+    service: str  # such as `search:brave`
+    usd: float | None
+
+
 class ToolOutput(Model):
     """What a tool returns: the whole texts that it read. Structured output is stored as JSON, other as plain text."""
 
@@ -130,6 +137,8 @@ class ToolOutput(Model):
     structured: bool = True
     cached: bool = False  # all of it comes from the cache of earlier calls
     retrieved: str = ""  # ISO 8601, UTC: when the oldest part was retrieved, if that was before the call
+    found_by: dict[str, list[str]] = {}  # the vendors that found each source, by id, where several were asked together
+    charges: list[Charge] = []
 
 
 class ToolResult(Model):
@@ -144,6 +153,8 @@ class ToolResult(Model):
     failures: list[ToolFailure] = []
     retrieved: str = ""  # when the tool returned, ISO 8601, UTC
     cached: bool = False
+    found_by: dict[str, list[str]] = {}
+    charges: list[Charge] = []
 
     @property
     def failed(self) -> bool:

@@ -103,7 +103,7 @@ class Ending(StrEnum):
 
 
 class Phase(Model):
-    """What the model calls of one role or step took; `cost_usd` is None when a price is not known."""
+    """What the calls of a role, a step or a service took; `cost_usd` is None when a price is not known."""
 
     name: str
     calls: int
@@ -136,6 +136,7 @@ class Metrics(Model):
     seconds: float
     phases: list[Phase] = []  # by role
     steps: list[Phase] = []  # by step
+    charges: list[Phase] = []  # of searches and pages, by service, such as `search:brave`
     account: Account | None = None
 
 

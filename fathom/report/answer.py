@@ -67,6 +67,7 @@ def making_parts(made: Making | None, *, timed: bool) -> list[str]:
     parts = [f"As of {day.day} {day:%B %Y}", made.model or "no language model", counted(made.tool_calls, "tool call")]
     if made.llm_calls:
         parts.append(counted(made.llm_calls, "model call"))
+    if made.llm_calls or made.cost_usd != 0:
         parts.append("price unknown" if made.cost_usd is None else f"${made.cost_usd:,.4f}")
     if timed:
         minutes, seconds = divmod(round(made.seconds), 60)

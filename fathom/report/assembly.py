@@ -97,7 +97,7 @@ def making(run: RunState, *, as_of: str, model: str, seconds: float) -> Making:
         model=model,
         llm_calls=run.usage.llm_calls,
         tool_calls=len(run.all_calls),
-        cost_usd=run.usage.cost_usd,
+        cost_usd=run.cost_usd,
         seconds=seconds,
     )
 

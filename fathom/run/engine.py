@@ -93,9 +93,9 @@ class Engine:
         self.simple = False  # whether the question is, which the planner judges
         self._environment = environment
         self._earlier = EarlierRun(RunFolder(store, start.parent.folder)) if start.parent else None
-        self.tools = self._toolbox()
         self.extractive: Backend = ExtractiveBackend()
         self.ledger = ledger
+        self.tools = self._toolbox()
         self.audit = audit
         self.steering = Steering(store, start.run_key, start.run_id)
         self.warnings = Warnings()
@@ -112,7 +112,8 @@ class Engine:
             self.tools = self._toolbox()
 
     def _toolbox(self) -> Toolbox:
-        return open_toolbox(self.settings, self._environment, self, self.start.query, earlier=self._earlier)
+        query, earlier = self.start.query, self._earlier
+        return open_toolbox(self.settings, self._environment, self, query, ledger=self.ledger, earlier=earlier)
 
     @property
     def words(self) -> int | None:

@@ -50,19 +50,22 @@ class PhaseEstimate(NamedTuple):
 
 
 def estimate(
-    settings: ResolvedSettings, rates_of: Callable[[str], Rates | None], scope: Scope | None = None
+    settings: ResolvedSettings,
+    rates_of: Callable[[str], Rates | None],
+    search_usd: Bounds | None,
+    scope: Scope | None = None,
 ) -> list[PhaseEstimate]:
     """Estimate each phase that calls something, then the whole run, which its budget limits.
 
-    `rates_of` returns the price of a model. `scope` is what the question seems to deserve, by its form: the usual case,
-    and where no model plans, also the most.
+    `rates_of` returns the price of a model, and `search_usd` is that of a tool call, None when it is not known. `scope`
+    is what the question seems to deserve, by its form: the usual case, and where no model plans, also the most.
     """
     rows = _rows(settings)
     if scope:
         narrow = _rows(scope.settings, simple=scope.simple)
         exact = settings.role_models[Role.planner].model == EXTRACTIVE
         rows = narrow if exact else [_usually(row, less) for row, less in zip(rows, narrow, strict=True)]
-    phases = [p for p in _phases(settings, rows, rates_of) if p.tool_calls.most or p.model_calls.most]
+    phases = [p for p in _phases(settings, rows, rates_of, search_usd) if p.tool_calls.most or p.model_calls.most]
     known = [phase.usd for phase in phases if phase.usd]
     budget = settings.budget
     whole = PhaseEstimate(
@@ -126,22 +129,28 @@ def _rows(settings: ResolvedSettings, *, simple: bool = False) -> list[_Row]:
 
 
 def _phases(
-    settings: ResolvedSettings, rows: Iterable[_Row], rates_of: Callable[[str], Rates | None]
+    settings: ResolvedSettings,
+    rows: Iterable[_Row],
+    rates_of: Callable[[str], Rates | None],
+    search_usd: Bounds | None,
 ) -> Iterator[PhaseEstimate]:
     none = Bounds(0, 0)
     for phase, role, tool_calls, calls, usual, material in rows:
         model = settings.role_models[role]
+        paid: Bounds | None = none
+        if tool_calls.most:
+            paid = search_usd and Bounds(*(round(a * b, 6) for a, b in zip(tool_calls, search_usd, strict=True)))
         if model.model == EXTRACTIVE:
-            yield PhaseEstimate(phase, model.model, tool_calls, none, none, none)
+            yield PhaseEstimate(phase, model.model, tool_calls, none, none, paid)
             continue
         model_calls = Bounds(calls.usual, calls.most * 2)
         thoughts = model.thinking_tokens if dialect_of(model.model, own_server=False).thinks else 0
         most = (material + _PROMPT_TOKENS, model.max_tokens + thoughts)
         tokens = Bounds(model_calls.usual * sum(usual), model_calls.most * sum(most))
         usd = None
-        if rates := rates_of(model.model):
-            costs = zip((usual, most), model_calls, strict=True)
-            usd = Bounds(*(round(float(rates.of(*one)) * calls, 6) for one, calls in costs))
+        if (rates := rates_of(model.model)) and paid:
+            costs = zip((usual, most), model_calls, paid, strict=True)
+            usd = Bounds(*(round(float(rates.of(*one)) * calls + more, 6) for one, calls, more in costs))
         yield PhaseEstimate(phase, model.model, tool_calls, model_calls, tokens, usd)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fathom.models import Account, Metrics, Phase, Usage
+from fathom.models import Account, Charge, Metrics, Phase, Usage
 from fathom.run.state import RunState
 
 
@@ -22,12 +22,29 @@ def measure(run: RunState, account: Account, seconds: float) -> Metrics:
         context_reduction=round(1 - context / raw, 4) if raw else 0.0,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
-        cost_usd=usage.cost_usd,
+        cost_usd=run.cost_usd,
         seconds=round(seconds, 3),
         phases=phases_of(run),
         steps=_phases((spent.step_id, spent.usage) for spent in run.spent if spent.step_id),
+        charges=_sums(run.charges),
         account=account,
     )
+
+
+def _sums(charges: Iterable[Charge]) -> list[Phase]:
+    """Return what the searches and pages of each service cost."""
+    by_service: dict[str, list[float | None]] = {}
+    for charge in charges:
+        by_service.setdefault(charge.service, []).append(charge.usd)
+    return [
+        Phase(
+            name=service,
+            calls=len(costs),
+            seconds=0.0,
+            cost_usd=None if None in costs else round(sum(cost for cost in costs if cost), 9),
+        )
+        for service, costs in sorted(by_service.items())
+    ]
 
 
 def phases_of(run: RunState) -> list[Phase]:

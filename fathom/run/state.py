@@ -12,6 +12,7 @@ from fathom.errors import BudgetExceeded
 from fathom.evidence.provenance import RoundRecord
 from fathom.models import (
     Call,
+    Charge,
     Ending,
     Note,
     Plan,
@@ -64,6 +65,17 @@ class RunState:
     def usage(self) -> Usage:
         """What all model calls took so far."""
         return sum((spent.usage for spent in self.spent), Usage())
+
+    @property
+    def charges(self) -> list[Charge]:
+        """What the searches and pages cost."""
+        return [charge for call in self.all_calls for charge in call.result.charges]
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What all calls cost that were answered; None when a price is not known."""
+        costs = [self.usage.cost_usd, *(charge.usd for charge in self.charges)]
+        return None if None in costs else sum(cost for cost in costs if cost)
 
     @property
     def all_calls(self) -> list[Call]:

@@ -31,7 +31,7 @@ _WITH_RESULT = frozenset(Ending) - {Ending.failed}
 
 @dataclass
 class ModelUse:
-    """What the calls to one model took. `usd` is what is known; `unpriced` calls have no known price."""
+    """What the calls to a model or paid service took. `usd` is what is known; `unpriced` calls have no known price."""
 
     calls: int = 0
     sent: int = 0  # tokens
@@ -63,6 +63,7 @@ class RunUse:
     endings: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0  # of work, until the last ending with a result
     models: dict[str, ModelUse] = field(default_factory=dict)
+    charges: dict[str, ModelUse] = field(default_factory=dict)  # paid searches and pages, by service
     tools: Counter[str] = field(default_factory=Counter)  # calls by name
     cached: int = 0  # of them
     faults: Counter[tuple[str, str]] = field(default_factory=Counter)  # by tool, model or `run`, and code
@@ -75,14 +76,19 @@ class RunUse:
         return self.state in _WITH_RESULT
 
     @property
+    def uses(self) -> dict[str, ModelUse]:
+        """What it used, by model and paid service."""
+        return self.models | self.charges
+
+    @property
     def usd(self) -> float:
         """The known cost of all answered calls."""
-        return sum(use.usd for use in self.models.values())
+        return sum(use.usd for use in self.uses.values())
 
     @property
     def unpriced(self) -> int:
         """The number of answered calls whose price is not known."""
-        return sum(use.unpriced for use in self.models.values())
+        return sum(use.unpriced for use in self.uses.values())
 
 
 class UsageReader:
@@ -214,6 +220,10 @@ def _count(run: RunUse, event: AuditEvent) -> None:
     elif event.type is AuditType.tool_called:
         run.tools[str(data.get("tool"))] += 1
         run.cached += bool(data.get("cached"))
+        for charge in data.get("charges") or []:
+            usd = charge.get("usd")
+            use = ModelUse(calls=1, usd=usd or 0.0, unpriced=usd is None)
+            run.charges.setdefault(str(charge.get("service")), ModelUse()).add(use)
         for failure in data.get("failures") or []:
             run.faults[str(data.get("tool")), str(failure.get("code"))] += 1
     elif event.type is AuditType.error_occurred and data.get("code"):

@@ -6,19 +6,23 @@ The class of a tool or vendor declares all that the rest of Fathom must know of 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, runtime_checkable
+
+from pydantic import JsonValue
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import Render, ResearchSettings, ResolvedSettings
-from fathom.errors import ToolError
+from fathom.errors import FathomError
 from fathom.models import Holdings, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import WebPage
+from fathom.tools.paying import Till
 
 if TYPE_CHECKING:
     from fathom.tools.earlier import EarlierRun
@@ -98,6 +102,17 @@ class SearchVendor(Configurable):
     """Finds pages through the service at an address."""
 
     address: str
+    usd: ClassVar[Decimal | None] = None  # the most that a search costs in US dollars; None: not known
+
+    @classmethod
+    def key(cls) -> str:
+        """Return its name in settings, such as `you` for You.com."""
+        return cls.name.lower().removesuffix(".com")
+
+    @classmethod
+    def price(cls, results: int) -> Decimal | None:
+        """Return the most that a search for so many pages costs in US dollars; None if it is not known."""
+        return cls.usd
 
     @abstractmethod
     async def search(self, query: str, limit: int) -> list[WebPage]:
@@ -114,7 +129,7 @@ class PageReader(Protocol):
 
     name: str
 
-    async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
+    async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], Mapping[str, FathomError]]:
         """Return the pages that could be read and, by URL, why others could not; trying again is up to it.
 
         Raises:
@@ -132,11 +147,20 @@ class ArtifactReader(Protocol):
         """Return a stored output."""
 
 
-READ_BY_TOOLS: dict[str, bool | set[str]] = {
-    **dict.fromkeys(("docs", "embed_model", "max_results", "fetch_allow_hosts", "redact", "fresh", "render"), True),
+_READ_BY_TOOLS: dict[str, bool | set[str]] = {
+    **dict.fromkeys(("docs", "embed_model", "max_results", "fetch_allow_hosts", "redact", "fresh"), True),
     "sources": {"allow", "prefer", "block", "scores"},
 }
-"""The settings that tools read. An output is kept for other runs with the same key as long as these are the same."""
+_READ_WHEN_SET = {"render", "search", "search_mode"}  # they came later: runs without them keep their calls
+
+
+def read_by_tools(settings: ResolvedSettings) -> dict[str, JsonValue]:
+    """Return the settings that tools read.
+
+    An output is kept for other runs with the same key as long as these are the same.
+    """
+    read = settings.model_dump(mode="json", include=_READ_BY_TOOLS)
+    return read | settings.model_dump(mode="json", include=_READ_WHEN_SET, exclude_defaults=True)
 
 
 @dataclass(frozen=True)
@@ -149,6 +173,7 @@ class RunContext:
     query: str  # the run's question
     configured_vendors: Sequence[type[SearchVendor]]  # in the order in which they are asked
     fetchable: Sequence[str]  # names of the tools whose results may be fetched
+    till: Till = field(default_factory=Till)  # that pays for searches and pages
     earlier: EarlierRun | None = None  # the run that it follows up on
 
     def variable(self, name: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.network.body import ENCODINGS, TooLarge, limit_body
@@ -28,15 +28,13 @@ _FEWER = "lower max_results, or check the address of the service"
 T = TypeVar("T")
 
 
-async def get(
-    service: str,
-    url: str,
-    read: Callable[[httpx.Response], T],
-    *,
-    params: Mapping[str, str | int] | None = None,
-    headers: Mapping[str, str] | None = None,
-    remedies: Mapping[int, str] | None = None,
-) -> T:
+class _Request(TypedDict, total=False):
+    params: Mapping[str, str | int] | None
+    headers: Mapping[str, str] | None
+    remedies: Mapping[int, str] | None
+
+
+async def get(service: str, url: str, read: Callable[[httpx.Response], T], **request: Unpack[_Request]) -> T:
     """Make one GET request to a service and read its answer; a ValueError in `read` means that it is unreadable.
 
     `headers` are sent beside the User-Agent; `remedies` say by status what the user can do about a refusal.
@@ -44,9 +42,34 @@ async def get(
     Raises:
         ToolError: the request failed; the class says whether trying again can help.
     """
+    return await _request("GET", service, url, read, None, **request)
+
+
+async def post(
+    service: str, url: str, read: Callable[[httpx.Response], T], body: object, **request: Unpack[_Request]
+) -> T:
+    """Make one POST request with a body in JSON, and read its answer as `get` does.
+
+    Raises:
+        ToolError: the request failed; the class says whether trying again can help.
+    """
+    return await _request("POST", service, url, read, body, **request)
+
+
+async def _request(
+    method: str,
+    service: str,
+    url: str,
+    read: Callable[[httpx.Response], T],
+    body: object,
+    *,
+    params: Mapping[str, str | int] | None = None,
+    headers: Mapping[str, str] | None = None,
+    remedies: Mapping[int, str] | None = None,
+) -> T:
     with service_errors(service):
         async with limited_client() as http:
-            answer = await http.get(url, params=params, headers=headers)
+            answer = await http.request(method, url, params=params, headers=headers, json=body)
         raise_status(service, answer.status_code, answer.headers, remedies=remedies)
         return read(answer)
 
@@ -82,8 +105,7 @@ def service_errors(service: str) -> Iterator[None]:
         raise ToolTimeout(f"{service} did not answer in time.") from error
     except httpx.HTTPError as error:
         raise ToolUnavailable(f"{service} cannot be reached: {type(error).__name__}.") from error
-    # Not JSON or XML, or not of the expected shape.
-    except (ValueError, AttributeError, SyntaxError, RecursionError) as error:
+    except (ValueError, AttributeError, SyntaxError, RecursionError) as error:  # no JSON or XML, or of another shape
         raise ToolUnavailable(f"The answer of {service} is unreadable.") from error
 
 
@@ -101,11 +123,14 @@ def raise_status(
         return
     message = f"{service} answered {status}" + (f": {detail}" if detail else ".")
     if status == 408:
-        raise ToolTimeout(message)
-    if status == 429 or status >= 500:
+        error: ToolError = ToolTimeout(message)
+    elif status == 429 or status >= 500:
         kind = ToolRateLimited if status == 429 else ToolUnavailable
-        raise kind(message, retry_after=retry_after(headers, datetime.now(UTC)))
-    raise ToolRejected(message, next_step=(remedies or {}).get(status, ""))
+        error = kind(message, retry_after=retry_after(headers, datetime.now(UTC)))
+    else:
+        error = ToolRejected(message, next_step=(remedies or {}).get(status, ""))
+    error.status = status
+    raise error
 
 
 async def retrying(

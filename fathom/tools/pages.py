@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from fathom.errors import BudgetExceeded, FathomError, ToolError
 from fathom.models import Bibliographic, SourceText, ToolFailure, ToolOutput
 from fathom.storage.cache import TimedCache
 from fathom.text.cleaning import clean_line, clean_text, clean_title
@@ -87,6 +89,24 @@ async def remembered(cache: TimedCache, key: str, ask: Callable[[], Awaitable[li
     if pages:
         cache.put(key, _Kept(pages=pages).model_dump_json())
     return pages
+
+
+async def read_each(
+    urls: Sequence[str], read: Callable[[str], Awaitable[WebPage]], at_once: int
+) -> tuple[list[WebPage], Mapping[str, FathomError]]:
+    """Read several pages, some of them at once; also return, by URL, why others cannot be read."""
+    places = asyncio.Semaphore(at_once)
+
+    async def attempt(url: str) -> WebPage | FathomError:
+        async with places:
+            try:
+                return await read(url)
+            except (ToolError, BudgetExceeded) as error:
+                return type(error)(f"{url}: {error.message}", next_step=error.next_step)
+
+    answers = dict(zip(urls, await asyncio.gather(*map(attempt, urls)), strict=True))
+    failed = {url: answer for url, answer in answers.items() if isinstance(answer, FathomError)}
+    return [answer for answer in answers.values() if isinstance(answer, WebPage)], failed
 
 
 def output(pages: Sequence[WebPage], failures: Sequence[ToolFailure] = ()) -> ToolOutput:

@@ -9,18 +9,21 @@ from pkgutil import resolve_name
 
 from pydantic import JsonValue
 
+from fathom.budget.ledger import Ledger
 from fathom.config.environment import CONTACT, Environment
 from fathom.config.secrets import Scrubber, each_text
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRejected
 from fathom.models import Catalogue, PlanStep, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.text.cleaning import without_controls
-from fathom.tools.base import READ_BY_TOOLS, ArtifactReader, Configurable, RunContext, SearchVendor, Tool
+from fathom.tools.base import ArtifactReader, Configurable, RunContext, SearchVendor, Tool, read_by_tools
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import is_page
+from fathom.tools.paying import Till, receipt
 from fathom.tools.redact import redact, redacted
 from fathom.tools.routing import fitting, stand_ins
+from fathom.tools.search.choice import check_vendors, named
 
 # A new tool or vendor is one line here. Tools are offered and vendors are asked in this order.
 TOOLS = (
@@ -47,12 +50,16 @@ TOOLS = (
 VENDORS = (
     "fathom.tools.search.tavily:Tavily",
     "fathom.tools.search.searxng:SearXNG",
+    "fathom.tools.search.serper:Serper",
+    "fathom.tools.search.brave:Brave",
+    "fathom.tools.search.exa:Exa",
+    "fathom.tools.search.you:You",
+    "fathom.tools.search.linkup:Linkup",
+    "fathom.tools.search.firecrawl:Firecrawl",
+    "fathom.tools.search.perplexity:Perplexity",
+    "fathom.tools.search.jina:Jina",
 )
 DEFAULT = "default"  # in the settings: the tools that a run uses by itself, beside others that are named
-
-
-_UNSAID = (("render", "auto"),)
-"""Settings at which a call is kept under the key that it had before they were there."""
 
 
 @dataclass(frozen=True)
@@ -81,17 +88,25 @@ class Registry:
         """Return the tools that a name of a tool or group in the settings means; none if there is no such name."""
         return [tool for tool in self.tools.values() if name in names_of(tool)]
 
-    def configured_by(self, tool: type[Tool]) -> Sequence[type[Configurable]]:
-        """Return what configures a tool; one of them is enough."""
-        return self.vendors if tool.by_vendors else [tool]
+    def wanted(self, names: Sequence[str] | None) -> Sequence[type[SearchVendor]]:
+        """Return the search vendors of these names, in their order; all vendors if there are none.
 
-    def is_configured(self, tool: type[Tool], environment: Environment) -> bool:
+        Raises:
+            InvalidInput: there is no such vendor.
+        """
+        return named(names, self.vendors) if names else self.vendors
+
+    def configured_by(self, tool: type[Tool], search: Sequence[str] | None = None) -> Sequence[type[Configurable]]:
+        """Return what configures a tool, where the search vendors may be named; one of them is enough."""
+        return self.wanted(search) if tool.by_vendors else [tool]
+
+    def is_configured(self, tool: type[Tool], environment: Environment, search: Sequence[str] | None = None) -> bool:
         """Return whether a tool can be used."""
-        return any(way.is_configured(environment) for way in self.configured_by(tool))
+        return any(way.is_configured(environment) for way in self.configured_by(tool, search))
 
-    def variables(self, tool: type[Tool]) -> str:
+    def variables(self, tool: type[Tool], search: Sequence[str] | None = None) -> str:
         """Return the variables that configure a tool, as a message names them."""
-        return " or ".join(" and ".join(way.variables) for way in self.configured_by(tool))
+        return " or ".join(" and ".join(way.variables) for way in self.configured_by(tool, search))
 
 
 REGISTRY = Registry()
@@ -116,7 +131,8 @@ def configured_tools(
         MissingCredential: a tool that is asked for is not configured.
     """
     AllowList.parse([*settings.fetch_allow_hosts, *environment.fetch_allow])
-    tools, named = registry.tools, set(settings.tools or [DEFAULT])
+    check_vendors(settings, environment, registry.vendors)
+    tools, wanted = registry.tools, set(settings.tools or [DEFAULT])
     able = [tool for tool in tools.values() if follow_up or not tool.of_follow_ups]
     configured = [tool for tool in able if registry.is_configured(tool, environment)]
     for name in settings.tools or ():
@@ -127,15 +143,15 @@ def configured_tools(
         if not any(tool in able for tool in meant):
             raise InvalidInput(f"The tool {name} works in a follow-up only.", next_step="fathom ask RUN QUESTION")
         if not any(tool in configured for tool in meant):
-            needed = " or ".join(dict.fromkeys(registry.variables(tool) for tool in meant))
+            needed = " or ".join(dict.fromkeys(registry.variables(tool, settings.search) for tool in meant))
             raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
-    usable = [tool for tool in configured if tool.of_follow_ups or not named.isdisjoint(names_of(tool))]
-    asked = named - {DEFAULT}
+    usable = [tool for tool in configured if tool.of_follow_ups or not wanted.isdisjoint(names_of(tool))]
+    asked = wanted - {DEFAULT}
     called = [t for t in usable if not asked.isdisjoint(names_of(t)) or t.is_useful(settings, query, usable)]
     followed = {name for tool in called for name in (tool.name, tool.group) if name}
     chosen = [tool for tool in configured if tool in called or tool.follows in followed]
     for tool in chosen:
-        check_addresses(registry.configured_by(tool), environment)
+        check_addresses(registry.configured_by(tool, settings.search), environment)
     return [tool.name for tool in chosen]
 
 
@@ -225,8 +241,9 @@ class Toolbox:
             raise ToolNotFound(f"There is no tool {call.tool!r}.", next_step="tools: " + ", ".join(self.offered))
         if variables := self._missing.get(call.tool):
             raise ToolRejected(f"The tool {call.tool} is not configured.", next_step=f"set {variables}")
-        with self._scrubber.errors():
+        with self._scrubber.errors(), receipt() as charges:
             output = await self._tools[call.tool].run(call.input)
+        output = output.model_copy(update={"charges": charges})
         output = ToolOutput.model_validate(each_text(output.model_dump(), without_controls))
         output = self._scrubber.model(output)
         return redacted(output) if self._redact else output
@@ -262,36 +279,35 @@ def open_toolbox(
     environment: Environment,
     artifacts: ArtifactReader,
     query: str = "",
-    registry: Registry = REGISTRY,
     *,
+    registry: Registry = REGISTRY,
+    ledger: Ledger | None = None,
     earlier: EarlierRun | None = None,
 ) -> Toolbox:
     """Open the tools that the settings name. Nothing is read and no connection made before the first call.
 
-    The query is the run's question, which may name pages to fetch; `earlier` is the run that it follows up on.
+    The query is the run's question, which may name pages to fetch; the ledger is that of the run, which pays; `earlier`
+    is the run that it follows up on.
     """
+    search = settings.search
     run = RunContext(
         settings,
         environment,
         artifacts,
         query,
-        configured_vendors=[vendor for vendor in registry.vendors if vendor.is_configured(environment)],
+        configured_vendors=[vendor for vendor in registry.wanted(search) if vendor.is_configured(environment)],
         fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
+        till=Till(ledger, settings.search_prices),
         earlier=earlier,
     )
     chosen = [tool for tool in registry.tools.values() if tool.name in settings.tools]
     return Toolbox(
         [tool.open(run) for tool in chosen],
-        missing={t.name: registry.variables(t) for t in chosen if not registry.is_configured(t, environment)},
+        missing={
+            t.name: registry.variables(t, search) for t in chosen if not registry.is_configured(t, environment, search)
+        },
         scrubber=Scrubber(environment.secrets),
         redact=settings.redact,
         run=run,
-        settings={
-            **{
-                n: v
-                for n, v in settings.model_dump(mode="json", include=READ_BY_TOOLS).items()
-                if (n, v) not in _UNSAID
-            },
-            **({"earlier": earlier.folder} if earlier else {}),
-        },
+        settings={**read_by_tools(settings), **({"earlier": earlier.folder} if earlier else {})},
     )

@@ -66,7 +66,7 @@ def _show(found: Costs) -> None:
 
 
 def _table(found: Costs) -> None:
-    heads = [found.by.value, "runs", "model calls", "tokens sent", "received", "dollars"]
+    heads = [found.by.value, "runs", "calls", "tokens sent", "received", "dollars"]
     rows = [heads, *map(_cells, found.rows), _cells(found.total)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for cells in rows:

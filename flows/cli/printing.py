@@ -157,7 +157,9 @@ def _used(metrics: Metrics) -> str:
     parts = [counted(metrics.tool_calls, "tool call")]
     if metrics.llm_calls:
         tokens = metrics.prompt_tokens + metrics.completion_tokens
-        parts += [counted(metrics.llm_calls, "model call"), f"{tokens:,} tokens", dollars(metrics.cost_usd)]
+        parts += [counted(metrics.llm_calls, "model call"), f"{tokens:,} tokens"]
+    if metrics.llm_calls or metrics.cost_usd != 0:
+        parts.append(dollars(metrics.cost_usd))
     if metrics.raw_tokens:
         kept_out = f" ({max(0.0, metrics.context_reduction):.0%} kept out of context)" if metrics.llm_calls else ""
         parts.append(f"{metrics.raw_tokens:,} tokens read{kept_out}")

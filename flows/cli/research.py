@@ -58,6 +58,12 @@ def research(
         str | None,
         typer.Option(metavar="NAME,...", help="Use only these tools or groups, such as default,scholarly."),
     ] = None,
+    search: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Search with these vendors, such as brave,tavily.")
+    ] = None,
+    search_mode: Annotated[
+        str | None, typer.Option(metavar="NAME", help="first (default): the next vendor on failure. all: together.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not use cached searches and pages.")] = False,
     max_usd: Annotated[
         float | None, typer.Option(metavar="USD", help="Most the run may cost; 5 if prices are known.")
@@ -67,6 +73,9 @@ def research(
     max_seconds: Annotated[float | None, typer.Option(metavar="S", help="Most seconds to work.")] = None,
     price: Annotated[
         list[str] | None, typer.Option(metavar="MODEL=IN,OUT", help="Dollars per million tokens; repeatable.")
+    ] = None,
+    search_price: Annotated[
+        list[str] | None, typer.Option(metavar="VENDOR=USD", help="Dollars of a search; repeatable.")
     ] = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print what the run would use, without starting it.")
@@ -95,7 +104,7 @@ def research(
 
     Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
     """
-    from fathom.config.inputs import parse_prices, parse_role_models
+    from fathom.config.inputs import names_in, parse_prices, parse_role_models, parse_search_prices
     from flows.preflight import check_request, estimated, settings_from
 
     caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls, "max_seconds": max_seconds}
@@ -115,11 +124,14 @@ def research(
             "effort": effort,
             "depth": depth,
             "breadth": breadth,
-            "tools": [name.strip() for name in tools.split(",") if name.strip()] if tools else None,
+            "tools": names_in(tools),
+            "search": names_in(search),
+            "search_mode": search_mode,
             "fresh": fresh or None,
             "budget": {name: cap for name, cap in caps.items() if cap is not None},
             "prices": parse_prices(price or []),
             "people": {name: value for name, value in people.items() if value is not None},
+            "search_prices": parse_search_prices(search_price or []),
             "artifacts": artifacts,
         }
     )
@@ -250,20 +262,23 @@ def _show_estimate(phases: Sequence[PhaseEstimate]) -> None:
 
     from fathom.run.estimate import Bounds
 
-    asks = any(phase.model_calls.most for phase in phases)
+    asks, pays = (any(p.model_calls.most for p in phases), any(p.usd is None or p.usd.most for p in phases))
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("phase")
-    for heading in ("tool calls", *(("model calls", "1,000 tokens", "dollars") if asks else ())):
+    headings = (*(("model calls", "1,000 tokens") if asks else ()), *(("dollars",) if asks or pays else ()))
+    for heading in ("tool calls", *headings):
         table.add_column(heading, justify="right")
     for phase in phases:
         cells = [_bounds(phase.tool_calls, ",.0f")]
         if asks:
             thousands = Bounds(phase.tokens.usual / 1000, phase.tokens.most / 1000)
-            usd = "unknown" if phase.usd is None else _bounds(phase.usd, ",.3f")
-            cells += [_bounds(phase.model_calls, ",.0f"), _bounds(thousands, ",.1f"), usd]
+            cells += [_bounds(phase.model_calls, ",.0f"), _bounds(thousands, ",.1f")]
+        if asks or pays:
+            cells.append("unknown" if phase.usd is None else _bounds(phase.usd, ",.3f"))
         table.add_row(phase.phase, *cells)
     Console(highlight=False).print(table)
-    budget = "The budget limits the whole run." if asks else "No model is asked: the run costs nothing."
+    limit = "The budget limits the whole run." if asks else "--max-usd limits it."
+    budget = limit if asks or pays else "No model is asked: the run costs nothing."
     line((f"\nUsual - maximum. {budget}", "dim"))
 
 

@@ -185,6 +185,7 @@ class Watch:
         if spent and caps and spent.calls:
             yield f"{spent.calls:,} of {counted(caps.max_calls, 'model call')}"
             yield f"{spent.tokens:,} of {counted(caps.max_tokens, 'token')}"
+        if spent and caps and (spent.calls or spent.usd):
             cap = "" if caps.max_usd is None else f" of ${caps.max_usd:,.2f}"
             yield dollars(spent.usd if self._priced else None) + cap
         if spent and caps and caps.max_seconds is not None:

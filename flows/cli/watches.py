@@ -58,6 +58,7 @@ def add(
     """
     import asyncio
 
+    from fathom.config.inputs import names_in
     from fathom.errors import InvalidInput
     from flows.preflight import check_request, settings_from
     from flows.server import ensure_api
@@ -69,7 +70,7 @@ def add(
             "docs": docs,
             "model": model,
             "profile": profile,
-            "tools": [one.strip() for one in tools.split(",") if one.strip()] if tools else None,
+            "tools": names_in(tools),
             "budget": {"max_usd": max_usd} if max_usd is not None else {},
             "artifacts": artifacts,
         }

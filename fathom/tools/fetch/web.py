@@ -6,12 +6,12 @@ Of a page that is gone, the archived copy is read, and its reference says so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import httpcore
 import httpx
 
-from fathom.errors import ToolError, ToolRejected
+from fathom.errors import FathomError, ToolError, ToolRejected
 from fathom.models import Bibliographic
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList, check_url
@@ -22,7 +22,7 @@ from fathom.tools.fetch.page import FEW_WORDS, Page, made_by_script, read_page
 from fathom.tools.fetch.politeness import Robots, Turns
 from fathom.tools.fetch.render import Renderer
 from fathom.tools.http import raise_status, retrying
-from fathom.tools.pages import WebPage
+from fathom.tools.pages import WebPage, read_each
 
 AT_ONCE = 4  # pages of one call; a large one takes a process and its memory
 
@@ -69,20 +69,9 @@ class WebReader:
             url=url, title=page.title, published=page.published, whole=page.text, reference=copy, kept_since=since
         )
 
-    async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
+    async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], Mapping[str, FathomError]]:
         """Read several pages; also return, by URL, why others cannot be read."""
-        places = asyncio.Semaphore(AT_ONCE)
-
-        async def attempt(url: str) -> WebPage | ToolError:
-            async with places:
-                try:
-                    return await self.page(url)
-                except ToolError as error:
-                    return type(error)(f"{url}: {error.message}", next_step=error.next_step)
-
-        answers = dict(zip(urls, await asyncio.gather(*map(attempt, urls)), strict=True))
-        failed = {url: answer for url, answer in answers.items() if isinstance(answer, ToolError)}
-        return [answer for answer in answers.values() if isinstance(answer, WebPage)], failed
+        return await read_each(urls, self.page, AT_ONCE)
 
     async def _read(self, url: str) -> Page:
         time = TimeAllowance()

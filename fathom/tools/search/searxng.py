@@ -6,6 +6,7 @@ Its JSON interface is off until the instance's `settings.yml` lists `json` among
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Self
 
 from pydantic import BaseModel
@@ -38,6 +39,7 @@ class SearXNG(SearchVendor):
     name = "SearXNG"
     variables = ("SEARXNG_URL",)
     setup = "SEARXNG_URL to the address of your own instance"
+    usd = Decimal(0)
 
     def __init__(self, address: str) -> None:
         self.address = address

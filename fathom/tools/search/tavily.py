@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel
@@ -16,12 +16,16 @@ from fathom.text.urls import canonical_url
 from fathom.tools.base import RunContext, SearchVendor
 from fathom.tools.http import limited_client, raise_status, retrying, service_errors
 from fathom.tools.pages import Score, WebPage, is_page
+from fathom.tools.paying import Till
+from fathom.tools.search.keyed import shortened
 
 if TYPE_CHECKING:
     import httpx
 
 API = "https://api.tavily.com"
 MAX_QUERY_CHARS = 400  # Tavily refuses longer ones
+_CREDIT = Decimal("0.008")  # https://docs.tavily.com/documentation/api-credits
+_PAGES_A_CREDIT = 5
 _REMEDIES = dict.fromkeys(
     (401, 403, 432, 433),  # 432 and 433: the plan's or the key's limit is used up
     "check TAVILY_API_KEY and the limits of its plan",
@@ -56,20 +60,22 @@ class Tavily(SearchVendor):
     variables = ("TAVILY_API_KEY",)
     optional = ("TAVILY_BASE_URL",)
     setup = "TAVILY_API_KEY (keys: https://tavily.com)"
+    usd = _CREDIT
 
-    def __init__(self, key: str, address: str, pages: TimedCache) -> None:
+    def __init__(self, key: str, address: str, pages: TimedCache, till: Till | None = None) -> None:
         self._key = key
         self.address = address
         self._pages = pages
+        self._till = till or Till()
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
         """Use the user's key, at the public service unless TAVILY_BASE_URL names another."""
-        return cls(run.variable("TAVILY_API_KEY"), run.variable("TAVILY_BASE_URL") or API, run.pages)
+        return cls(run.variable("TAVILY_API_KEY"), run.variable("TAVILY_BASE_URL") or API, run.pages, run.till)
 
     async def search(self, query: str, limit: int) -> list[WebPage]:
         """Return the pages it finds, with their whole text where it has that; a long query is cut at a word."""
-        query = textwrap.shorten(query, MAX_QUERY_CHARS, placeholder="") or query[:MAX_QUERY_CHARS]
+        query = shortened(query, MAX_QUERY_CHARS)
         async with self._client() as client:
             found = await client.search(query, max_results=limit, include_raw_content="markdown")
             return [_web_page(page) for page in _Answer.model_validate(found).results]
@@ -87,7 +93,10 @@ class Tavily(SearchVendor):
             async with self._client() as client:
                 return _Answer.model_validate(await client.extract(wanted, format="markdown"))
 
-        answer = await retrying(ask)
+        price = self._till.price("tavily", _CREDIT / _PAGES_A_CREDIT, search=False) or Decimal(0)
+        answer = await retrying(
+            lambda: self._till.pay("read:tavily", price * len(wanted), ask, lambda answer: price * len(answer.results))
+        )
         read = {canonical_url(page.url): page for page in map(_web_page, answer.results) if is_page(page.url)}
         reasons = {
             canonical_url(page.url): clean_line(page.error or "")[:200]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from fathom.errors import ToolError, ToolRejected
+from fathom.errors import BudgetExceeded, FathomError, ToolError, ToolRejected
 from fathom.models import ToolFailure, ToolOutput
 from fathom.network.limits import turn
 from fathom.text.urls import canonical_url
@@ -38,14 +38,14 @@ class WebExtractTool(Tool):
         if not urls:
             raise ToolRejected("The input holds no web address.")
         read, read_by = dict[str, WebPage](), dict[str, str]()
-        failed: list[tuple[str, ToolError]] = []
+        failed: list[tuple[str, FathomError]] = []
         for reader in self._readers:
             if not (left := [url for url in urls if canonical_url(url) not in read]):
                 break
             try:
-                async with turn(reader.name):
+                async with turn(reader.name.lower()):
                     pages, reasons = await reader.read(left)
-            except ToolError as error:
+            except (ToolError, BudgetExceeded) as error:
                 pages, reasons = [], dict.fromkeys(left, error)
             failed += reasons.items()
             for page in pages:

@@ -1,12 +1,14 @@
-"""Web search: one call, one query, asked of one vendor after another until one finds something."""
+"""Web search: one call, one query, asked of one vendor after another until one finds something, or of all at once."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from typing import Self
+from typing import NamedTuple, Self
 
 from fathom.config.groups import SourceRules
-from fathom.errors import ToolError, ToolRejected
+from fathom.config.settings import SearchMode
+from fathom.errors import BudgetExceeded, FathomError, ToolError, ToolRejected
 from fathom.models import Source, ToolCall, ToolFailure, ToolOutput, ToolResult
 from fathom.sources.rules import admitted, reading_bonus
 from fathom.storage.cache import TimedCache
@@ -15,13 +17,23 @@ from fathom.text.urls import canonical_url
 from fathom.tools.base import RunContext, SearchVendor, Tool
 from fathom.tools.http import retrying
 from fathom.tools.pages import WebPage, output, remembered
+from fathom.tools.paying import Till
+from fathom.tools.search.fusion import Fused, fuse
+
+
+class _Answer(NamedTuple):
+    """What a vendor found, or why it could not search."""
+
+    vendor: str
+    pages: list[WebPage]
+    error: FathomError | None = None
 
 
 class WebSearchTool(Tool):
     """Searches the web and reads the pages found, if the vendor delivers them.
 
-    The next vendor is asked when one fails for good or finds nothing. The rules say which domains are read, and which
-    are read first.
+    The next vendor is asked when one fails for good or finds nothing, unless all are asked together. The rules say
+    which domains are read, and which are read first.
     """
 
     name = "web_search"
@@ -29,50 +41,84 @@ class WebSearchTool(Tool):
     searches = network = fetchable = by_vendors = True
 
     def __init__(
-        self, vendors: Sequence[SearchVendor], searches: TimedCache, max_results: int, rules: SourceRules | None = None
+        self,
+        vendors: Sequence[SearchVendor],
+        searches: TimedCache,
+        max_results: int,
+        rules: SourceRules | None = None,
+        *,
+        mode: SearchMode = SearchMode.first,
+        till: Till | None = None,
     ) -> None:
         self._vendors = vendors
         self._searches = searches
         self._max_results = max_results
         self._rules = rules or SourceRules()
         self._wanted = max_results * (2 if self._rules.allow or self._rules.block else 1)
+        self._together = mode is SearchMode.all
+        self._till = till or Till()
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
         """Search with the vendors that are configured."""
-        return cls(run.vendors, run.searches, run.settings.max_results, run.settings.sources)
+        wanted = run.settings
+        return cls(
+            run.vendors, run.searches, wanted.max_results, wanted.sources, mode=wanted.search_mode, till=run.till
+        )
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Search for the input; the output names the failures of vendors that another one replaced.
+        """Search for the input; the output names the failures of vendors that others replaced.
 
         Raises:
-            ToolError: no vendor found anything, and the last one failed; the class is that of the last failure.
+            BudgetExceeded: no vendor found anything, and the last one that failed costs more than is left.
+            ToolError: no vendor found anything, and the last one failed, or one of those asked together; the class is
+                that of the last failure.
         """
         if not (query := clean_line(tool_input)):
             raise ToolRejected("The search query is empty.")
-        failed: list[ToolError] = []
-        for vendor in self._vendors:
-            try:
-                pages = await self._ask(vendor, query)
-            except ToolError as error:
-                failed.append(error)
-                continue
-            if pages or vendor is self._vendors[-1]:
-                failures = [ToolFailure(code=e.code, message=e.message, replaced_by=vendor.name) for e in failed]
-                found = output(sorted(pages, key=lambda page: -page.score), failures)
-                kept = [text for text in found.results if admitted(text, self._rules)][: self._max_results]
-                return found.model_copy(update={"results": kept})
-        messages, next_steps = " ".join(e.message for e in failed), [e.next_step for e in failed if e.next_step]
-        raise type(failed[-1])(messages, next_step="; ".join(next_steps), retry_after=failed[-1].retry_after)
+        answers = await self._answers(query)
+        found = {answer.vendor: answer.pages for answer in answers if answer.pages}
+        errors = [answer.error for answer in answers if answer.error]
+        if errors and not found and (self._together or answers[-1].error):
+            raise _joined(errors)
+        instead = ", ".join(found) or answers[-1].vendor
+        failures = [ToolFailure(code=e.code, message=e.message, replaced_by=instead) for e in errors]
+        ranked = _ranked(found)
+        result = output([each.page for each in ranked], failures)
+        kept = [text for text in result.results if admitted(text, self._rules)][: self._max_results]
+        by = {canonical_url(each.page.url): each.vendors for each in ranked} if self._together else {}
+        found_by = {text.source_id: vendors for text in kept if (vendors := by.get(canonical_url(text.url)))}
+        return result.model_copy(update={"results": kept, "found_by": found_by})
 
-    async def _ask(self, vendor: SearchVendor, query: str) -> list[WebPage]:
+    async def _answers(self, query: str) -> list[_Answer]:
+        """Ask all vendors together, or each in turn until one finds something."""
+        if self._together:
+            return list(await asyncio.gather(*(self._ask(vendor, query) for vendor in self._vendors)))
+        answers: list[_Answer] = []
+        for vendor in self._vendors:
+            answers.append(await self._ask(vendor, query))
+            if answers[-1].pages:
+                break
+        return answers
+
+    async def _ask(self, vendor: SearchVendor, query: str) -> _Answer:
+        price = self._till.price(vendor.key(), vendor.price(self._wanted))
+
+        async def attempt() -> list[WebPage]:
+            return await self._till.pay(f"search:{vendor.key()}", price, lambda: vendor.search(query, self._wanted))
+
         key = f"search {vendor.name} {vendor.address} {self._wanted} {query}"
-        return await remembered(
-            self._searches, key, lambda: retrying(lambda: vendor.search(query, self._wanted), vendor.name)
-        )
+        try:
+            pages = await remembered(self._searches, key, lambda: retrying(attempt, vendor.key()))
+        except (ToolError, BudgetExceeded) as error:
+            return _Answer(vendor.name, [], error)
+        return _Answer(vendor.name, pages)
 
     def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return a call that reads the best pages for which the searches returned only an excerpt."""
+        """Return a call that reads the best pages for which the searches returned only an excerpt.
+
+        The results of all queries of the decision are ranked together.
+        """
         read = {canonical_url(s.url) for result in results for s in result.sources if s.full}
         best: dict[str, tuple[float, Source]] = {}
         for sources in (result.sources for result in results if result.call.tool == self.name):
@@ -84,3 +130,18 @@ class WebSearchTool(Tool):
                     best[page] = (score, source)
         ranked = sorted(best.values(), key=lambda found: -found[0])[: self._max_results]
         return ToolCall(tool="web_extract", input=" ".join(s.url for _, s in ranked)) if ranked else None
+
+
+def _ranked(found: dict[str, list[WebPage]]) -> list[Fused]:
+    """Return the pages, the best first: by the scores of the only vendor, if it gives any, else by their ranks."""
+    if len(found) == 1 and any(page.score for pages in found.values() for page in pages):
+        [(vendor, pages)] = found.items()
+        return [Fused(page, [vendor]) for page in sorted(pages, key=lambda page: -page.score)]
+    return fuse(found)
+
+
+def _joined(errors: Sequence[FathomError]) -> FathomError:
+    """Return the failures as one, of the class of the last."""
+    last, next_steps = errors[-1], [error.next_step for error in errors if error.next_step]
+    message = " ".join(error.message for error in errors)
+    return type(last)(message, next_step="; ".join(next_steps), retry_after=last.retry_after)

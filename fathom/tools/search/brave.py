@@ -1,0 +1,58 @@
+"""Brave: an index of its own (https://api-dashboard.search.brave.com/documentation)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import BaseModel
+
+from fathom.tools.pages import WebPage
+from fathom.tools.search.keyed import KeyedVendor, Plain, Text, shortened
+
+_MOST = 20  # results of a request
+_QUERY_CHARS, _QUERY_WORDS = 400, 50  # Brave refuses longer ones
+
+
+class _Found(BaseModel):
+    url: Text = ""
+    title: Plain = ""
+    description: Plain = ""
+    page_age: Text = ""
+    extra_snippets: list[Plain] | None = None
+
+
+class _Results(BaseModel):
+    results: list[_Found]
+
+
+class _Answer(BaseModel):
+    type: Literal["search"]
+    web: _Results | None = None  # not there when nothing was found
+
+
+class Brave(KeyedVendor):
+    """Searches with up to five more excerpts of each page; the answer has no scores."""
+
+    name = "Brave"
+    variables = ("BRAVE_API_KEY",)
+    optional = ("BRAVE_BASE_URL",)
+    setup = "BRAVE_API_KEY (keys: https://brave.com/search/api)"
+    api = "https://api.search.brave.com"
+    header = ("X-Subscription-Token", "")
+    usd = Decimal("0.005")  # https://api-dashboard.search.brave.com/app/plans
+
+    async def search(self, query: str, limit: int) -> list[WebPage]:
+        """Return the pages it finds, 20 at most; a long query is cut at a word."""
+        asked = shortened(" ".join(query.split()[:_QUERY_WORDS]), _QUERY_CHARS)
+        wanted = {"count": str(min(limit, _MOST)), "text_decorations": "false", "extra_snippets": "true"}
+        answer = await self.ask(_Answer, "/res/v1/web/search", params={"q": asked, **wanted})
+        return [
+            WebPage(
+                url=page.url,
+                title=page.title,
+                published=page.page_age,
+                excerpt="\n\n".join(filter(None, [page.description, *(page.extra_snippets or ())])),
+            )
+            for page in (answer.web.results if answer.web else [])[:limit]
+        ]

@@ -1,0 +1,69 @@
+"""Which search vendors a run asks, and whether it can: they exist, are configured, and have a price if it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fathom.budget.purse import CAPS
+from fathom.config.environment import Environment
+from fathom.config.settings import ResearchSettings
+from fathom.errors import InvalidInput, MissingCredential
+from fathom.tools.base import SearchVendor
+from fathom.tools.paying import Price, Till
+from fathom.tools.search.over_litellm import PREFIX, PROVIDERS, vendor_of
+
+
+def named(names: Sequence[str], vendors: Sequence[type[SearchVendor]]) -> list[type[SearchVendor]]:
+    """Return the vendors of some names, each once and in their order, from these or over litellm.
+
+    Raises:
+        InvalidInput: there is no such vendor.
+    """
+    known = {vendor.key(): vendor for vendor in vendors}
+    found: list[type[SearchVendor]] = []
+    for name in dict.fromkeys(name.strip().lower() for name in names):
+        provider = name.removeprefix(PREFIX)
+        if name in known:
+            found.append(known[name])
+        elif name != provider and provider in PROVIDERS:
+            found.append(vendor_of(provider))
+        else:
+            others = ", ".join([*known, *(f"{PREFIX}{provider}" for provider in PROVIDERS)])
+            raise InvalidInput(f"There is no search vendor {name!r}.", next_step=f"vendors: {others}")
+    return found
+
+
+def check_vendors(settings: ResearchSettings, environment: Environment, vendors: Sequence[type[SearchVendor]]) -> None:
+    """Check the vendors that the settings ask for, or those of these that are configured.
+
+    Raises:
+        InvalidInput: one does not exist, or has no known price while there is a cap in dollars.
+        MissingCredential: one that is asked for is not configured.
+    """
+    named([*settings.search_prices], vendors)
+    asked = named(settings.search or (), vendors)
+    for vendor in asked:
+        if missing := [name for name in vendor.variables if not environment.variables.get(name)]:
+            message = f"The search vendor {vendor.key()} is not configured."
+            raise MissingCredential(message, next_step=f"set {' and '.join(missing)}")
+    if settings.budget.max_usd is None and not any(environment.cap(name) is not None for name in CAPS):
+        return
+    for name, price in prices_of(settings, environment, vendors).items():
+        if price is None:
+            raise InvalidInput(
+                f"The price of a search by {name} is unknown, so a cap in dollars cannot be kept.",
+                next_step=f"give it in dollars a search, --search-price {name}=USD (setting search_prices), or use "
+                "--max-tokens instead of --max-usd",
+            )
+
+
+def prices_of(
+    settings: ResearchSettings, environment: Environment, vendors: Sequence[type[SearchVendor]]
+) -> dict[str, Price]:
+    """Return what a search by each vendor costs that a run asks, in their order."""
+    asked = named(settings.search or (), vendors)
+    till = Till(prices=settings.search_prices)
+    return {
+        vendor.key(): till.price(vendor.key(), vendor.price(settings.max_results))
+        for vendor in asked or [vendor for vendor in vendors if vendor.is_configured(environment)]
+    }

@@ -1,0 +1,43 @@
+"""Perplexity: raw results, not its answers (https://docs.perplexity.ai/api-reference/search-post)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from pydantic import BaseModel
+
+from fathom.tools.pages import WebPage
+from fathom.tools.search.keyed import KeyedVendor, Text
+
+_MOST = 20  # results of a request
+
+
+class _Found(BaseModel):
+    url: Text = ""
+    title: Text = ""
+    snippet: Text = ""
+    date: Text = ""
+    last_updated: Text = ""
+
+
+class _Answer(BaseModel):
+    results: list[_Found]
+
+
+class Perplexity(KeyedVendor):
+    """Searches with long excerpts; the answer has no scores."""
+
+    name = "Perplexity"
+    variables = ("PERPLEXITY_API_KEY",)
+    optional = ("PERPLEXITY_BASE_URL",)
+    setup = "PERPLEXITY_API_KEY (keys: https://www.perplexity.ai/settings/api)"
+    api = "https://api.perplexity.ai"
+    usd = Decimal("0.005")  # https://docs.perplexity.ai/getting-started/pricing
+
+    async def search(self, query: str, limit: int) -> list[WebPage]:
+        """Return the pages it finds, 20 at most."""
+        answer = await self.ask(_Answer, "/search", body={"query": query, "max_results": min(limit, _MOST)})
+        return [
+            WebPage(url=page.url, title=page.title, published=page.date or page.last_updated, excerpt=page.snippet)
+            for page in answer.results[:limit]
+        ]
