@@ -46,6 +46,7 @@ from flows.writing import save_explanation, save_provenance, save_report, write_
 from tasks.auditing import log_event, quieten_tasks, session
 from tasks.durable import durable_run, run_logger, run_store
 from tasks.events import tell_end, tell_start
+from tasks.joining import take_up_servers
 from tasks.limits import SharedTurns, read_limits
 from tasks.planning import make_plan
 from tasks.reflection import reflect
@@ -153,6 +154,7 @@ async def investigate(engine: Engine, display: Display) -> tuple[RunState, Repor
 
 async def _research(engine: Engine, display: Display) -> RunState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
+    await take_up_servers(engine)
     planned = await make_plan(engine.start.query, _engine=engine)
     run = RunState(planned.plan, planned.usage, planned.unread)
     await engine.enter(await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine))

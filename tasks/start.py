@@ -90,6 +90,7 @@ async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
         prompts=prompt_hashes(),
         versions=_versions(),
         watch=start.watch,
+        mcp={offer.server: offer.hash for offer in _engine.tools.offers if offer.hash},
     )
     folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))
     if (await folder.load_json("run.json")).get("run_id") != run_id:

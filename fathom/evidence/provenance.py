@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 from pydantic import ValidationError
 
 from fathom.errors import StoreError
 from fathom.evidence.stored import StoredText, stored_texts
-from fathom.models import Call, Model, Plan, Report, RunManifest, Source, ToolCall, ToolFailure, ToolResult
+from fathom.models import Call, Model, Plan, Report, RunManifest, Source, SourceKind, ToolCall, ToolFailure, ToolResult
 from fathom.models.claims import Claim, SourceQuality
 from fathom.storage.store import json_bytes
 
@@ -65,7 +64,7 @@ class SourceRecord(Model):
     source_id: str
     url: str
     title: str
-    kind: Literal["web", "document"]
+    kind: SourceKind
     published: str
     texts: list[TextRecord]
     quality: SourceQuality | None = None

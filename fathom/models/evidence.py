@@ -13,13 +13,17 @@ _ID = re.compile(r"S[0-9a-f]{6,64}")
 _QUOTED = re.compile(rf"(?P<text>\S.*?)\s*(?P<ids>(?:\[{_ID.pattern}\]\s*)+)", re.DOTALL)
 
 
+SourceKind = Literal["web", "document", "mcp"]
+"""A page; a text of the user's own, or one that Fathom has stored; what a tool of an MCP server returned."""
+
+
 class Source(Model):
     """Where a text comes from. `source_id` is `S` and at least six hex digits of the canonical URL's SHA-256."""
 
     source_id: str
     url: str
     title: str
-    kind: Literal["web", "document"]
+    kind: SourceKind
     location: str = ""  # a heading or page inside the document
     published: str = ""  # as the vendor gives it
     score: float = 0.0  # the vendor's relevance, comparable within one query only

@@ -145,6 +145,7 @@ class RunManifest(Model):
     prompts: dict[str, str]  # role -> SHA-256 of its prompt
     versions: dict[str, str]
     watch: str = ""  # the watch that the run belongs to
+    mcp: dict[str, str] = {}  # MCP server -> SHA-256 of the names, descriptions and schemas of the tools it offered
 
 
 class AuditHead(Model):

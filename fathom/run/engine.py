@@ -71,8 +71,9 @@ class Engine:
         return self.extractive if model.model == EXTRACTIVE else self._models
 
     async def aclose(self) -> None:
-        """Close the connections to providers."""
+        """Close the connections to providers and MCP servers."""
         try:
+            await self.tools.aclose()
             await self._models.aclose()
         finally:
             await self.ledger.aclose()

@@ -25,9 +25,11 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def site(source: Source) -> str:
-    """Return who publishes a source: its site; each document is its own, all of Python's reference are one."""
+    """Return who publishes a source: its site or MCP server; each document is its own, Python's reference is one."""
     if source.kind == "web":
         return site_of(host_of(source.url))
+    if source.kind == "mcp":
+        return "/".join(source.url.split("/")[:3])
     return "python" if source.url.startswith("python:") else source.url
 
 

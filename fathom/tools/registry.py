@@ -17,6 +17,10 @@ from fathom.models import Catalogue, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.text.cleaning import without_controls
 from fathom.tools.base import READ_BY_TOOLS, ArtifactReader, Configurable, RunContext, SearchVendor, Tool
 from fathom.tools.fetch.allow import AllowList
+from fathom.tools.mcp.configuration import PREFIX
+from fathom.tools.mcp.offer import Offer
+from fathom.tools.mcp.servers import McpServers, allowed_tools
+from fathom.tools.mcp.tool import McpTool
 from fathom.tools.pages import is_page
 from fathom.tools.redact import redact, redacted
 
@@ -80,9 +84,13 @@ def configured_tools(
     AllowList.parse([*settings.fetch_allow_hosts, *environment.fetch_allow])
     tools = registry.tools
     configured = [tool for tool in tools.values() if registry.is_configured(tool, environment)]
+    wanted = settings.tools is None or any(name.startswith(PREFIX) for name in settings.tools)
+    of_servers = allowed_tools(environment) if wanted else []
     for name in settings.tools or ():
+        if name in of_servers:
+            continue
         if name not in tools:
-            known = ", ".join(name for name, tool in tools.items() if not tool.follows)
+            known = ", ".join([*(name for name, tool in tools.items() if not tool.follows), *of_servers])
             raise InvalidInput(f"There is no tool {name!r}.", next_step=f"tools: {known}")
         if tools[name] not in configured:
             needed = registry.variables(tools[name])
@@ -90,10 +98,14 @@ def configured_tools(
     if settings.tools:
         chosen = [tool for tool in configured if tool.name in settings.tools or tool.follows in settings.tools]
     else:
-        chosen = [tool for tool in configured if tool.is_useful(settings, query, configured)]
+        beside: list[type[Tool]] = [*configured, McpTool] if of_servers else configured
+        chosen = [tool for tool in configured if tool.is_useful(settings, query, beside)]
     for tool in chosen:
         check_addresses(registry.configured_by(tool), environment)
-    return [tool.name for tool in chosen]
+    return [
+        *(tool.name for tool in chosen),
+        *(name for name in of_servers if not settings.tools or name in settings.tools),
+    ]
 
 
 def check_addresses(ways: Sequence[type[Configurable]], environment: Environment) -> None:
@@ -121,17 +133,39 @@ class Toolbox:
         missing: Mapping[str, str] | None = None,
         redact: bool = False,
         settings: dict[str, JsonValue] | None = None,
+        servers: McpServers | None = None,
     ) -> None:
-        self._tools = {tool.name: tool for tool in tools}
+        self._tools: dict[str, Tool] = {}
         self._missing = missing or {}
         self._scrubber = scrubber
         self._redact = redact
         self.settings = settings or {}
         """The settings that an output depends on."""
-        self.offered = {tool.name: tool.description for tool in tools if not tool.follows}
+        self.offered: dict[str, str] = {}
         """The tools the model may call, with what it is told about them."""
-        self.searching = [tool.name for tool in tools if tool.searches]
+        self.searching: list[str] = []
         """The names of those that take a search query."""
+        self.servers = servers
+        """The MCP servers, whose tools are known once they were asked."""
+        self.offers: list[Offer] = []
+        """What the MCP servers offered when the run began."""
+        self._add(tools)
+
+    def _add(self, tools: Sequence[Tool]) -> None:
+        self._tools |= {tool.name: tool for tool in tools}
+        self.offered |= {tool.name: tool.description for tool in tools if not tool.follows}
+        self.searching += [tool.name for tool in tools if tool.searches]
+
+    def take_up(self, offers: Sequence[Offer]) -> None:
+        """Take up the chosen tools of MCP servers from what these offered."""
+        if self.servers:
+            self.offers = [*offers]
+            self._add(self.servers.tools(offers))
+
+    async def aclose(self) -> None:
+        """Close the connections to MCP servers and end their programs."""
+        if self.servers:
+            await self.servers.aclose()
 
     async def run(self, call: ToolCall) -> ToolOutput:
         """Serve a call.
@@ -191,10 +225,13 @@ def open_toolbox(
         fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
     )
     chosen = [tool for tool in registry.tools.values() if tool.name in settings.tools]
+    of_servers = [name for name in settings.tools if name.startswith(PREFIX)]
+    servers = McpServers(environment, of_servers) if of_servers else None
     return Toolbox(
         [tool.open(run) for tool in chosen],
         missing={t.name: registry.variables(t) for t in chosen if not registry.is_configured(t, environment)},
-        scrubber=Scrubber(environment.secrets),
+        scrubber=Scrubber(environment.secrets | servers.secrets if servers else environment.secrets),
         redact=settings.redact,
         settings=settings.model_dump(mode="json", include=READ_BY_TOOLS),
+        servers=servers,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from flows.cli.options import Json
+from flows.cli.options import Json, Mcp
 from flows.cli.printing import output, row
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def doctor(
     model: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Ask this model one question, and show what it can do.")
     ] = None,
+    mcp: Mcp = None,
     as_json: Json = False,
 ) -> None:
     """Check what is configured and what can be reached.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from flows.cli.options import Json, Open, Quiet, Root, Run
+from flows.cli.options import Json, Mcp, Open, Quiet, Root, Run
 from flows.cli.printing import line, open_page, output, show_summary
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def research(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print what the run would use, without starting it.")
     ] = False,
+    mcp: Mcp = None,
     artifacts: Root = None,
     run_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Runs with the same key share finished calls.")
@@ -128,6 +129,7 @@ def resume(
     run: Run,
     *,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for a deployment's worker.")] = False,
+    mcp: Mcp = None,
     artifacts: Root = None,
     open_it: Open = False,
     as_json: Json = False,
