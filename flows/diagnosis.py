@@ -25,8 +25,12 @@ from fathom.run.estimate import usual_tokens
 from fathom.run.speed import SLOW_MINUTES
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Tool
+from fathom.tools.mcp.configuration import read_servers
+from fathom.tools.mcp.offer import Offer
+from fathom.tools.mcp.servers import McpServers, allowed_tools
 from fathom.tools.registry import REGISTRY, Registry, check_addresses
 from flows.preflight import artifact_root, settings_from
+from flows.runs import known
 from flows.server import find_api
 
 PROBE_CALLS = ModelCallSettings(seconds=120, backoff_seconds=0.5)
@@ -56,9 +60,51 @@ def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator
     for tool in registry.tools.values():
         if registry.variables(tool) and not tool.follows:
             yield _checked(tool.name.replace("_", " "), partial(_tool, tool, registry, environment))
+    yield from examine_servers(environment)
     yield _corpus()
     yield _checked("artifacts", _artifacts)
     yield _cache(environment)
+
+
+def examine_servers(environment: Environment) -> Iterator[Finding]:
+    """Ask every MCP server of the file what it offers, and say what of it a run may use."""
+    try:
+        allowed_tools(environment)
+        offers, known_hashes = asyncio.run(_offers(environment))
+        servers = read_servers(environment).servers
+    except UserError as error:
+        yield Finding("MCP", "broken", f"{error.code} {error.message}", error.next_step)
+        return
+    for offer in offers:
+        name, allowed = f"MCP {offer.server}", servers[offer.server].allow
+        offered = [tool.name for tool in offer.tools]
+        run, before = known_hashes.get(offer.server, ("", offer.hash))
+        others = f"; not allowed: {', '.join(offer.others)}" if offer.others else ""
+        if offer.failure:
+            yield Finding(name, "broken", offer.failure, "a run goes on without its tools")
+        elif lacking := sorted({*allowed} - {*offered}):
+            yield Finding(name, "broken", f"it has no {', '.join(lacking)}{others}", "correct `allow` in the file")
+        elif not allowed:
+            yield Finding(name, "off", f"no tool is allowed{others}", "name the tools to use in `allow`, in the file")
+        elif before != offer.hash:
+            how = "compare the server with what you know of it; that run can no longer be resumed"
+            yield Finding(name, "off", f"changed since the run {run[:8]}: {', '.join(offered)}{others}", how)
+        else:
+            yield Finding(name, "ok", f"{', '.join(offered)}{others}")
+
+
+async def _offers(environment: Environment) -> tuple[list[Offer], dict[str, tuple[str, str]]]:
+    """Return what the servers offer, and of each the last run that asked it, with the hash of what it offered then."""
+    servers = McpServers(environment)
+    try:
+        offers = await servers.offers()
+    finally:
+        await servers.aclose()
+    if not offers:
+        return [], {}
+    runs = sorted(await known(ArtifactStore(artifact_root())), key=lambda run: str(run.get("started", "")))
+    found = ((server, (str(run["run_id"]), hash_)) for run in runs for server, hash_ in run.get("mcp", {}).items())
+    return offers, dict(found)
 
 
 def examine_model(model: str, environment: Environment) -> Iterator[Finding]:

@@ -28,16 +28,18 @@ def allowed_tools(environment: Environment) -> list[str]:
 
 
 class McpServers:
-    """The servers of some chosen tools. Nothing is started and no connection made before the first use."""
+    """The servers of some chosen tools, or all. Nothing is started and no connection made before the first use."""
 
-    def __init__(self, environment: Environment, chosen: Sequence[str]) -> None:
+    def __init__(self, environment: Environment, chosen: Sequence[str] | None = None) -> None:
         file = read_servers(environment)
-        self.chosen = list(chosen)
+        self.chosen = list(file.names if chosen is None else chosen)
         self.secrets = file.secrets
         self._scrubber = Scrubber(environment.secrets | self.secrets)
         guard_logs(self._scrubber)  # those of `mcp` quote what a server says
-        used = {server for name, (server, _) in file.names.items() if name in chosen}
-        self._connections = {name: connect(file, name) for name in sorted(used)}
+        used = {server for name, (server, _) in file.names.items() if name in self.chosen}
+        self._connections = {
+            name: _connection(file, name) for name in sorted(file.servers if chosen is None else used)
+        }
 
     async def offers(self) -> list[Offer]:
         """Ask every server what it offers; of one that cannot be asked, the offer says why."""
@@ -81,7 +83,7 @@ class McpServers:
         await asyncio.gather(*(connection.aclose() for connection in self._connections.values()))
 
 
-def connect(file: McpTools, name: str) -> Connection:
+def _connection(file: McpTools, name: str) -> Connection:
     """Return the connection to a server of the file, which nothing has opened yet."""
     variables = {**file.inherited, **file.filled(name, "env")}
     return Connection(name, file.servers[name], variables, file.filled(name, "headers"))

@@ -1,4 +1,7 @@
-"""MCP servers that misbehave, over stdio and without any package: `python rogue.py HOW`."""
+"""MCP servers that misbehave, over stdio and without any package: `python rogue.py HOW`.
+
+`ORDERS` is the description of its tool, `ANSWER` what that returns, and `LINK` where it says that there is more.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def main(how: str) -> None:
         for _ in range(300):
             sys.stderr.write(PIECE)
     if how == "has a child":
-        subprocess.Popen(["sleep", "617"])
+        subprocess.Popen([sys.executable, __file__, "hangs at start", *sys.argv[2:]])
     for line in sys.stdin:
         asked = json.loads(line)
         method, number = asked.get("method"), asked.get("id")
@@ -72,9 +75,10 @@ def main(how: str) -> None:
                 flood(lines=False)
             if how == "floods in lines":
                 flood(lines=True)
-            text = f"{os.getpid()} answers {asked['params']['arguments']['query']}"
-            result = {"content": [{"type": "text", "text": text}], "structuredContent": {"result": "a" * 40 + "!"}}
-            say({"id": number, "result": result})
+            said = [{"type": "text", "text": os.environ.get("ANSWER") or f"{os.getpid()} answers"}]
+            if link := os.environ.get("LINK"):
+                said.append({"type": "resource_link", "name": "more", "uri": link})
+            say({"id": number, "result": {"content": said, "structuredContent": {"result": "a" * 40 + "!"}}})
             if how == "dies after each call":
                 sys.exit(0)
         elif number is not None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, ResourceLink, TextContent
 
 __all__ = ["FACTS", "server"]
 
@@ -46,15 +45,6 @@ def ships(year: int, kind: str = "all") -> dict[str, str]:
 def fails(query: str) -> str:
     """Fails."""
     raise ToolError(f"The records are closed, key {os.environ.get('HARBOUR_KEY', '')}.")
-
-
-@server.tool()
-def leads(query: str) -> CallToolResult:
-    """Leads elsewhere."""
-    to = os.environ["HARBOUR_ELSEWHERE"]
-    link = ResourceLink(type="resource_link", name="more", uri=f"{to}/link")
-    said = f"Read [the rest]({to}/text) of it. Location: {to}/redirect\n\n{FACTS[0]}"
-    return CallToolResult(content=[TextContent(type="text", text=said), link])
 
 
 @server.tool()
