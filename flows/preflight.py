@@ -25,6 +25,7 @@ from fathom.models.batch import BatchQuestion
 from fathom.run.estimate import PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
+from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.registry import REGISTRY, configured_tools
 from flows.server import find_api
 
@@ -158,7 +159,7 @@ def artifact_root(root: str | None = None) -> str:
 
 def _notices(settings: ResearchSettings, tools: list[str]) -> list[str]:
     web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.network]
-    if settings.tools or any(tool.name in tools for tool in web):
+    if settings.tools or any(tool.name in tools for tool in web) or any(name.startswith(PREFIX) for name in tools):
         return []
     missing = f"No {' or '.join(map(REGISTRY.variables, web))}"
     if settings.docs:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -167,7 +167,7 @@ def _check(tools: McpTools) -> None:
 
 def _problems(error: ValidationError) -> Iterator[str]:
     for problem in error.errors(include_input=False, include_url=False)[:3]:
-        place: list[Any] = [part for part in problem["loc"] if part != "mcpServers"]
+        place = problem["loc"][1:] or problem["loc"]  # without `mcpServers`
         said = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "extra_forbidden":
             said = "there is no such field"

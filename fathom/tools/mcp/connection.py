@@ -197,6 +197,7 @@ class Connection:
     def _failure(self, error: BaseException | None) -> ToolError:
         """Return what a person is told of a failure. An error of `mcp` may hold the server's words."""
         from mcp import MCPError
+        from mcp.types import CONNECTION_CLOSED, PARSE_ERROR
 
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
@@ -208,9 +209,10 @@ class Connection:
             return error
         if isinstance(error, TimeoutError):
             return ToolTimeout(f"{who} did not answer in {server.seconds:g} s.{why}")
-        if isinstance(error, MCPError) and error.message != "Connection closed":
+        garbled = isinstance(error, MCPError) and error.code == PARSE_ERROR
+        if isinstance(error, MCPError) and error.code != CONNECTION_CLOSED and not garbled:
             return ToolUnavailable(f"{who} refused: {clean_line(error.message)[:300]}.{why}")
-        if isinstance(error, ValueError | RuntimeError):
+        if garbled or isinstance(error, ValueError | RuntimeError):
             return ToolUnavailable(f"{who} sent an answer that is not MCP's.{why}")
         if server.command:
             return ToolUnavailable(f"{who} ended before it answered.{why}")
