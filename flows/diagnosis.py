@@ -60,10 +60,19 @@ def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator
     for tool in registry.tools.values():
         if registry.variables(tool) and not tool.follows:
             yield _checked(tool.name.replace("_", " "), partial(_tool, tool, registry, environment))
+    yield from examine_plugins(registry)
     yield from examine_servers(environment)
     yield _corpus()
     yield _checked("artifacts", _artifacts)
     yield _cache(environment)
+
+
+def examine_plugins(registry: Registry) -> Iterator[Finding]:
+    """Name the tools and vendors of other packages, and those that cannot be used."""
+    for name, package in registry.plugins.packages.items():
+        yield Finding(f"plug-in {name}", "ok", f"of the package {package}")
+    for name, problem in registry.plugins.broken.items():
+        yield Finding(f"plug-in {name}", "broken", problem, "mend or remove the package; the other tools work")
 
 
 def examine_servers(environment: Environment) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from fathom.tools.mcp.offer import Offer
 from fathom.tools.mcp.servers import McpServers, allowed_tools
 from fathom.tools.mcp.tool import McpTool
 from fathom.tools.pages import is_page
+from fathom.tools.plugins import Plugins, load_plugins
 from fathom.tools.redact import redact, redacted
 
 # A new tool or vendor is one line here. Tools are offered and vendors are asked in this order.
@@ -41,20 +42,33 @@ VENDORS = (
 
 @dataclass(frozen=True)
 class Registry:
-    """The tools and the search vendors, each as `module:class`."""
+    """The tools and the search vendors, each as `module:class`, and those of other packages after them."""
 
     tool_classes: tuple[str, ...] = TOOLS
     vendor_classes: tuple[str, ...] = VENDORS
 
     @cached_property
+    def _own_tools(self) -> list[type[Tool]]:
+        return [resolve_name(tool) for tool in self.tool_classes]
+
+    @cached_property
+    def _own_vendors(self) -> list[type[SearchVendor]]:
+        return [resolve_name(vendor) for vendor in self.vendor_classes]
+
+    @cached_property
+    def plugins(self) -> Plugins:
+        """What other packages register."""
+        return load_plugins({one.name for one in (*self._own_tools, *self._own_vendors)})
+
+    @cached_property
     def tools(self) -> dict[str, type[Tool]]:
         """The tools by name."""
-        return {tool.name: tool for tool in map(resolve_name, self.tool_classes)}
+        return {tool.name: tool for tool in (*self._own_tools, *self.plugins.tools)}
 
     @cached_property
     def vendors(self) -> list[type[SearchVendor]]:
         """The search vendors."""
-        return [resolve_name(vendor) for vendor in self.vendor_classes]
+        return [*self._own_vendors, *self.plugins.vendors]
 
     def configured_by(self, tool: type[Tool]) -> Sequence[type[Configurable]]:
         """Return what configures a tool; one of them is enough."""
@@ -89,6 +103,8 @@ def configured_tools(
     for name in settings.tools or ():
         if name in of_servers:
             continue
+        if name not in tools and (problem := registry.plugins.broken.get(name)):
+            raise InvalidInput(f"The tool {name} cannot be used: {problem}.", next_step="mend or remove the package")
         if name not in tools:
             known = ", ".join([*(name for name, tool in tools.items() if not tool.follows), *of_servers])
             raise InvalidInput(f"There is no tool {name!r}.", next_step=f"tools: {known}")

@@ -201,22 +201,25 @@ class Connection:
 
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        server, who = self._server, f"The MCP server {self.name}"
-        why = f" {self._peer.last_words}".rstrip() if self._peer else ""
-        if self._meter.exceeded:
-            return ToolRejected(f"{who} sent more than {size(server.max_bytes)}.", next_step="raise its `max_bytes`")
+        server, kind = self._server, ToolUnavailable
         if isinstance(error, ToolError):
             return error
+        if self._meter.exceeded:
+            said = f"The MCP server {self.name} sent more than {size(server.max_bytes)}."
+            return ToolRejected(said, next_step="raise its `max_bytes`")
+        code = error.code if isinstance(error, MCPError) else None
         if isinstance(error, TimeoutError):
-            return ToolTimeout(f"{who} did not answer in {server.seconds:g} s.{why}")
-        garbled = isinstance(error, MCPError) and error.code == PARSE_ERROR
-        if isinstance(error, MCPError) and error.code != CONNECTION_CLOSED and not garbled:
-            return ToolUnavailable(f"{who} refused: {clean_line(error.message)[:300]}.{why}")
-        if garbled or isinstance(error, ValueError | RuntimeError):
-            return ToolUnavailable(f"{who} sent an answer that is not MCP's.{why}")
-        if server.command:
-            return ToolUnavailable(f"{who} ended before it answered.{why}")
-        return ToolUnavailable(f"{who}, at {host_of(server.url)}, cannot be reached: {type(error).__name__}.")
+            kind, said = ToolTimeout, f"did not answer in {server.seconds:g} s"
+        elif code == PARSE_ERROR or isinstance(error, ValueError | RuntimeError):
+            said = "sent an answer that is not MCP's"
+        elif isinstance(error, MCPError) and code != CONNECTION_CLOSED:
+            said = f"refused: {clean_line(error.message)[:300]}"
+        elif server.command:
+            said = "ended before it answered"
+        else:
+            said = f"at {host_of(server.url)} cannot be reached ({type(error).__name__})"
+        last_words = self._peer.last_words if self._peer else ""
+        return kind(f"The MCP server {self.name} {said}. {last_words}".rstrip())
 
 
 async def _nothing(_session: object) -> None:

@@ -37,9 +37,7 @@ class McpServers:
         self._scrubber = Scrubber(environment.secrets | self.secrets)
         guard_logs(self._scrubber)  # those of `mcp` quote what a server says
         used = {server for name, (server, _) in file.names.items() if name in self.chosen}
-        self._connections = {
-            name: _connection(file, name) for name in sorted(file.servers if chosen is None else used)
-        }
+        self._connections = {name: _connection(file, name) for name in sorted(file.servers if chosen is None else used)}
 
     async def offers(self) -> list[Offer]:
         """Ask every server what it offers; of one that cannot be asked, the offer says why."""
