@@ -25,13 +25,12 @@ async def take_up_servers(engine: Engine) -> None:
     """Offer the researcher the tools of MCP servers; those that cannot be had are named in the log and the report.
 
     Raises:
-        InvalidInput: the run is resumed, and a server has changed since it began.
+        InvalidInput: the run is resumed, and a server has changed since it began or is not configured here.
     """
     if (servers := engine.tools.servers) is None:
         return
     offers: Offers = await ask_servers(servers.chosen, _engine=engine)
-    await servers.check(offers.offers)
-    engine.tools.take_up(offers.offers)
+    await engine.take_up(offers.offers)
     lacking = [f"The tools of the MCP server {o.server} were not used: {o.failure}" for o in offers.offers if o.failure]
     unknown = sorted({*servers.chosen} - engine.tools.offered.keys())
     if unknown and not lacking:

@@ -394,6 +394,8 @@ async def test_a_resumed_run_repeats_no_call_and_refuses_a_server_that_has_chang
     changed = [finding for finding in await asyncio.to_thread(lambda: [*examine()]) if finding.name == "MCP harbour"]
     assert f"changed since the run {manifest['run_id'][:8]}: search; not allowed: ships, fails, secret" in str(changed)
     monkeypatch.delenv("FATHOM_MCP")
+    with pytest.raises(InvalidInput, match="the MCP server harbour, which is not configured here"):
+        await research(store, QUERY, "lindesund", model="extractive")
     kept = ArtifactStore(str(store))
     replayed = await replay(kept, await find(kept, "lindesund"))
     assert {file.state for file in replayed} == {"same"}

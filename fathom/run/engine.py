@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.inputs import words_asked
@@ -18,6 +20,7 @@ from fathom.run.speed import Speed
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.warnings import Warnings
+from fathom.tools.mcp.offer import Offer
 from fathom.tools.registry import Toolbox, open_toolbox
 
 
@@ -82,6 +85,16 @@ class Engine:
         """Set the run's folder in the store."""
         self.folder = RunFolder(self.store, folder)
         await self.audit.settle(folder)
+
+    async def take_up(self, offers: Sequence[Offer]) -> None:
+        """Have the researcher use what MCP servers offered when the run began.
+
+        Raises:
+            InvalidInput: a server has changed since, or is not configured here.
+        """
+        if self.tools.servers:
+            await self.tools.servers.check(offers)
+        self.tools.take_up(offers)
 
     @property
     def run_folder(self) -> RunFolder:

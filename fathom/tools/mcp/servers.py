@@ -56,16 +56,20 @@ class McpServers:
         """Compare the servers with what they offered when the run began; one that cannot be asked fails when called.
 
         Raises:
-            InvalidInput: a server has changed.
+            InvalidInput: a server has changed, or the file of this process does not have it.
         """
         for offer in offers:
-            if offer.hash and (connection := self._connections.get(offer.server)):
-                try:
-                    await connection.expect(offer)
-                except ServerChanged as error:
-                    raise InvalidInput(error.message, next_step=error.next_step) from None
-                except ToolError:
-                    continue
+            if not offer.hash:
+                continue
+            if (connection := self._connections.get(offer.server)) is None:
+                message = f"The run uses the MCP server {offer.server}, which is not configured here."
+                raise InvalidInput(message, next_step="resume it with the same --mcp FILE, or FATHOM_MCP")
+            try:
+                await connection.expect(offer)
+            except ServerChanged as error:
+                raise InvalidInput(error.message, next_step=error.next_step) from None
+            except ToolError:
+                continue
 
     def tools(self, offers: Iterable[Offer]) -> list[McpTool]:
         """Return the chosen tools that the servers offer."""
