@@ -23,6 +23,7 @@ _SAID = 400  # characters of a tool's description that a model is shown
 _NOTE = 80  # of that of an argument
 _ARGUMENTS = 12  # that a model is told of
 _NAME = re.compile(r"[\w.-]{1,64}")
+_KINDS = ("string", "integer", "number", "boolean", "array", "object")
 # Plain words can be given to a tool whose one argument has such a name: it searches for them.
 _SEARCHED = {"q", "query", "search", "search_query", "search_term", "search_terms", "question", "keywords", "text"}
 # What makes a schema run away, or leads out of it; the server checks these itself.
@@ -69,7 +70,7 @@ class OfferedTool(Model):
             schema = known[name]
             if not _NAME.fullmatch(name) or not isinstance(schema, dict):
                 continue
-            kind = schema.get("type") if isinstance(schema.get("type"), str) else "any"
+            kind = next((kind for kind in _KINDS if schema.get("type") == kind), "any")
             said = _quoted(str(schema["description"]), _NOTE) if schema.get("description") else ""
             yield ", ".join(filter(None, [f'"{name}" ({kind}', "required" if name in needed else "", said])) + ")"
 
@@ -96,9 +97,9 @@ class OfferedTool(Model):
         except jsonschema.ValidationError as error:
             place = ".".join(str(part) for part in error.absolute_path)
             said = clean_line(f"{place}: {error.message}" if place else error.message)[:200]
-            raise ToolRejected(f"The input does not fit the tool: {said}.", next_step="") from None
-        except jsonschema.SchemaError:
-            raise ToolRejected("The server describes the tool's input by an invalid schema.") from None
+            raise ToolRejected(f"The input does not fit the tool: {said}.") from None
+        except (jsonschema.SchemaError, RecursionError, ArithmeticError):
+            raise ToolRejected("The input cannot be checked by the schema that the server gives.") from None
         return given
 
 
@@ -118,12 +119,13 @@ def offer_of(server: str, tools: Sequence[OfferedTool], allowed: Sequence[str]) 
     Raises:
         ToolRejected: a schema is too large.
     """
-    chosen = sorted((tool for tool in tools if tool.name in allowed), key=lambda tool: tool.name)
+    by_name = {tool.name: tool for tool in tools}
+    chosen = [by_name[name] for name in sorted(by_name) if name in allowed]
     for tool in chosen:
         if len(json.dumps(tool.input_schema)) > LONGEST_SCHEMA:
             raise ToolRejected(f"The input schema of {_quoted(tool.name, 64)} is too large.")
     text = json.dumps([tool.model_dump() for tool in chosen], sort_keys=True)
-    others = [clean_line(tool.name)[:64] for tool in tools if tool.name not in allowed]
+    others = [clean_line(name)[:64] for name in by_name if name not in allowed]
     return Offer(server=server, tools=chosen, hash=hashlib.sha256(text.encode()).hexdigest(), others=others)
 
 

@@ -52,7 +52,7 @@ class McpTool(Tool):
         text = _text(result)
         if result.is_error:
             said = clean_line(text)[:LONGEST_ERROR] or "it does not say why"
-            raise ToolRejected(f"{self._offered.name} of the MCP server {self._server} failed: {said}", next_step="")
+            raise ToolRejected(f"{self._offered.name} of the MCP server {self._server} failed: {said}")
         if not text and result.content:
             kinds = ", ".join(sorted({block.type for block in result.content}))
             raise ToolRejected(f"{self._offered.name} of the MCP server {self._server} returned no text but {kinds}.")
