@@ -201,13 +201,14 @@ class Connection:
 
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        server, kind = self._server, ToolUnavailable
+        server = self._server
         if isinstance(error, ToolError):
             return error
         if self._meter.exceeded:
             said = f"The MCP server {self.name} sent more than {size(server.max_bytes)}."
             return ToolRejected(said, next_step="raise its `max_bytes`")
         code = error.code if isinstance(error, MCPError) else None
+        kind: type[ToolError] = ToolUnavailable
         if isinstance(error, TimeoutError):
             kind, said = ToolTimeout, f"did not answer in {server.seconds:g} s"
         elif code == PARSE_ERROR or isinstance(error, ValueError | RuntimeError):
