@@ -99,7 +99,7 @@ async def _ms_a_call(root: Path, count: int) -> float:
     from fathom.storage.store import ArtifactStore
     from fathom.telemetry.audit_log import AuditLog
     from fathom.tools.base import Tool
-    from fathom.tools.registry import Toolbox
+    from fathom.tools.toolbox import Toolbox
     from tasks.durable import durable_run
     from tasks.tool_calls import call_tool
 

@@ -48,6 +48,7 @@ from flows.writing import save_explanation, save_provenance, save_report
 from tasks.auditing import log_event, quieten_tasks, session
 from tasks.durable import durable_run, run_logger, run_store
 from tasks.events import tell_end, tell_start
+from tasks.joining import take_up_servers
 from tasks.limits import SharedTurns, read_limits
 from tasks.start import begin, begin_follow_up, claim_folder, find_parent
 from tasks.supervision import Supervision
@@ -176,6 +177,7 @@ async def _name_in_parent(engine: Engine) -> None:
 
 async def _research(engine: Engine, display: Display) -> RunState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
+    await take_up_servers(engine)
     run = await agree(engine)
     said = run.plan.clarifications
     folder = await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine, _clarifications=said)

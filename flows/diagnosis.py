@@ -27,9 +27,13 @@ from fathom.run.speed import SLOW_MINUTES
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Tool
 from fathom.tools.fetch.browser import find_browser
+from fathom.tools.mcp.configuration import read_servers
+from fathom.tools.mcp.offer import Offer
+from fathom.tools.mcp.servers import McpServers, allowed_tools
 from fathom.tools.registry import DEFAULT, REGISTRY, Registry, check_addresses
 from fathom.tools.search.over_litellm import PROVIDERS, vendor_of
 from flows.preflight import artifact_root, settings_from
+from flows.runs import known
 from flows.server import find_api
 
 _EXTRA = re.compile(r"(?m)^([\w.-]+).*\bextra == ['\"](\w+)['\"]")
@@ -64,10 +68,61 @@ def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator
     yield _groups(registry)
     yield _extras()
     yield from _vendors(registry, environment)
+    yield from examine_plugins(registry)
+    yield from examine_servers(environment)
     yield _corpus()
     yield _browser(environment)
     yield _checked("artifacts", _artifacts)
     yield _cache(environment)
+
+
+def examine_plugins(registry: Registry) -> Iterator[Finding]:
+    """Name the tools and vendors of other packages, and those that cannot be used."""
+    for name, package in registry.plugins.packages.items():
+        yield Finding(f"plug-in {name}", "ok", f"of the package {package}")
+    for name, problem in registry.plugins.broken.items():
+        yield Finding(f"plug-in {name}", "broken", problem, "mend or remove the package; the other tools work")
+
+
+def examine_servers(environment: Environment) -> Iterator[Finding]:
+    """Ask every MCP server of the file what it offers, and say what of it a run may use."""
+    try:
+        allowed_tools(environment)
+        offers, known_hashes = asyncio.run(_offers(environment))
+        servers = read_servers(environment).servers
+    except UserError as error:
+        yield Finding("MCP", "broken", f"{error.code} {error.message}", error.next_step)
+        return
+    for offer in offers:
+        name, allowed = f"MCP {offer.server}", servers[offer.server].allow
+        offered = [tool.name for tool in offer.tools]
+        run, before = known_hashes.get(offer.server, ("", offer.hash))
+        others = f"; not allowed: {', '.join(offer.others)}" if offer.others else ""
+        if offer.failure:
+            yield Finding(name, "broken", offer.failure, "a run goes on without its tools")
+        elif lacking := sorted({*allowed} - {*offered}):
+            yield Finding(name, "broken", f"it has no {', '.join(lacking)}{others}", "correct `allow` in the file")
+        elif not allowed:
+            yield Finding(name, "off", f"no tool is allowed{others}", "name the tools to use in `allow`, in the file")
+        elif before != offer.hash:
+            how = "compare the server with what you know of it; that run can no longer be resumed"
+            yield Finding(name, "off", f"changed since the run {run[:8]}: {', '.join(offered)}{others}", how)
+        else:
+            yield Finding(name, "ok", f"{', '.join(offered)}{others}")
+
+
+async def _offers(environment: Environment) -> tuple[list[Offer], dict[str, tuple[str, str]]]:
+    """Return what the servers offer, and of each the last run that asked it, with the hash of what it offered then."""
+    servers = McpServers(environment)
+    try:
+        offers = await servers.offers()
+    finally:
+        await servers.aclose()
+    if not offers:
+        return [], {}
+    runs = sorted(await known(ArtifactStore(artifact_root())), key=lambda run: str(run.get("started", "")))
+    found = ((server, (str(run["run_id"]), hash_)) for run in runs for server, hash_ in run.get("mcp", {}).items())
+    return offers, dict(found)
 
 
 def examine_model(model: str, environment: Environment) -> Iterator[Finding]:

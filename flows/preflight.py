@@ -28,6 +28,7 @@ from fathom.run.effort import scope_of
 from fathom.run.estimate import Bounds, PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
+from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.registry import REGISTRY, configured_tools
 from fathom.tools.search.choice import prices_of
 from flows.server import find_api
@@ -180,7 +181,7 @@ def _notices(settings: ResearchSettings, tools: list[str]) -> list[str]:
     if settings.tools:
         lacking = [t for t in REGISTRY.tools.values() if t.group in settings.tools and t.name not in tools]
         return [f"{t.name} is left out: set {REGISTRY.variables(t)}." for t in lacking if REGISTRY.variables(t)]
-    if any(tool.name in tools for tool in web):
+    if any(tool.name in tools for tool in web) or any(name.startswith(PREFIX) for name in tools):
         return []
     missing = "No search vendor is configured (fathom doctor shows how)"
     if settings.docs:

@@ -7,6 +7,7 @@ whether a change of the code would have changed it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from fathom.run.engine import Engine
 from fathom.storage.lease import RESULTS, check_layout
 from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
 from fathom.telemetry.audit_log import AuditLog
+from fathom.tools.mcp.offer import Offer
 from flows.deep_research import investigate
 from flows.runs import check_evidence, folder_of, read_json
 from tasks.durable import outside_prefect, recorded_start, results_of
@@ -51,7 +53,11 @@ class _Copy(RunFolder):
 
 
 class _ReplayEngine(Engine):
-    """An engine that leaves the run's folder as it is."""
+    """An engine that leaves the run's folder as it is, and asks no server."""
+
+    async def take_up(self, offers: Sequence[Offer]) -> None:
+        """Have the researcher know what the servers offered."""
+        self.tools.take_up(offers)
 
     async def enter(self, folder: str) -> None:
         """Work on a copy of the run's folder."""

@@ -127,6 +127,7 @@ async def claim_folder(
         clarifications=list(_clarifications),
         parent=start.parent.named() if start.parent else None,
         understood=start.understood,
+        mcp={offer.server: offer.hash for offer in _engine.tools.offers if offer.hash},
     )
     folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))
     if (await folder.load_json("run.json")).get("run_id") != run_id:

@@ -100,7 +100,8 @@ TOOLS = """\
 # Tools
 
 The researcher may call these tools. A tool or vendor is used when its variables are set; `fathom doctor` shows which
-are. `--tools` restricts a run to some of them.
+are. `--tools` restricts a run to some of them. Tools of MCP servers come beside them ([mcp.md](mcp.md)), and those of
+packages that register them in the entry-point group `fathom.tools` ([an example](../examples/glossary)).
 
 {tools}
 

@@ -30,7 +30,8 @@ from fathom.tools.fetch.network import GuardedBackend, system_resolve
 from fathom.tools.fetch.tool import FetchTool
 from fathom.tools.fetch.web import WebReader
 from fathom.tools.redact import redact
-from fathom.tools.registry import configured_tools, open_toolbox
+from fathom.tools.registry import configured_tools
+from fathom.tools.toolbox import open_toolbox
 from tests.test_web_tools import NoArtifacts
 
 HTML = """<html><head><title>Tides on Titan</title>

@@ -21,7 +21,8 @@ from fathom.report.pages import unsafe
 from fathom.storage.bundles import pack, unpack
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tools.earlier import EarlierRun
-from fathom.tools.registry import configured_tools, open_toolbox
+from fathom.tools.registry import configured_tools
+from fathom.tools.toolbox import open_toolbox
 from flows.deep_research import deep_research
 from flows.endings import result_in
 from flows.following import find_parent

@@ -21,7 +21,8 @@ from fathom.tools.fetch.browser import PROGRAMS, Program, find_browser
 from fathom.tools.fetch.network import GuardedBackend
 from fathom.tools.fetch.render import Renderer
 from fathom.tools.fetch.web import WebReader
-from fathom.tools.registry import configured_tools, open_toolbox
+from fathom.tools.registry import configured_tools
+from fathom.tools.toolbox import open_toolbox
 from tests.test_fetch import Site, site
 from tests.test_web_tools import NoArtifacts
 

@@ -14,8 +14,8 @@ from fathom.models import PlanStep, ToolCall, ToolFailure, ToolOutput, ToolResul
 from fathom.roles import PLANNER, PlanRequest, ResearchRequest
 from fathom.roles.planner import PlanAnswer, PlannedStep
 from fathom.tools.base import Tool
-from fathom.tools.registry import Toolbox
 from fathom.tools.routing import MOST_FAILURES, STAND_INS, domains_of, fitting, resting, stand_ins
+from fathom.tools.toolbox import Toolbox
 
 DOMAINS = ("science", "medicine", "software", "companies", "facts")
 

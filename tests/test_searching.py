@@ -24,12 +24,13 @@ from fathom.storage.store import ArtifactStore
 from fathom.tools import http
 from fathom.tools.base import read_by_tools
 from fathom.tools.pages import WebPage
-from fathom.tools.registry import configured_tools, open_toolbox
+from fathom.tools.registry import configured_tools
 from fathom.tools.search.fusion import K, fuse
 from fathom.tools.search.searxng import SearXNG
 from fathom.tools.search.tavily import Tavily
 from fathom.tools.search.web_extract import WebExtractTool
 from fathom.tools.search.web_search import WebSearchTool
+from fathom.tools.toolbox import open_toolbox
 from flows.preflight import check_settings
 from tests.inprocess import investigated
 from tests.stubs import Stubs

@@ -22,7 +22,8 @@ from fathom.tools import http
 from fathom.tools.base import RunContext, SearchVendor, Tool
 from fathom.tools.http import get
 from fathom.tools.pages import WebPage, output
-from fathom.tools.registry import TOOLS, VENDORS, Registry, Toolbox, configured_tools, open_toolbox
+from fathom.tools.registry import TOOLS, VENDORS, Registry, configured_tools
+from fathom.tools.toolbox import Toolbox, open_toolbox
 from flows.diagnosis import examine
 
 KEY = "shelf-key-0123456789"

@@ -33,11 +33,12 @@ from fathom.text.cleaning import clean_text
 from fathom.text.urls import source_ids
 from fathom.tools import base, http
 from fathom.tools.pages import WebPage
-from fathom.tools.registry import Toolbox, configured_tools, open_toolbox
+from fathom.tools.registry import configured_tools
 from fathom.tools.search.searxng import SearXNG
 from fathom.tools.search.tavily import Tavily
 from fathom.tools.search.web_extract import WebExtractTool
 from fathom.tools.search.web_search import WebSearchTool
+from fathom.tools.toolbox import Toolbox, open_toolbox
 
 Answer = Callable[[], web.StreamResponse]
 

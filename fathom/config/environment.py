@@ -108,6 +108,11 @@ class Environment:
             raise InvalidInput(f"{name} is {text!r}, which is no amount.", next_step=f"for example {name}=20")
         return amount
 
+    @staticmethod
+    def use_servers(file: str) -> None:
+        """Have this process use a file of MCP servers: only the environment names one, never a parameter of a run."""
+        os.environ["FATHOM_MCP"] = str(Path(file).expanduser().absolute())
+
     def quieten_litellm(self) -> None:
         """Keep litellm, when it is imported, from fetching tables, loading `.env` files and printing."""
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 from pydantic import ValidationError
 
@@ -22,6 +21,7 @@ from fathom.models import (
     Report,
     RunManifest,
     Source,
+    SourceKind,
     ToolCall,
     ToolFailure,
     ToolResult,
@@ -77,7 +77,7 @@ class SourceRecord(Referenced):
     source_id: str
     url: str
     title: str
-    kind: Literal["web", "document"]
+    kind: SourceKind
     published: str
     texts: list[TextRecord]
     quality: SourceQuality | None = None

@@ -18,6 +18,10 @@ _ID = re.compile(r"S[0-9a-f]{6,64}")
 _QUOTED = re.compile(rf"(?P<text>\S.*?)\s*(?P<ids>(?:\[{_ID.pattern}\]\s*)+)", re.DOTALL)
 
 
+SourceKind = Literal["web", "document", "mcp"]
+"""A page; a text of the user's own, or one that Fathom has stored; what a tool of an MCP server returned."""
+
+
 class Bibliographic(Model):
     """What a catalogue says of a work, for the reference to it; what is not known is empty."""
 
@@ -46,7 +50,7 @@ class Source(Referenced):
     source_id: str
     url: str
     title: str
-    kind: Literal["web", "document"]
+    kind: SourceKind
     location: str = ""  # a heading or page inside the document
     published: str = ""  # as the vendor gives it
     score: float = 0.0  # the vendor's relevance, comparable within one query only

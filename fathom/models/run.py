@@ -163,6 +163,7 @@ class RunManifest(Model):
     clarifications: list[Clarification] = []  # what people said, or was assumed, before it was planned
     parent: ParentRun | None = None  # of a follow-up
     understood: str = ""  # of a follow-up: its query as a question of its own
+    mcp: dict[str, str] = {}  # MCP server -> SHA-256 of the names, descriptions and schemas of the tools it offered
 
 
 class AuditHead(Model):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -27,7 +27,9 @@ from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.warnings import Warnings
 from fathom.text.terms import terms
 from fathom.tools.earlier import EarlierRun
-from fathom.tools.registry import Toolbox, open_toolbox
+from fathom.tools.mcp.offer import Offer
+from fathom.tools.mcp.servers import McpServers
+from fathom.tools.toolbox import Toolbox, open_toolbox
 
 
 class Parent(ParentRun):
@@ -109,11 +111,14 @@ class Engine:
         """Work with what the question deserves; tools that read fewer results are other tools."""
         self.settings, self.simple = scope
         if self.settings.max_results != self.start.settings.max_results:
-            self.tools = self._toolbox()
+            before = self.tools
+            self.tools = self._toolbox(before.servers)
+            self.tools.take_up(before.offers)
 
-    def _toolbox(self) -> Toolbox:
+    def _toolbox(self, servers: McpServers | None = None) -> Toolbox:
         query, earlier = self.start.query, self._earlier
-        return open_toolbox(self.settings, self._environment, self, query, ledger=self.ledger, earlier=earlier)
+        environment, ledger = self._environment, self.ledger
+        return open_toolbox(self.settings, environment, self, query, ledger=ledger, earlier=earlier, servers=servers)
 
     @property
     def words(self) -> int | None:
@@ -144,6 +149,16 @@ class Engine:
         """Set the run's folder in the store."""
         self.folder = RunFolder(self.store, folder)
         await self.audit.settle(folder)
+
+    async def take_up(self, offers: Sequence[Offer]) -> None:
+        """Have the researcher use what MCP servers offered when the run began.
+
+        Raises:
+            InvalidInput: a server has changed since, or is not configured here.
+        """
+        if self.tools.servers:
+            await self.tools.servers.check(offers)
+        self.tools.take_up(offers)
 
     @property
     def run_folder(self) -> RunFolder:

@@ -105,7 +105,7 @@ def _usually(row: _Row, less: _Row) -> _Row:
 def _rows(settings: ResolvedSettings, *, simple: bool = False) -> list[_Row]:
     rounds, steps = settings.depth, settings.max_steps
     usual_steps = min(steps, _USUAL_STEPS) + min(steps, _USUAL_FOLLOW_UPS) * (min(rounds, 2) - 1) * (not simple)
-    follow_ups = sum(bool(REGISTRY.tools[name].follows) for name in settings.tools)
+    follow_ups = sum(bool(tool.follows) and name in settings.tools for name, tool in REGISTRY.tools.items())
     calls_a_turn = settings.breadth + follow_ups
     tools = Bounds(usual_steps * min(settings.breadth, 2), steps * rounds * settings.turns * calls_a_turn)
     if settings.role_models[Role.researcher].model == EXTRACTIVE:

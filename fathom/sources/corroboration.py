@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def site(source: Source) -> str:
-    """Return who publishes a source: its site; each document is its own, all of Python's reference are one.
+    """Return who publishes a source: its site or MCP server; each document is its own, Python's reference is one.
 
     A work with a DOI is its own too: what repositories and journals hold is said by its authors.
     """
@@ -34,6 +34,8 @@ def site(source: Source) -> str:
         return f"doi.org/{source.reference.doi}"
     if source.kind == "web":
         return site_of(host_of(source.url))
+    if source.kind == "mcp":
+        return "/".join(source.url.split("/")[:3])
     return "python" if source.url.startswith("python:") else source.url
 
 

@@ -32,7 +32,7 @@ def slug(text: str) -> str:
 
 def folder_name(plan_title: str) -> str:
     """Return the name of the folder of the first run that uses a plan title; artifact names start with it too."""
-    return _part(plan_title, PLAN_BYTES)
+    return cut_slug(plan_title, PLAN_BYTES)
 
 
 def folder_names(plan_title: str, run_id: str) -> list[str]:
@@ -52,12 +52,12 @@ def artifact_name(  # noqa: PLR0917 - in the order in which they appear in the n
 
     `n` counts the calls of the tool in the step, from 1; from 2 on the name ends in `__{n}`.
     """
-    step = f"step{_part(str(step_id), STEP_ID_BYTES)}_{_part(step_title, STEP_TITLE_BYTES)}"
+    step = f"step{cut_slug(str(step_id), STEP_ID_BYTES)}_{cut_slug(step_title, STEP_TITLE_BYTES)}"
     number = f"__{n}" if n >= 2 else ""
-    return f"{folder_name(plan_title)}__{step}__{_part(tool_name, TOOL_BYTES)}{number}.{ext}"
+    return f"{folder_name(plan_title)}__{step}__{cut_slug(tool_name, TOOL_BYTES)}{number}.{ext}"
 
 
-def _part(text: str, limit: int) -> str:
+def cut_slug(text: str, limit: int) -> str:
     """Return the slug of a text; one that is too long is cut and ends in a hash of the whole text instead."""
     whole = slug(text)
     if len(whole) <= limit:

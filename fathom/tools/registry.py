@@ -1,28 +1,22 @@
-"""Which tools and search vendors there are, which of them a run may use, and how a call finds its tool."""
+"""Which tools and search vendors there are, and which of them a run may use."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pkgutil import resolve_name
 
-from pydantic import JsonValue
-
-from fathom.budget.ledger import Ledger
 from fathom.config.environment import CONTACT, Environment
-from fathom.config.secrets import Scrubber, each_text
-from fathom.config.settings import ResearchSettings, ResolvedSettings
-from fathom.errors import InvalidInput, MissingCredential, ToolNotFound, ToolRejected
-from fathom.models import Catalogue, PlanStep, Survey, ToolCall, ToolOutput, ToolResult
-from fathom.text.cleaning import without_controls
-from fathom.tools.base import ArtifactReader, Configurable, RunContext, SearchVendor, Tool, read_by_tools
-from fathom.tools.earlier import EarlierRun
+from fathom.config.settings import ResearchSettings
+from fathom.errors import InvalidInput, MissingCredential
+from fathom.tools.base import Configurable, SearchVendor, Tool
 from fathom.tools.fetch.allow import AllowList
+from fathom.tools.mcp.configuration import PREFIX
+from fathom.tools.mcp.servers import allowed_tools
+from fathom.tools.mcp.tool import McpTool
 from fathom.tools.pages import is_page
-from fathom.tools.paying import Till, receipt
-from fathom.tools.redact import redact, redacted
-from fathom.tools.routing import fitting, stand_ins
+from fathom.tools.plugins import Plugins, load_plugins
 from fathom.tools.search.choice import check_vendors, named
 
 # A new tool or vendor is one line here. Tools are offered and vendors are asked in this order.
@@ -64,20 +58,33 @@ DEFAULT = "default"  # in the settings: the tools that a run uses by itself, bes
 
 @dataclass(frozen=True)
 class Registry:
-    """The tools and the search vendors, each as `module:class`."""
+    """The tools and the search vendors, each as `module:class`, and those of other packages after them."""
 
     tool_classes: tuple[str, ...] = TOOLS
     vendor_classes: tuple[str, ...] = VENDORS
 
     @cached_property
+    def _own_tools(self) -> list[type[Tool]]:
+        return [resolve_name(tool) for tool in self.tool_classes]
+
+    @cached_property
+    def _own_vendors(self) -> list[type[SearchVendor]]:
+        return [resolve_name(vendor) for vendor in self.vendor_classes]
+
+    @cached_property
+    def plugins(self) -> Plugins:
+        """What other packages register."""
+        return load_plugins({one.name for one in (*self._own_tools, *self._own_vendors)})
+
+    @cached_property
     def tools(self) -> dict[str, type[Tool]]:
         """The tools by name."""
-        return {tool.name: tool for tool in map(resolve_name, self.tool_classes)}
+        return {tool.name: tool for tool in (*self._own_tools, *self.plugins.tools)}
 
     @cached_property
     def vendors(self) -> list[type[SearchVendor]]:
         """The search vendors."""
-        return [resolve_name(vendor) for vendor in self.vendor_classes]
+        return [*self._own_vendors, *self.plugins.vendors]
 
     @cached_property
     def groups(self) -> list[str]:
@@ -132,27 +139,34 @@ def configured_tools(
     """
     AllowList.parse([*settings.fetch_allow_hosts, *environment.fetch_allow])
     check_vendors(settings, environment, registry.vendors)
-    tools, wanted = registry.tools, set(settings.tools or [DEFAULT])
-    able = [tool for tool in tools.values() if follow_up or not tool.of_follow_ups]
-    configured = [tool for tool in able if registry.is_configured(tool, environment)]
+    wanted = set(settings.tools or [DEFAULT])
+    asked = wanted - {DEFAULT}
+    able = [tool for tool in registry.tools.values() if follow_up or not tool.of_follow_ups]
+    configured = [tool for tool in able if registry.is_configured(tool, environment, settings.search)]
+    joins = DEFAULT in wanted or any(name.startswith(PREFIX) for name in wanted)
+    of_servers = allowed_tools(environment) if joins else []
     for name in settings.tools or ():
-        if not (meant := registry.meant(name)):
-            known = [tool.name for tool in able if not tool.follows]
+        meant = registry.meant(name)
+        if not meant and (problem := registry.plugins.broken.get(name)):
+            raise InvalidInput(f"The tool {name} cannot be used: {problem}.", next_step="mend or remove the package")
+        if not meant and name not in of_servers:
+            known = ", ".join([*(tool.name for tool in able if not tool.follows), *of_servers])
             groups = ", ".join([DEFAULT, *registry.groups])
-            raise InvalidInput(f"There is no tool {name!r}.", next_step=f"tools: {', '.join(known)}; groups: {groups}")
-        if not any(tool in able for tool in meant):
+            raise InvalidInput(f"There is no tool {name!r}.", next_step=f"tools: {known}; groups: {groups}")
+        if meant and not any(tool in able for tool in meant):
             raise InvalidInput(f"The tool {name} works in a follow-up only.", next_step="fathom ask RUN QUESTION")
-        if not any(tool in configured for tool in meant):
+        if meant and not any(tool in configured for tool in meant):
             needed = " or ".join(dict.fromkeys(registry.variables(tool, settings.search) for tool in meant))
             raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
     usable = [tool for tool in configured if tool.of_follow_ups or not wanted.isdisjoint(names_of(tool))]
-    asked = wanted - {DEFAULT}
-    called = [t for t in usable if not asked.isdisjoint(names_of(t)) or t.is_useful(settings, query, usable)]
+    beside: list[type[Tool]] = [*usable, McpTool] if of_servers else usable
+    called = [t for t in usable if not asked.isdisjoint(names_of(t)) or t.is_useful(settings, query, beside)]
     followed = {name for tool in called for name in (tool.name, tool.group) if name}
     chosen = [tool for tool in configured if tool in called or tool.follows in followed]
     for tool in chosen:
         check_addresses(registry.configured_by(tool, settings.search), environment)
-    return [tool.name for tool in chosen]
+    joined = of_servers if DEFAULT in wanted else [name for name in of_servers if name in wanted]
+    return [*(tool.name for tool in chosen), *joined]
 
 
 def names_of(tool: type[Tool]) -> set[str]:
@@ -177,137 +191,3 @@ def check_addresses(ways: Sequence[type[Configurable]], environment: Environment
     for name in (name for name in names if name.endswith("_URL")):
         if (address := environment.variables.get(name)) and not is_page(address):
             raise InvalidInput(f"{name} is not a web address.", next_step="set it to one such as http://localhost:8080")
-
-
-class Toolbox:
-    """The tools of one run. The scrubber takes secrets out of what they return; `redact`, personal data too.
-
-    `missing` holds the variables of the tools that cannot be called, because these are not set here.
-    """
-
-    def __init__(
-        self,
-        tools: Sequence[Tool],
-        *,
-        scrubber: Scrubber,
-        missing: Mapping[str, str] | None = None,
-        redact: bool = False,
-        settings: dict[str, JsonValue] | None = None,
-        run: RunContext | None = None,
-    ) -> None:
-        self._tools = {tool.name: tool for tool in tools}
-        self._missing = missing or {}
-        self._scrubber = scrubber
-        self._redact = redact
-        self._run = run
-        self.settings = settings or {}
-        """The settings that an output depends on."""
-        self.offered = {tool.name: tool.description for tool in tools if not tool.follows}
-        """The tools the model may call, with what it is told about them."""
-        self.searching = [tool.name for tool in tools if tool.searches]
-        """The names of those that take a search query."""
-        self._domains = {name: self._tools[name].domains for name in self.searching}
-        self.specialised = [name for name, domains in self._domains.items() if domains]
-        """The names of those that are for some subjects only."""
-
-    def for_step(self, step: PlanStep, query: str, resting: Collection[str] = ()) -> dict[str, str]:
-        """Return the tools to offer for a step, with what the model is told about them.
-
-        Of the searching ones, these are what the plan names for the step, else what fits the words of the step and of
-        the run's question; without those that rest, unless no other is left.
-        """
-        text = " ".join((step.title, step.description, *step.queries, query))
-        named = [name for name in self.searching if name in step.tools]
-        awake = (
-            [n for n in names if n not in resting] for names in (named, fitting(self._domains, text), self.searching)
-        )
-        fit = next(filter(None, awake), self.searching)
-        others = [name for name in self.offered if name not in self.searching]
-        return {name: self.offered[name] for name in (*fit, *others)}
-
-    def stand_ins(self, failed: str, resting: Collection[str] = ()) -> list[str]:
-        """Return the searching tools to ask instead of one that failed, the best first."""
-        others = {name: domains for name, domains in self._domains.items() if name not in (failed, *resting)}
-        return stand_ins(self._domains.get(failed, ()), others)
-
-    async def run(self, call: ToolCall) -> ToolOutput:
-        """Serve a call.
-
-        Raises:
-            ToolNotFound: no tool of that name is enabled.
-            ToolError: the call failed.
-        """
-        if call.tool not in self._tools:
-            raise ToolNotFound(f"There is no tool {call.tool!r}.", next_step="tools: " + ", ".join(self.offered))
-        if variables := self._missing.get(call.tool):
-            raise ToolRejected(f"The tool {call.tool} is not configured.", next_step=f"set {variables}")
-        with self._scrubber.errors(), receipt() as charges:
-            output = await self._tools[call.tool].run(call.input)
-        output = output.model_copy(update={"charges": charges})
-        output = ToolOutput.model_validate(each_text(output.model_dump(), without_controls))
-        output = self._scrubber.model(output)
-        return redacted(output) if self._redact else output
-
-    async def aclose(self) -> None:
-        """End what the tools have started."""
-        if self._run:
-            await self._run.aclose()
-
-    def follow_ups(self, results: Sequence[ToolResult]) -> list[ToolCall]:
-        """Return the calls that the results of one decision make necessary."""
-        calls = (tool.follow_up(results) for tool in self._tools.values())
-        return [call for call in calls if call and call.tool in self._tools]
-
-    async def survey(self, query: str, limit: int = 8) -> Survey:
-        """Return the local documents closest to a query, by name, and the files that are not read."""
-        surveys = [await tool.survey(query, limit) for tool in self._tools.values()]
-        found = Survey(
-            documents=[document for survey in surveys for document in survey.documents],
-            unread=[file for survey in surveys for file in survey.unread],
-        )
-        found = self._scrubber.model(found)
-        return Survey.model_validate(each_text(found.model_dump(), redact)) if self._redact else found
-
-    async def holdings(self, words: Sequence[str]) -> Catalogue:
-        """Return what the search tools can find, and which of some words is nowhere in it."""
-        found = [await tool.holdings(words) for tool in self._tools.values()]
-        return self._scrubber.model(Catalogue(holdings=[each for each in found if each]))
-
-
-def open_toolbox(
-    settings: ResolvedSettings,
-    environment: Environment,
-    artifacts: ArtifactReader,
-    query: str = "",
-    *,
-    registry: Registry = REGISTRY,
-    ledger: Ledger | None = None,
-    earlier: EarlierRun | None = None,
-) -> Toolbox:
-    """Open the tools that the settings name. Nothing is read and no connection made before the first call.
-
-    The query is the run's question, which may name pages to fetch; the ledger is that of the run, which pays; `earlier`
-    is the run that it follows up on.
-    """
-    search = settings.search
-    run = RunContext(
-        settings,
-        environment,
-        artifacts,
-        query,
-        configured_vendors=[vendor for vendor in registry.wanted(search) if vendor.is_configured(environment)],
-        fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
-        till=Till(ledger, settings.search_prices),
-        earlier=earlier,
-    )
-    chosen = [tool for tool in registry.tools.values() if tool.name in settings.tools]
-    return Toolbox(
-        [tool.open(run) for tool in chosen],
-        missing={
-            t.name: registry.variables(t, search) for t in chosen if not registry.is_configured(t, environment, search)
-        },
-        scrubber=Scrubber(environment.secrets),
-        redact=settings.redact,
-        run=run,
-        settings={**read_by_tools(settings), **({"earlier": earlier.folder} if earlier else {})},
-    )

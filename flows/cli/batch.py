@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import Json, Quiet, Root
+from flows.cli.options import Json, Mcp, Quiet, Root
 from flows.cli.printing import output
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def batch(
     deployment: Annotated[
         str, typer.Option(metavar="NAME", help="Deployment that researches a question.")
     ] = "deep-research/on-demand",
+    mcp: Mcp = None,
     artifacts: Root = None,
     run_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Key of a batch: continues it, or names a new one.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from flows.cli.options import Json
+from flows.cli.options import Json, Mcp
 from flows.cli.printing import output, row
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def doctor(
     online: Annotated[
         bool, typer.Option("--online", help="Ask every configured search vendor and source one question.")
     ] = False,
+    mcp: Mcp = None,
     as_json: Json = False,
 ) -> None:
     """Check what is configured and what can be reached.

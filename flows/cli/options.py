@@ -28,6 +28,20 @@ def known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]
     return [(run_id, query) for run_id, query in ids if run_id.startswith(incomplete)][:MOST_COMPLETIONS]
 
 
+def _use_servers(file: str | None) -> str | None:
+    from fathom.config.environment import Environment
+
+    if file:
+        Environment.use_servers(file)
+    return file
+
+
+Mcp = Annotated[
+    str | None,
+    typer.Option(
+        "--mcp", metavar="FILE", callback=_use_servers, help="JSON file of MCP servers, for this process. [FATHOM_MCP]"
+    ),
+]
 Run = Annotated[
     str,
     typer.Argument(help="The run's id or its first digits, its folder, or its plan title.", autocompletion=known_runs),

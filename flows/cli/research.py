@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from flows.cli.options import Json, Open, Quiet, Root, Run
+from flows.cli.options import Json, Mcp, Open, Quiet, Root, Run
 from flows.cli.printing import line, open_page, output, show_summary
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def research(
     wait_minutes: Annotated[
         float | None, typer.Option(metavar="N", help="Minutes to wait for an answer outside a terminal; 5.")
     ] = None,
+    mcp: Mcp = None,
     artifacts: Root = None,
     run_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Runs with the same key share finished calls.")
@@ -158,6 +159,7 @@ def resume(
     run: Run,
     *,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for a deployment's worker.")] = False,
+    mcp: Mcp = None,
     artifacts: Root = None,
     open_it: Open = False,
     as_json: Json = False,

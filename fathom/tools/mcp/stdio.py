@@ -1,0 +1,163 @@
+"""The transport to an MCP server that is a program: lines of JSON over its input and output.
+
+The client of `mcp` reads a line whatever its length, and leaves the program running when this process is killed. Here a
+line ends at the limit of the meter, and the program has a guard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fathom.errors import ToolRejected
+from fathom.text.cleaning import clean_line
+from fathom.tools.mcp import guard
+from fathom.tools.mcp.meter import Meter
+
+if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.shared.message import SessionMessage
+
+END_SECONDS = 2.0  # in which a program may end by itself once its input is closed
+PIECE = 2**16
+SAID = 500  # characters of the last words of a program that are shown
+
+
+class Program:
+    """A program that serves MCP."""
+
+    def __init__(self, command: Sequence[str], variables: Mapping[str, str], meter: Meter) -> None:
+        self._command = command
+        self._variables = variables
+        self._meter = meter
+        self._errors = b""
+        self._stray = b""
+        self.ended = False
+        """Whether nothing more can be heard of it."""
+
+    @property
+    def last_words(self) -> str:
+        """A sentence with its last line on stderr, else with the first of its output that is no message."""
+        lines = [line for line in self._errors.decode(errors="replace").splitlines() if line.strip()]
+        said = clean_line(lines[-1] if lines else self._stray.decode(errors="replace"))[:SAID]
+        return f"Its last words: {said}" if said else ""
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
+        """Start the program and yield what it says and what it is told; it is gone when the block is left.
+
+        Raises:
+            ToolRejected: there is no such program.
+        """
+        import anyio
+        from mcp.shared.message import SessionMessage
+
+        said, hear = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        tell, told = anyio.create_memory_object_stream[SessionMessage](0)
+        process, lifeline = await self._start()
+        patience = 0.0  # for a program that is hung or says too much
+        async with said, hear, tell, told:
+            try:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(self._listen, process, said)
+                    group.start_soon(self._talk, process, told)
+                    group.start_soon(self._heed, process)
+                    yield hear, tell
+                    patience = END_SECONDS
+                    group.cancel_scope.cancel()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await _end(process, lifeline, patience)
+
+    async def _start(self) -> tuple[asyncio.subprocess.Process, int]:
+        name, *arguments = self._command
+        program = shutil.which(name, path=self._variables.get("PATH"))
+        if program is None:
+            raise ToolRejected(f"There is no program {name!r}.", next_step="correct the command in the file of servers")
+        closes, lifeline = os.pipe()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", str(Path(guard.__file__)), str(closes), program, *arguments),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                limit=self._meter.most,
+                pass_fds=(closes,),
+                env=dict(self._variables),
+                start_new_session=True,  # the keys of a terminal are for Fathom
+            )
+        except BaseException:
+            os.close(lifeline)
+            raise
+        finally:
+            os.close(closes)
+        return process, lifeline
+
+    async def _listen(
+        self, process: asyncio.subprocess.Process, said: MemoryObjectSendStream[SessionMessage | Exception]
+    ) -> None:
+        """Pass on a message a line, and close once the program ends or says too much."""
+        from anyio import BrokenResourceError, ClosedResourceError
+        from mcp.shared.message import SessionMessage
+        from mcp.types import jsonrpc_message_adapter
+
+        assert process.stdout
+        try:
+            with suppress(asyncio.IncompleteReadError, BrokenResourceError, ClosedResourceError):
+                while True:
+                    try:
+                        line = await process.stdout.readuntil(b"\n")
+                    except asyncio.LimitOverrunError as error:
+                        self._meter.add(max(error.consumed, self._meter.most) + 1)
+                        return
+                    if self._meter.add(len(line)):
+                        return
+                    try:
+                        message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+                    except ValueError:  # a greeting, or a log line that went astray
+                        self._stray = self._stray or line[:SAID]
+                        continue
+                    await said.send(message)
+        finally:
+            self.ended = True
+            said.close()
+
+    async def _talk(self, process: asyncio.subprocess.Process, told: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        assert process.stdin
+        with suppress(OSError):  # the program has ended, which its output tells
+            async for message in told:
+                line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                process.stdin.write(line.encode() + b"\n")
+                await process.stdin.drain()
+
+    async def _heed(self, process: asyncio.subprocess.Process) -> None:
+        """Keep the end of what the program writes to stderr, so that it can go on writing."""
+        assert process.stderr
+        while piece := await process.stderr.read(PIECE):
+            self._errors = (self._errors + piece)[-2 * SAID :]
+
+
+async def _end(process: asyncio.subprocess.Process, lifeline: int, patience: float) -> None:
+    """Let a program end by itself for some seconds, then have its guard end it with all that it has started."""
+    assert process.stdin and process.stdout and process.stderr
+    process.stdin.close()
+    try:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), patience)
+    finally:
+        os.close(lifeline)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(END_SECONDS + guard.GRACE_SECONDS):
+            await asyncio.gather(_drain(process.stdout), _drain(process.stderr), process.wait())
+
+
+async def _drain(stream: asyncio.StreamReader) -> None:
+    """Read a pipe to its end, for asyncio closes it only then."""
+    while await stream.read(PIECE):
+        pass

@@ -1,0 +1,40 @@
+"""The MCP servers join a run: asked once what they offer, which the run keeps to however often it is resumed."""
+
+from __future__ import annotations
+
+from fathom.models import Model
+from fathom.run.engine import Engine
+from fathom.tools.mcp.offer import Offer
+from tasks.durable import recorded_task, run_logger
+
+
+class Offers(Model):
+    """What the MCP servers of a run offered when it began."""
+
+    offers: list[Offer]
+
+
+@recorded_task(name="mcp servers", run_name="ask the MCP servers for their tools")
+async def ask_servers(tools: list[str], _engine: Engine) -> Offers:
+    """Ask the servers of the chosen tools what they offer."""
+    servers = _engine.tools.servers
+    return Offers(offers=await servers.offers() if servers else [])
+
+
+async def take_up_servers(engine: Engine) -> None:
+    """Offer the researcher the tools of MCP servers; those that cannot be had are named in the log and the report.
+
+    Raises:
+        InvalidInput: the run is resumed, and a server has changed since it began or is not configured here.
+    """
+    if (servers := engine.tools.servers) is None:
+        return
+    offers: Offers = await ask_servers(servers.chosen, _engine=engine)
+    await engine.take_up(offers.offers)
+    lacking = [f"The tools of the MCP server {o.server} were not used: {o.failure}" for o in offers.offers if o.failure]
+    unknown = sorted({*servers.chosen} - engine.tools.offered.keys())
+    if unknown and not lacking:
+        lacking = [f"These tools were allowed, but no MCP server offers them: {', '.join(unknown)}."]
+    for message in lacking:
+        engine.warnings.warn(run_logger(), message, message)
+    engine.start = engine.start.model_copy(update={"warnings": [*engine.start.warnings, *lacking]})
