@@ -116,12 +116,14 @@ class NoArtifacts:
         raise FileNotFoundError(name)
 
 
-def opened(case: Case, service: Service, home: Path, *, apart: float = 0.0, **settings: Any) -> LookupTool:
+def opened(
+    case: Case, service: Service, home: Path, *, apart: float = 0.0, key: str = KEY, **settings: Any
+) -> LookupTool:
     """Open the tool of a case against the service, with a key and a contact address, in its own home."""
     kind = REGISTRY.tools[case.tool]
     base = next(name for name in kind.optional if name.endswith("_BASE_URL"))
     variables = {"HOME": str(home), base: service.url, "FATHOM_CONTACT": CONTACT}
-    environment = Environment.read(variables | ({case.key_variable: KEY} if case.key_variable else {}))
+    environment = Environment.read(variables | ({case.key_variable: key} if case.key_variable else {}))
     asked = ResearchSettings(tools=[case.tool], **settings)
     resolved = resolve(asked, environment, configured_tools(asked, environment))
     tool = kind.open(RunContext(resolved, environment, NoArtifacts(), "", [], []))
@@ -255,6 +257,15 @@ async def test_requests_start_apart_and_a_rest_that_is_asked_for_is_kept(service
     assert len(service.requests) == asked + 1
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case.key_variable], ids=lambda case: case.tool)
+async def test_who_asks_too_often_without_a_key_is_told_of_it(case: Case, service: Service, tmp_path: Path) -> None:
+    service.fault, service.faults, service.headers = (429, ""), 9, {"Retry-After": "600"}
+    with pytest.raises(ToolRateLimited) as failed:
+        await opened(case, service, tmp_path, key="").run(case.query)
+    assert case.key_variable in failed.value.next_step
+    assert len(service.requests) == 1
+
+
 async def test_a_query_whose_words_are_nowhere_together_is_asked_again_for_any_of_them(
     service: Service, tmp_path: Path
 ) -> None:
@@ -262,6 +273,19 @@ async def test_a_query_whose_words_are_nowhere_together_is_asked_again_for_any_o
     service.answers = dict(case.nothing)
     await opened(case, service, tmp_path).run("drinking from lakes")
     assert [request.query["query"] for request in service.requests] == ["drinking lakes", "drinking OR lakes"]
+
+
+async def test_a_query_is_one_line_of_bounded_length_and_never_empty(service: Service, tmp_path: Path) -> None:
+    case = next(case for case in CASES if case.tool == "crossref")
+    service.answers = dict(case.nothing)
+    tool = opened(case, service, tmp_path)
+    for given in ("lakes\r\nHost: x\x00" * 99, "a" * 5_000, "AND OR", "((("):
+        await tool.run(given)
+    assert all(0 < len(r.query["query.bibliographic"]) <= 300 and r.query_string.isascii() for r in service.requests)
+    assert not any("%0A" in request.query_string or "%00" in request.query_string for request in service.requests)
+    for given in ("", " \n", "\x00\u202e"):
+        with pytest.raises(ToolRejected, match="empty"):
+            await tool.run(given)
 
 
 async def test_the_rules_for_sources_hold(service: Service, tmp_path: Path) -> None:
