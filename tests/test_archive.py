@@ -60,6 +60,8 @@ def check(page: WebPage) -> None:
     assert credit_of(source) == [f"archived at {COPY}"]
     work = source.model_copy(update={"title": "Tides", "reference": Bibliographic(authors=["Fen, Ada"])})
     (found,) = output([as_found(page, work)]).results
+    (again,) = output([as_found(page, found)]).results
+    assert again == found
     assert (found.title, credit_of(found)) == (
         "Tides (archived copy of 2019-03-04)",
         ["Ada Fen", f"archived at {COPY}"],

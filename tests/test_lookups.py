@@ -27,6 +27,7 @@ from fathom.network import pace
 from fathom.tools import http
 from fathom.tools.base import RunContext
 from fathom.tools.lookup import LookupTool
+from fathom.tools.redact import redacted
 from fathom.tools.registry import REGISTRY, configured_tools
 from tests.fact_cases import FACT_CASES
 from tests.lookup_cases import CASES, Case
@@ -286,3 +287,13 @@ async def test_an_error_that_arxiv_answers_as_an_entry_is_an_error(service: Serv
     }
     with pytest.raises(ToolRejected, match="incorrect id format"):
         await opened(CASES[0], service, tmp_path).run("lakes")
+
+
+async def test_personal_data_leaves_a_reference_too(service: Service, tmp_path: Path) -> None:
+    case = next(case for case in CASES if case.tool == "semantic_scholar")
+    service.answers = {
+        path: body.replace("Ada Brookfield", "Ada a.b@fen.example") for path, body in case.answers.items()
+    }
+    first = redacted(await opened(case, service, tmp_path).run(case.query)).results[0]
+    assert first.reference and first.reference.authors == ["Ada [email]"]
+    assert "fen.example" not in first.model_dump_json()

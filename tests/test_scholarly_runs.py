@@ -27,7 +27,7 @@ years by three stations on its northern shore, which sent their data by radio ev
 </article></body></html>"""
 
 
-def openalex(url: str) -> str:
+def openalex(full_text: str) -> str:
     work = {
         "id": "https://openalex.org/W42",
         "doi": "https://doi.org/10.1234/jpl.42",
@@ -35,7 +35,7 @@ def openalex(url: str) -> str:
         "publication_date": "2024-02-03",
         "authorships": [{"author": {"display_name": "Bo Fenwick"}}],
         "primary_location": {"source": {"display_name": "Journal of Planetary Lakes"}},
-        "best_oa_location": {"pdf_url": f"{url}/full", "license": "cc-by"},
+        "best_oa_location": {"pdf_url": full_text, "license": "cc-by"},
         "abstract_inverted_index": {word: [at] for at, word in enumerate(ABSTRACT.split())},
     }
     return json.dumps({"meta": {"count": 1}, "results": [work]})
@@ -47,6 +47,7 @@ class Catalogues:
     def __init__(self) -> None:
         self.url = ""
         self.refusing = False
+        self.full_text = ""  # its address; in the repository by default
         self.paths: list[str] = []
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
@@ -55,7 +56,9 @@ class Catalogues:
             case "/query":
                 return web.Response(text=ARXIV, content_type="application/atom+xml")
             case "/works":
-                return web.Response(text=openalex(self.url), content_type="application/json")
+                return web.Response(
+                    text=openalex(self.full_text or f"{self.url}/full"), content_type="application/json"
+                )
             case "/full" if not self.refusing:
                 return web.Response(text=FULL_TEXT, content_type="text/html")
         return web.Response(status=403 if request.path == "/full" else 404)
@@ -104,12 +107,20 @@ async def test_the_bibliography_names_the_authors_of_what_is_quoted(
 
 
 @pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("full_text", "why"),
+    [
+        ("", "answered 403"),
+        ("http://169.254.169.254/x", "is not on the public internet"),
+        ("http://127.0.0.1:22/", "Port 22 is not allowed"),
+    ],
+)
 async def test_a_full_text_that_cannot_be_read_is_said_and_the_abstract_used(
-    catalogues: Catalogues, tmp_path: Path
+    catalogues: Catalogues, tmp_path: Path, full_text: str, why: str
 ) -> None:
-    catalogues.refusing = True
+    catalogues.refusing, catalogues.full_text = True, full_text
     result = await investigated(tmp_path, QUERY, model="extractive", tools=["openalex"], fresh=True)
     assert result.status == "complete", result.reason
     report = Path(result.report or "").read_text(encoding="utf-8")
     assert "The methane lake Ontara was measured for two years" in report
-    assert "answered 403" in report and "The catalogue's entry took over" in report
+    assert why in report and "The catalogue's entry took over" in report

@@ -18,6 +18,7 @@ from fathom.sources.hosts import matching
 from fathom.text.urls import host_of
 
 UNKNOWN_AUTHORITY = 0.3  # "personal blogs, unknown sources"
+RETRACTED_AUTHORITY = 0.1  # as a hoax
 DOCUMENT_AUTHORITY = 0.75  # chosen by the user, but not checked by anyone
 
 _ACADEMIC = re.compile(r"(?:\A|\.)(?:edu|(?:ac|edu)\.[a-z]{2})\Z")
@@ -44,11 +45,16 @@ _LABELS = {
 
 
 def rate(source: Source, scores: Mapping[str, float] | None = None) -> Rating:
-    """Return the rating of a source by its address; `scores` are the user's own authorities by domain."""
+    """Return the rating of a source by its address; `scores` are the user's own authorities by domain.
+
+    A work that was retracted has none, wherever it stands.
+    """
     if source.kind == "document":
         return Rating("document", DOCUMENT_AUTHORITY)
     host = host_of(source.url)
     known = _rating(host, bool(_BLOG.search(source.url)))
+    if source.reference and source.reference.retracted:
+        return known._replace(authority=RETRACTED_AUTHORITY)
     own = matching(host, scores or {})
     return known._replace(authority=scores[own]) if scores and own else known
 

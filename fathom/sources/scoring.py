@@ -33,7 +33,6 @@ CREDIBLE = 0.45
 An unknown domain needs two of these: a named author, references, figures with a source; a forum one of the last two; a
 hoax site stays below with all three. `docs/sources.md` has the measured scale.
 """
-RETRACTED = 0.1  # most credibility of a work that was withdrawn: as little as a hoax
 AUTHORITATIVE = 0.7  # authority from which another source's link or contradiction counts
 STEP = 0.5  # weight of the words of a step's title beside the question's
 INSTITUTIONS = frozenset({"academic", "government", "standards"})
@@ -65,11 +64,9 @@ def score_sources(
         rating, signals, shared = ratings[text.source_id], read_signals(text), agreement.get(text.source_id, [])
         if text.reference and text.reference.authors:
             signals = signals._replace(byline=True)
-        withdrawn = text.reference is not None and text.reference.retracted
-        credibility = _credibility(rating, signals, text.source_id in cited, text.source_id in contradicted)
         published = published_on(text, text.text, today)
         scores = {
-            "credibility": min(credibility, RETRACTED) if withdrawn else credibility,
+            "credibility": _credibility(rating, signals, text.source_id in cited, text.source_id in contradicted),
             "relevance": relevance,
             "recency": recency(published, topic, today),
             "corroboration": sum(1 - 0.5**others for others in shared) / (len(shared) or 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fathom.models import ToolOutput
+from fathom.models import Bibliographic, ToolOutput
 
 _EMAIL = re.compile(r"[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}\b")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?\b")
@@ -26,9 +26,18 @@ def redacted(output: ToolOutput) -> ToolOutput:
     """Return a tool's output without personal data in its texts; the sources' addresses stay as they are."""
     written = ("text", "snippet", "title", "location")
     results = [
-        found.model_copy(update={name: redact(getattr(found, name)) for name in written}) for found in output.results
+        found.model_copy(
+            update={**{name: redact(getattr(found, name)) for name in written}, "reference": _cited(found.reference)}
+        )
+        for found in output.results
     ]
     return output.model_copy(update={"results": results})
+
+
+def _cited(known: Bibliographic | None) -> Bibliographic | None:
+    return known and known.model_copy(
+        update={"authors": [redact(author) for author in known.authors], "venue": redact(known.venue)}
+    )
 
 
 def redact(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fathom.errors import ToolRejected
 from fathom.text.cleaning import clean_line
 from fathom.tools.pages import WebPage
-from fathom.tools.scholarly.works import ScholarlyTool, work
+from fathom.tools.scholarly.works import WORDS, ScholarlyTool, work
 from fathom.tools.xml import parse_xml, text_of
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ class ArxivTool(ScholarlyTool):
 
     name = "arxiv"
     service = "arXiv"
-    description = (
-        "Searches arXiv: preprints in physics, mathematics, computer science, statistics, quantitative biology and "
-        "economics, with abstracts. Input: a few specific words, in English."
-    )
+    description = f"Searches arXiv: preprints in physics, mathematics, computing, statistics and economics. {WORDS}"
     address = "https://export.arxiv.org/api"
     domains = ("physics", "mathematics", "computing", "science")
     optional = ("ARXIV_BASE_URL", "FATHOM_CONTACT")

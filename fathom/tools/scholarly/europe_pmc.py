@@ -8,7 +8,7 @@ from __future__ import annotations
 from pydantic import AliasPath, BaseModel, Field
 
 from fathom.tools.pages import WebPage
-from fathom.tools.scholarly.works import ScholarlyTool, name_of, within, work
+from fathom.tools.scholarly.works import WORDS, ScholarlyTool, name_of, within, work
 
 
 class _Author(BaseModel):
@@ -47,10 +47,7 @@ class EuropePMCTool(ScholarlyTool):
 
     name = "europe_pmc"
     service = "Europe PMC"
-    description = (
-        "Searches Europe PMC: biomedicine and life sciences, preprints too, with abstracts. Input: a few specific "
-        "words, in English."
-    )
+    description = f"Searches Europe PMC: biomedicine and the life sciences, preprints too. {WORDS}"
     address = "https://www.ebi.ac.uk/europepmc/webservices/rest"
     domains = ("medicine", "biology")
     optional = ("EUROPE_PMC_BASE_URL", "FATHOM_CONTACT")
@@ -59,15 +56,8 @@ class EuropePMCTool(ScholarlyTool):
 
     async def find(self, query: str, limit: int) -> list[WebPage]:
         """Return the articles it finds, by relevance."""
-        articles = await self.ask_json(
-            _Articles,
-            "/search",
-            query=query,
-            format="json",
-            resultType="core",
-            pageSize=limit,
-            email=self.contact,
-        )
+        sent = {"format": "json", "resultType": "core", "email": self.contact}
+        articles = await self.ask_json(_Articles, "/search", query=query, pageSize=limit, **sent)
         return [_page(article) for article in articles.found]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from fathom.tools.pages import WebPage
-from fathom.tools.scholarly.works import ScholarlyTool, within, work
+from fathom.tools.scholarly.works import WORDS, ScholarlyTool, within, work
 
 _FIELDS = (
     "id,doi,display_name,publication_date,authorships,primary_location,best_oa_location,abstract_inverted_index,"
@@ -44,9 +44,7 @@ class OpenAlexTool(ScholarlyTool):
 
     name = "openalex"
     service = "OpenAlex"
-    description = (
-        "Searches OpenAlex: scholarly works of every field and language, with abstracts. Input: a few specific words."
-    )
+    description = f"Searches OpenAlex: scholarly works of every field. {WORDS}"
     address = "https://api.openalex.org"
     domains = ("science", "medicine", "humanities", "social sciences", "engineering")
     optional = ("OPENALEX_BASE_URL", "OPENALEX_API_KEY", "FATHOM_CONTACT")
@@ -56,15 +54,8 @@ class OpenAlexTool(ScholarlyTool):
 
     async def find(self, query: str, limit: int) -> list[WebPage]:
         """Return the works it finds, by relevance."""
-        found = await self.ask_json(
-            _Works,
-            "/works",
-            search=query,
-            per_page=limit,
-            select=_FIELDS,
-            mailto=self.contact,
-            api_key=self.key,
-        )
+        sent = {"select": _FIELDS, "mailto": self.contact, "api_key": self.key}
+        found = await self.ask_json(_Works, "/works", search=query, per_page=limit, **sent)
         return [_page(each) for each in found.results]
 
 

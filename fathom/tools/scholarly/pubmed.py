@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import AliasPath, BaseModel, Field
 
 from fathom.tools.pages import WebPage
-from fathom.tools.scholarly.works import ScholarlyTool, day_of, name_of, work
+from fathom.tools.scholarly.works import WORDS, ScholarlyTool, day_of, name_of, work
 from fathom.tools.xml import parse_xml, text_of
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ class PubMedTool(ScholarlyTool):
 
     name = "pubmed"
     service = "PubMed"
-    description = (
-        "Searches PubMed: biomedicine, clinical trials, public health, with abstracts. Input: a few specific words, in "
-        "English."
-    )
+    description = f"Searches PubMed: biomedicine, clinical trials, public health. {WORDS}"
     address = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils"
     domains = ("medicine", "biology")
     optional = ("PUBMED_BASE_URL", "NCBI_API_KEY", "FATHOM_CONTACT")
@@ -41,13 +38,12 @@ class PubMedTool(ScholarlyTool):
 
     async def find(self, query: str, limit: int) -> list[WebPage]:
         """Return the articles it finds, by relevance."""
-        common: dict[str, str | int] = {
-            "db": "pubmed", "tool": "fathom", "email": self.contact, "api_key": self.key, "retmax": limit,
-        }  # fmt: skip
-        found = await self.ask_json(_Search, "/esearch.fcgi", **common, retmode="json", sort="relevance", term=query)
+        who = {"db": "pubmed", "tool": "fathom", "email": self.contact, "api_key": self.key}
+        wanted = {"retmode": "json", "sort": "relevance", "term": query}
+        found = await self.ask_json(_Search, "/esearch.fcgi", **who, **wanted, retmax=limit)
         if not (ids := ",".join(each for each in found.ids if each.isdigit())):
             return []
-        return await self.ask("/efetch.fcgi", _read, **common, retmode="xml", id=ids)
+        return await self.ask("/efetch.fcgi", _read, **who, retmode="xml", id=ids)
 
 
 def _read(response: httpx.Response) -> list[WebPage]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 
 from fathom.tools.pages import WebPage
-from fathom.tools.scholarly.works import ScholarlyTool, within, work
+from fathom.tools.scholarly.works import WORDS, ScholarlyTool, within, work
 
 _FIELDS = "title,abstract,authors,externalIds,venue,journal,year,publicationDate,openAccessPdf,url"
 
@@ -45,10 +45,7 @@ class SemanticScholarTool(ScholarlyTool):
 
     name = "semantic_scholar"
     service = "Semantic Scholar"
-    description = (
-        "Searches Semantic Scholar: papers of every field, best in computer science and biomedicine, with abstracts. "
-        "Input: a few specific words."
-    )
+    description = f"Searches Semantic Scholar: papers of every field, best in computing and biomedicine. {WORDS}"
     address = "https://api.semanticscholar.org/graph/v1"
     domains = ("computing", "science", "medicine")
     optional = ("SEMANTIC_SCHOLAR_BASE_URL", "S2_API_KEY", "FATHOM_CONTACT")
@@ -63,9 +60,8 @@ class SemanticScholarTool(ScholarlyTool):
 
     async def find(self, query: str, limit: int) -> list[WebPage]:
         """Return the papers it finds, by relevance."""
-        found = await self.ask_json(
-            _Papers, "/paper/search", query=query.replace("-", " "), limit=limit, fields=_FIELDS
-        )
+        words = query.replace("-", " ")
+        found = await self.ask_json(_Papers, "/paper/search", query=words, limit=limit, fields=_FIELDS)
         return [_page(paper) for paper in found.data]
 
 

@@ -15,6 +15,7 @@ from fathom.tools.lookup import LookupTool, doi_address
 from fathom.tools.pages import WebPage, clean_doi
 
 RETRACTED = "Retracted: "
+WORDS = "It returns abstracts. Input: a few specific words, in English."
 _TAG = re.compile(r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>")  # not what stands between "p < 0.05" and "q > 3"
 _BREAK = re.compile(r"</(?:\w+:)?(?:p|title|h\d|sec)>", re.IGNORECASE)
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
