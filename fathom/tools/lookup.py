@@ -15,8 +15,8 @@ It implements `find(query, limit)`, which returns `WebPage`s, the best first. It
 **parameters)`, which validates the answer by a pydantic model after dropping its nulls, or by `self.ask(path, read,
 **parameters)`, where a ValueError in `read` means that the answer is unreadable (`parse_xml` in `fathom/tools/xml.py`
 reads XML safely). `self.key` and `self.contact` may be empty, and an empty parameter is not sent; `headers()` adds
-headers. `self.rest(seconds)` keeps a pause that the body of an answer asks for. `place(path)` says where a path is, of a
-service of several servers.
+headers. `self.rest(seconds)` keeps a pause that the body of an answer asks for. `place(path)` says which of
+several servers has a path.
 
 What it need not do: clean the query, wait for its turn, try again, obey Retry-After, name who asks, keep answers for a
 while, apply the user's rules for sources, score, clean what is returned, and say what failed.
