@@ -116,12 +116,14 @@ class NoArtifacts:
         raise FileNotFoundError(name)
 
 
-def opened(case: Case, service: Service, home: Path, *, apart: float = 0.0, **settings: Any) -> LookupTool:
+def opened(
+    case: Case, service: Service, home: Path, *, apart: float = 0.0, key: str = KEY, **settings: Any
+) -> LookupTool:
     """Open the tool of a case against the service, with a key and a contact address, in its own home."""
     kind = REGISTRY.tools[case.tool]
     base = next(name for name in kind.optional if name.endswith("_BASE_URL"))
     variables = {"HOME": str(home), base: service.url, "FATHOM_CONTACT": CONTACT}
-    environment = Environment.read(variables | ({case.key_variable: KEY} if case.key_variable else {}))
+    environment = Environment.read(variables | ({case.key_variable: key} if case.key_variable else {}))
     asked = ResearchSettings(tools=[case.tool], **settings)
     resolved = resolve(asked, environment, configured_tools(asked, environment))
     tool = kind.open(RunContext(resolved, environment, NoArtifacts(), "", [], []))
@@ -253,6 +255,15 @@ async def test_requests_start_apart_and_a_rest_that_is_asked_for_is_kept(service
             await tool.run("another query")
         assert failed.value.retry_after and failed.value.retry_after > pace.LONGEST_WAIT
     assert len(service.requests) == asked + 1
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.key_variable], ids=lambda case: case.tool)
+async def test_who_asks_too_often_without_a_key_is_told_of_it(case: Case, service: Service, tmp_path: Path) -> None:
+    service.fault, service.faults, service.headers = (429, ""), 9, {"Retry-After": "600"}
+    with pytest.raises(ToolRateLimited) as failed:
+        await opened(case, service, tmp_path, key="").run(case.query)
+    assert case.key_variable in failed.value.next_step
+    assert len(service.requests) == 1
 
 
 async def test_a_query_whose_words_are_nowhere_together_is_asked_again_for_any_of_them(

@@ -6,7 +6,8 @@ A source is one file with one subclass of `LookupTool`. It declares, beside what
 - `domains`: the fields it knows, such as ("science", "medicine"), of `fathom/tools/domains.toml` or words of its own;
   only runs that name it or its `group` use it, for steps that are about one of them.
 - `seconds_between` and `at_once`: what its rules of use allow, and with a key `keyed_seconds_between`.
-- `optional`: `{NAME}_BASE_URL` for another address, FATHOM_CONTACT, and a `..._KEY` or `..._TOKEN` if it takes one.
+- `optional`: `{NAME}_BASE_URL` for another address, FATHOM_CONTACT, and a `..._KEY` or `..._TOKEN` if it takes one;
+  then `setup` says what the key is good for: who is asked for fewer requests is told so.
 - `joins`: how its syntax joins words. " " alone means all of them; the second, usually " OR ", is tried if the first
   found nothing. Then `find` gets the words of the query without any syntax of its own. Empty: the service takes plain
   language, and `find` gets the query as it is.
@@ -38,7 +39,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from fathom.errors import ToolError, ToolRejected
+from fathom.errors import ToolError, ToolRateLimited, ToolRejected
 from fathom.models import Bibliographic, Holdings, SourceText, ToolOutput
 from fathom.network.client import user_agent
 from fathom.network.pace import pace_of
@@ -155,12 +156,14 @@ class LookupTool(Tool):
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
         keyed = self.keyed_seconds_between if self.key else None
-        async with self._pace.turn(self.seconds_between if keyed is None else keyed):
-            try:
+        try:
+            async with self._pace.turn(self.seconds_between if keyed is None else keyed):
                 yield
-            except ToolError as error:
-                self.rest(error.retry_after or 0.0)
+        except ToolError as error:
+            self.rest(error.retry_after or 0.0)
+            if self.key or not isinstance(error, ToolRateLimited):
                 raise
+            raise ToolRateLimited(error.message, next_step=self.setup, retry_after=error.retry_after) from error
 
     def _permitted(self, text: SourceText) -> SourceText:
         """Return a text without the address of its full text where the user's rules do not let that be read."""
