@@ -275,6 +275,19 @@ async def test_a_query_whose_words_are_nowhere_together_is_asked_again_for_any_o
     assert [request.query["query"] for request in service.requests] == ["drinking lakes", "drinking OR lakes"]
 
 
+async def test_a_query_is_one_line_of_bounded_length_and_never_empty(service: Service, tmp_path: Path) -> None:
+    case = next(case for case in CASES if case.tool == "crossref")
+    service.answers = dict(case.nothing)
+    tool = opened(case, service, tmp_path)
+    for given in ("lakes\r\nHost: x\x00" * 99, "a" * 5_000, "AND OR", "((("):
+        await tool.run(given)
+    assert all(0 < len(r.query["query.bibliographic"]) <= 300 and r.query_string.isascii() for r in service.requests)
+    assert not any("%0A" in request.query_string or "%00" in request.query_string for request in service.requests)
+    for given in ("", " \n", "\x00\u202e"):
+        with pytest.raises(ToolRejected, match="empty"):
+            await tool.run(given)
+
+
 async def test_the_rules_for_sources_hold(service: Service, tmp_path: Path) -> None:
     case = next(case for case in CASES if case.tool == "openalex")
     service.answers = dict(case.answers)

@@ -12,7 +12,7 @@ from fathom.evidence.rows import nearest_rows
 from fathom.evidence.verdict import supporting, verbatim
 from fathom.models.claims import Corroboration
 from fathom.retrieval.duplicates import is_near_duplicate
-from fathom.sources.corroboration import HELD, related
+from fathom.sources.corroboration import HELD, party
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.blocks import Kind
 from fathom.text.sentences import split_sentences
@@ -95,7 +95,7 @@ def _says_the_same(claim: str, passage: Passage) -> bool:
 
 def _independent(a: Passage, b: Passage) -> bool:
     """Whether two passages are of unrelated sources and most sentences around them are not the same."""
-    if related(a.text.source, b.text.source):
+    if party(a.text.source).related(party(b.text.source)):
         return False
     small, large = sorted((_around(a), _around(b)), key=len)
     same = sum(any(is_near_duplicate(sentence, other) for other in large) for sentence in small)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from fathom.contradictions.finding import Said
 from fathom.models import Source, SourceText
@@ -37,15 +38,23 @@ def site(source: Source) -> str:
     return "python" if source.url.startswith("python:") else source.url
 
 
-def related(one: Source, other: Source) -> bool:
-    """Whether two sources are of one site or have an author in common, by family name and initial."""
-    return site(one) == site(other) or not _authors(one).isdisjoint(_authors(other))
+class Party(NamedTuple):
+    """Who says what a source says: its site and, of a work, its authors by family name and initial."""
+
+    site: str
+    authors: frozenset[str]
+
+    def related(self, other: Party) -> bool:
+        """Whether the two are of one site or have an author in common."""
+        return self.site == other.site or not self.authors.isdisjoint(other.authors)
 
 
-def _authors(source: Source) -> frozenset[str]:
+def party(source: Source) -> Party:
+    """Return who says what a source says."""
     names = (name.strip() for name in (source.reference.authors if source.reference else ()))
     parted = (name.split(",", 1) if "," in name else name.rsplit(" ", 1)[::-1] for name in names if name)
-    return frozenset(f"{family} {''.join(given).strip()[:1]}".casefold() for family, *given in parted)
+    authors = (f"{family} {''.join(given).strip()[:1]}".casefold() for family, *given in parted)
+    return Party(site(source), frozenset(authors))
 
 
 class _Texts:
@@ -109,14 +118,14 @@ def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> dict[str,
     """Count for each source and each of its facts the independent sources that have it too."""
     facts = list(facts)
     read = _Texts(texts, (fact.text for fact in facts))
-    known = {text.source_id: text for text in texts}
+    parties = {text.source_id: party(text) for text in texts}
     found: dict[str, list[int]] = {}
     for fact, source_ids, _ in facts:
-        having = read.having(fact) | ({*source_ids} & known.keys())
+        having = read.having(fact) | ({*source_ids} & parties.keys())
         for source_id in dict.fromkeys(source_ids):
-            if own := known.get(source_id):
-                others = (known[other] for other in having if not related(own, known[other]))
-                sites = {site(o) for o in others if not _repeats(read.said(source_id), read.said(o.source_id))}
+            if own := parties.get(source_id):
+                others = [other for other in having if not own.related(parties[other])]
+                sites = {parties[o].site for o in others if not _repeats(read.said(source_id), read.said(o))}
                 found.setdefault(source_id, []).append(len(sites))
     return found
 

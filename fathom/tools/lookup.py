@@ -105,8 +105,9 @@ class LookupTool(Tool):
         Raises:
             ToolError: it is empty, or a request failed.
         """
-        query = textwrap.shorten(clean_line(tool_input), LONGEST_QUERY, placeholder="") or tool_input[:LONGEST_QUERY]
-        if not query.strip():
+        line = clean_line(tool_input)
+        query = textwrap.shorten(line, LONGEST_QUERY, placeholder="") or line[:LONGEST_QUERY]
+        if not query:
             raise ToolRejected("The search query is empty.")
         key = f"lookup {self.name} {self._address} {self._wanted} {query}"
         pages = await remembered(self._kept, key, lambda: self._find(query))
