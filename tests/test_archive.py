@@ -60,6 +60,8 @@ def check(page: WebPage) -> None:
     assert credit_of(source) == [f"archived at {COPY}"]
     work = source.model_copy(update={"title": "Tides", "reference": Bibliographic(authors=["Fen, Ada"])})
     (found,) = output([as_found(page, work)]).results
+    (again,) = output([as_found(page, found)]).results
+    assert again == found
     assert (found.title, credit_of(found)) == (
         "Tides (archived copy of 2019-03-04)",
         ["Ada Fen", f"archived at {COPY}"],
@@ -93,6 +95,24 @@ async def test_a_page_that_a_search_found_is_replaced_in_the_same_way(archived: 
     (source,) = read.results
     assert (source.url, source.full, read.failures) == (GONE, True, [])
     assert source.title.endswith("(archived copy of 2019-03-04)")
+
+
+@pytest.mark.parametrize(
+    ("leads_to", "day"),
+    [
+        ("http://web.archive.org/web/20180102030405id_/http://moons.org/gone", "2018-01-02"),
+        ("http://elsewhere.org/web/20180102030405id_/http://moons.org/gone", ""),
+    ],
+)
+async def test_a_copy_may_lead_to_that_of_another_day_and_nowhere_else(archived: Site, leads_to: str, day: str) -> None:
+    archived.pages["/web/20190304050607id_/http://moons.org/gone"] = answering(b"", 302, Location=leads_to)
+    archived.pages["/web/20180102030405id_/http://moons.org/gone"] = HTML
+    try:
+        reference = (await reader(archived).page(GONE)).reference
+        assert reference and (reference.archived, reference.full_text) == (day, leads_to)
+    except ToolRejected as gone:
+        assert not day
+        assert "answered 404" in gone.message
 
 
 @pytest.mark.parametrize("status", [200, 403, 500])

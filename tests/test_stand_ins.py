@@ -17,6 +17,7 @@ from fathom.tools import http
 from flows.replay import replay
 from tests.inprocess import investigated, research
 from tests.lookup_cases import CASES
+from tests.stubs import Stubs
 
 QUERY = "What do studies say about the tides of methane lakes? What do studies say about the shores of methane lakes?"
 SETTINGS: dict[str, Any] = {"model": "extractive", "tools": ["openalex", "crossref"], "depth": 1, "fresh": True}
@@ -80,6 +81,20 @@ async def test_a_source_that_is_down_is_not_asked_again_and_again(services: Serv
     assert len(report["coverage"]) > 1
     assert services.asked["openalex"] <= 2 * http.ATTEMPTS
     assert services.asked["crossref"] > 2
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_model_is_offered_what_fits_and_its_failed_call_is_answered(
+    services: Services, providers: Stubs, tmp_path: Path
+) -> None:
+    chosen = {**SETTINGS, "tools": [*SETTINGS["tools"], "github"], "model": "openai/stub"}
+    providers.settings.steps = providers.settings.breadth = 1
+    result = await investigated(tmp_path, QUERY, **chosen, turns=1)
+    assert services.asked == {"openalex": http.ATTEMPTS, "crossref": 1}
+    assert "OpenAlex" not in result.reason
+    (planned,), (decided,) = providers.calls("planner"), providers.calls("researcher")
+    assert "github" in str(planned.body)
+    assert "openalex" in str(decided.body) and "github" not in str(decided.body)
 
 
 @pytest.mark.usefixtures("home")

@@ -3,7 +3,8 @@
 A source is one file with one subclass of `LookupTool`. It declares, beside what every tool declares:
 
 - `service`: its name as messages say it; `address`: of its interface, without a slash at the end.
-- `domains`: the fields it knows, such as ("science", "medicine"); only runs that name it or its `group` use it.
+- `domains`: the fields it knows, such as ("science", "medicine"), of `fathom/tools/domains.toml` or words of its own;
+  only runs that name it or its `group` use it, for steps that are about one of them.
 - `seconds_between` and `at_once`: what its rules of use allow, and with a key `keyed_seconds_between`.
 - `optional`: `{NAME}_BASE_URL` for another address, FATHOM_CONTACT, and a `..._KEY` or `..._TOKEN` if it takes one;
   then `setup` says what the key is good for: who is asked for fewer requests is told so.
@@ -15,7 +16,8 @@ It implements `find(query, limit)`, which returns `WebPage`s, the best first. It
 **parameters)`, which validates the answer by a pydantic model after dropping its nulls, or by `self.ask(path, read,
 **parameters)`, where a ValueError in `read` means that the answer is unreadable (`parse_xml` in `fathom/tools/xml.py`
 reads XML safely). `self.key` and `self.contact` may be empty, and an empty parameter is not sent; `headers()` adds
-headers. `self.rest(seconds)` keeps a pause that the body of an answer asks for.
+headers. `self.rest(seconds)` keeps a pause that the body of an answer asks for. `place(path)` says which of
+several servers has a path.
 
 What it need not do: clean the query, wait for its turn, try again, obey Retry-After, name who asks, keep answers for a
 while, apply the user's rules for sources, score, clean what is returned, and say what failed.

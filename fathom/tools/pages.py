@@ -140,8 +140,11 @@ def output(pages: Sequence[WebPage], failures: Sequence[ToolFailure] = ()) -> To
 
 
 def _title(page: WebPage) -> str:
-    archived = page.reference.archived if page.reference else ""
-    return (page.title or page.url) + (f" (archived copy of {archived})" if archived else "")
+    title = page.title or page.url
+    if not (page.reference and page.reference.archived):
+        return title
+    told = f" (archived copy of {page.reference.archived})"
+    return title.removesuffix(told) + told  # a source that is read again has it already
 
 
 def is_page(url: str) -> bool:

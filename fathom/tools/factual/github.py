@@ -6,6 +6,7 @@ Ten searches a minute, thirty with a token, which needs no permission.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping
 
 from fathom.tools.factual.github_pages import Issues, Releases, Repositories, Repository
@@ -15,6 +16,7 @@ from fathom.tools.pages import WebPage
 _KIND = re.compile(r"\s*(repositories|issues|releases)\s*:\s*", re.IGNORECASE)
 _REPOSITORY = re.compile(r"\s*\w[\w.-]*/\w[\w.-]*\s*")
 MOST_WORDS = 6  # all of which a result has
+LONGEST = 240  # characters of a query, of 256 that GitHub takes
 
 
 class GitHubTool(LookupTool):
@@ -44,7 +46,8 @@ class GitHubTool(LookupTool):
         kind = _KIND.match(query)
         words = query[kind.end() :] if kind else query
         if kind and kind[1].lower() == "issues":
-            wanted = words if re.search(r"\bis:", words) else f"{words} is:issue"
+            short = textwrap.shorten(words, LONGEST, placeholder="")
+            wanted = short if re.search(r"\bis:", short) else f"{short} is:issue"
             issues = await self.ask_json(Issues, "/search/issues", q=wanted, per_page=limit)
             return [issue.page() for issue in issues.items]
         if kind and kind[1].lower() == "releases":

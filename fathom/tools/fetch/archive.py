@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
@@ -26,19 +26,12 @@ if TYPE_CHECKING:
 ADDRESS = "https://archive.org"
 SECONDS = 10.0
 APART = 1.0
-_SNAPSHOT = re.compile(r"(?P<before>https?://[^/]+/web/)(?P<time>\d{14})(?P<after>/.+)")
+_SNAPSHOT = re.compile(r"(https?://[^/]+/web/)(\d{14})(?:id_)?(/.+)")
 _SECRET = re.compile(r"[?&][^=&]*(?:key|token|sig|secret|passw|auth|session|credential)[^=&]*=", re.IGNORECASE)
 
 
 class PageGone(ToolRejected):
     """The page is no longer there (HTTP 404 or 410)."""
-
-
-class Copy(NamedTuple):
-    """An archived copy: its address, without the archive's frame around it, and its day in ISO 8601."""
-
-    address: str
-    day: str
 
 
 class _Availability(BaseModel):
@@ -56,22 +49,30 @@ class Archive:
         self._address = address.rstrip("/")
         self._pace = pace_of("the Wayback Machine", self._address, 1)
 
-    async def copy_of(self, url: httpx.URL) -> Copy | None:
-        """Return the newest good copy of a page; None if there is none, or the archive does not say so in time."""
+    async def copy_of(self, url: httpx.URL) -> str:
+        """Return the address of a page's newest good copy, without the archive's frame around it.
+
+        It is empty if there is none, or the archive does not say so in time.
+        """
         if not self._may_ask(url):
-            return None
+            return ""
         question = f"{self._address}/wayback/available?{_query(url)}"
         try:
             async with turn("wayback"), self._pace.turn(APART), asyncio.timeout(SECONDS):
                 answer = await follow(question, self._allowed, self._client.get)
             found = _Availability.model_validate(json.loads(answer.data if answer and answer.status == 200 else "{}"))
         except (ToolError, TimeoutError, ValidationError, ValueError):  # as good as no copy
-            return None
-        known = _SNAPSHOT.fullmatch(found.address) if found.available and found.status == "200" else None
-        if not known or not f".{host_of(found.address)}".endswith(f".{host_of(self._address)}"):
-            return None
-        time = known["time"]
-        return Copy(f"{known['before']}{time}id_{known['after']}", f"{time[:4]}-{time[4:6]}-{time[6:8]}")
+            return ""
+        good = found.available and found.status == "200" and self.day_of(found.address)
+        return _SNAPSHOT.sub(r"\1\2id_\3", found.address) if good else ""
+
+    def day_of(self, address: str) -> str:
+        """Return the day of the copy at an address, in ISO 8601; empty if that is no copy of the archive."""
+        snapshot = _SNAPSHOT.fullmatch(address)
+        if not snapshot or not f".{host_of(address)}".endswith(f".{host_of(self._address)}"):
+            return ""
+        time = snapshot[2]
+        return f"{time[:4]}-{time[4:6]}-{time[6:8]}"
 
     def _may_ask(self, url: httpx.URL) -> bool:
         from tld import get_fld

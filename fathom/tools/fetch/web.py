@@ -78,14 +78,17 @@ class WebReader:
         try:
             return await self._text(await retrying(lambda: self._request(url, time)))
         except (PageGone, UnknownHost):
-            copy = await self._archive.copy_of(check_url(url, self._allowed)) if self._archive else None
-            if copy is None or not (answer := await self._copy(copy.address)):
+            if not self._archive or not (copy := await self._copy(self._archive, url)):
                 raise
-        page = await asyncio.to_thread(read_page, answer)
-        return page.model_copy(update={"archived": copy.address, "archived_on": copy.day})
+            return copy
 
-    async def _copy(self, address: str) -> Answer | None:
-        """Return an archived copy, if it can be read; the archive named its address for that, whatever robots may."""
+    async def _copy(self, archive: Archive, url: str) -> Page | None:
+        """Return the archived copy of a page, if there is one that can be read.
+
+        The archive gives its address to be read, so no robots.txt is asked. It may lead on to the copy of another day.
+        """
+        if not (address := await archive.copy_of(check_url(url, self._allowed))):
+            return None
         time = TimeAllowance()
 
         async def ask(url: httpx.URL) -> Answer:
@@ -94,9 +97,12 @@ class WebReader:
 
         try:
             answer = await follow(address, self._allowed, ask)
+            if answer and answer.status == 200 and (day := archive.day_of(str(answer.url))):
+                page = await asyncio.to_thread(read_page, answer)
+                return page.model_copy(update={"archived": str(answer.url), "archived_on": day})
         except ToolError:
-            return None
-        return answer if answer and answer.status == 200 else None
+            pass
+        return None
 
     async def _text(self, answer: Answer) -> Page:
         """Read the text of an answer; where scripts are to make it, in the browser."""
