@@ -37,6 +37,7 @@ async def make_plan(query: str, _engine: Engine) -> Planned:
         max_steps=_engine.settings.max_steps,
         tools=_engine.tools.offered,
         documents=found.documents,
+        questions=_engine.start.template.questions if _engine.start.template else [],
     )
     answer, usage = await ask(PLANNER, request, _engine)
     plan = answer.plan()

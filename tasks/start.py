@@ -10,6 +10,7 @@ from fathom.changes.model import CHANGES_FILES
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, resolve
+from fathom.config.templates import template_of
 from fathom.llm.model_checks import settled_budget
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import RunManifest
@@ -68,6 +69,7 @@ async def begin(
         settings=resolved,
         warnings=warnings,
         watch=_watch,
+        template=template_of(settings.template) if settings.template else None,
     )
 
 
@@ -90,6 +92,7 @@ async def claim_folder(plan_title: str, run_id: str, _engine: Engine) -> str:
         prompts=prompt_hashes(),
         versions=_versions(),
         watch=start.watch,
+        template=start.template.model_dump(mode="json") if start.template else None,
     )
     folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))
     if (await folder.load_json("run.json")).get("run_id") != run_id:

@@ -6,8 +6,18 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from fathom.extractive.questions import Part, is_question, parts_of, questions_of
-from fathom.extractive.wording import capitalized, clip, families, key_terms, keywords, topic_terms, with_related
+from fathom.extractive.questions import Part, is_question, parts_of, questions_of, subject_of
+from fathom.extractive.wording import (
+    ANY_OF,
+    capitalized,
+    clip,
+    families,
+    key_terms,
+    keywords,
+    strip_lead,
+    topic_terms,
+    with_related,
+)
 from fathom.models import Document, Priority
 from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.roles import PlanAnswer, PlanRequest
@@ -29,12 +39,16 @@ _NUMBERING = re.compile(
 
 
 def plan(request: PlanRequest) -> PlanAnswer:
-    """Return a step for each question, for each of its parts, and for the closest headings of the local documents."""
+    """Return a step for each question, its parts, what a template asks, and the closest headings of the documents."""
     questions = questions_of(request.query)
+    room = max(1, request.max_steps - bool(request.questions))
     steps = [_question_step(question, request.query) for question in questions]
-    if len(steps) > request.max_steps:
-        steps = [*steps[: request.max_steps - 1], _joined(steps[request.max_steps - 1 :])]
+    if len(steps) > room:
+        steps = [*steps[: room - 1], _joined(steps[room - 1 :])]
     steps += [_part_step(part, question) for question in questions for part in parts_of(question)]
+    if request.questions:
+        del steps[room:]
+        steps += _template_steps(request, max(1, request.max_steps - len(steps)))
     steps += [_heading_step(heading, request.query) for heading in _headings(request)]
     return PlanAnswer(
         plan_title=_title(questions[0], request.query),
@@ -65,6 +79,17 @@ def _question_step(question: str, query: str) -> PlannedStep:
 def _part_step(part: Part, question: str) -> PlannedStep:
     description = f"Find what is said about this part of the question: {question}"
     return _step(part.title, description, [*part.queries, f"{part.title} {question}"], Priority.high)
+
+
+def _template_steps(request: PlanRequest, room: int) -> Iterator[PlannedStep]:
+    """Yield a step for each question of the template; where there is no room for that, for several in a row."""
+    subject = subject_of(strip_lead(request.query))
+    together = -(-len(request.questions) // room)
+    for start in range(0, len(request.questions), together or 1):
+        asked = request.questions[start : start + together]
+        queries = [*(f"{question} {subject}" for question in asked), *asked]
+        title = clip(" ".join(asked), 2 * TITLE_WORDS)
+        yield _step(title, f"{ANY_OF} {' '.join(asked)}", queries, Priority.medium)
 
 
 def _heading_step(heading: Passage, query: str) -> PlannedStep:

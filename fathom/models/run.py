@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from enum import StrEnum
+
+from pydantic import Field
 
 from fathom.models.base import Model
 from fathom.models.claims import Claim, SourceQuality
@@ -48,6 +51,7 @@ class Making(Model):
     tool_calls: int = 0
     cost_usd: float | None = 0.0
     seconds: float = 0.0  # of work until the claims were checked
+    template: str = Field("", exclude_if=operator.not_)  # its title
 
 
 class Report(Model):
@@ -145,6 +149,7 @@ class RunManifest(Model):
     prompts: dict[str, str]  # role -> SHA-256 of its prompt
     versions: dict[str, str]
     watch: str = ""  # the watch that the run belongs to
+    template: dict[str, object] | None = None  # with its name, its SHA-256 and its content
 
 
 class AuditHead(Model):

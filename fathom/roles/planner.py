@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any
@@ -22,6 +23,7 @@ class PlanRequest(Request):
     max_steps: int
     tools: dict[str, str]  # name -> description
     documents: list[Document] = []  # the local documents that look closest to the query, by name only
+    questions: list[str] = Field([], exclude_if=operator.not_)  # of the template: research of its kind answers them all
 
 
 StepId = str | int

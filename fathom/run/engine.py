@@ -7,6 +7,7 @@ from fathom.config.environment import Environment
 from fathom.config.inputs import words_asked
 from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.config.settings import ResolvedSettings
+from fathom.config.templates import UsedTemplate
 from fathom.errors import StoreError
 from fathom.extractive.backend import ExtractiveBackend
 from fathom.llm.base import Backend
@@ -35,6 +36,7 @@ class RunStart(Model):
     settings: ResolvedSettings
     warnings: list[str] = []  # about the request
     watch: str = ""  # the watch that the run belongs to
+    template: UsedTemplate | None = None
 
 
 class Engine:

@@ -26,6 +26,7 @@ from flows.cli.prune import prune
 from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
+from flows.cli.templates import templates
 from flows.cli.verify import trace, verify
 from flows.cli.watches import watch
 from flows.cli.worker import worker
@@ -39,7 +40,7 @@ app = typer.Typer(
 
 
 COMMANDS = (
-    *(research, batch, resume, runs, show, verify, trace, diff, audit, replay, export, import_, prune),
+    *(research, templates, batch, resume, runs, show, verify, trace, diff, audit, replay, export, import_, prune),
     *(costs, metrics, worker, doctor),
 )
 for command in COMMANDS:
