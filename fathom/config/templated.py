@@ -9,8 +9,14 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, SerializerFunctionWrapHandler
-from pydantic import field_validator, model_serializer, model_validator
+from pydantic import (
+    Field,
+    ModelWrapValidatorHandler,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from fathom.config.form import FormModel
 from fathom.config.templates import merged, settings_in, shipped, template_of
