@@ -56,8 +56,8 @@ the sources again for each section: elsewhere only the compressor sees them."""
 class ResearchSettings(TemplatedSettings):
     """All settings of a run. An empty field takes the value of the template, the profile or the environment.
 
-    They stand in the order of Prefect's form, which their titles divide: how deep, what to read, which model, the
-    budget, the report, and last what few need.
+    They stand in the order of Prefect's form, which their titles divide: the template, how deep, what to read, which
+    model, the budget, the report, and last what few need.
     """
 
     profile: Profile = Field(
