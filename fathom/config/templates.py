@@ -10,7 +10,7 @@ import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -119,7 +119,7 @@ def text_in(path: Path) -> str:
         raise InvalidInput(f"{path} is not text in UTF-8.", next_step="save it as UTF-8") from None
 
 
-@cache
+@lru_cache(maxsize=64)
 def read_template(text: str, where: str = "the template", name: str = "") -> UsedTemplate:
     """Return the template that a text is; `where` says in messages whence the text is.
 

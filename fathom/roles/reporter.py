@@ -134,17 +134,18 @@ def _normalize_outline(request: OutlineRequest, answer: OutlineAnswer) -> Outlin
 def _of_template(request: OutlineRequest, sections: list[OutlinedSection]) -> list[OutlinedSection]:
     """Return the section that answers, then those of the template, with what the outline says about them."""
     by_heading = {section.heading.casefold(): section for section in sections}
-    planned = [by_heading.pop(_one_line(each.title).casefold(), None) for each in request.sections]
+    headings = [_one_line(each.title) or each.title for each in request.sections]
+    planned = [by_heading.pop(heading.casefold(), None) for heading in headings]
     answer = OutlinedSection(heading="Answer", focus=f"Answer the question: {request.query}")
     return [
         next((section for section in sections if section.heading.casefold() in by_heading), answer),
         *(
             OutlinedSection(
-                heading=_one_line(each.title),
+                heading=heading,
                 focus=f"What belongs here: {each.about}" + (f" {found.focus}" if found else ""),
                 step_ids=found.step_ids if found else [],
             )
-            for each, found in zip(request.sections, planned, strict=True)
+            for each, heading, found in zip(request.sections, headings, planned, strict=True)
         ),
     ]
 
