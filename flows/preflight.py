@@ -19,6 +19,7 @@ from fathom.config.inputs import check_query
 from fathom.config.models import ModelCallSettings
 from fathom.config.secrets import HIDDEN, Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings, SearchMode, resolve
+from fathom.config.templates import read_template, settings_in, shipped, template_of, text_in
 from fathom.errors import InvalidInput
 from fathom.extractive.judging import judge
 from fathom.llm.model_checks import check_models, settled_budget
@@ -67,6 +68,22 @@ def settings_from(options: Mapping[str, object]) -> ResearchSettings:
         )
         message = f"--{field.replace('_', '-')} {first['input']!r}: {first['msg']}{_range(first['loc'])}."
         raise InvalidInput(message, next_step="fathom research --help") from None
+
+
+def template_from(name_or_file: str | None) -> str | None:
+    """Return a template as the settings have it: the name of one that is shipped, else the text of a file.
+
+    Raises:
+        InvalidInput: it is neither, or something in the file is wrong.
+    """
+    if name_or_file is None or name_or_file in shipped():
+        return name_or_file
+    path = Path(name_or_file).expanduser()
+    if not path.suffix and "/" not in name_or_file:
+        template_of(name_or_file)  # says that there is none
+    text = text_in(path)
+    settings_in(read_template(text, str(path)), ResearchSettings, str(path))
+    return text
 
 
 def _range(place: Sequence[int | str]) -> str:

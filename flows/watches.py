@@ -107,7 +107,7 @@ async def add(name: str, question: str, settings: ResearchSettings, schedule: Sc
         description=f"Watched: {question}",
         parameters={
             "query": question,
-            "settings": settings.model_dump(mode="json", exclude_defaults=True),
+            "settings": settings.model_dump(mode="json", exclude_unset=True),
             "watch": name,
         },
         schedules=[DeploymentScheduleCreate(schedule=schedule, active=True)],

@@ -68,10 +68,13 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     ]
     seconds = await seconds_worked(engine.start.run_id, _engine=engine)
     writer = "" if report.extractive else engine.model_for(SECTION).model
+    used = engine.start.template
     checked: dict[str, object] = {
         "claims": verified.claims,
         "warnings": warnings,
-        "made": making(run, as_of=engine.start.today, model=writer, seconds=seconds),
+        "made": making(
+            run, as_of=engine.start.today, model=writer, seconds=seconds, template=used.title if used else ""
+        ),
         "remarks": run.plan.remarks,
     }
     if engine.settings.mode is Mode.answer:

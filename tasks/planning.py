@@ -55,11 +55,13 @@ async def make_plan(
         draft=draft,
         remark=remark,
         earlier=_earlier(_engine.start),
+        questions=_engine.start.template.questions if _engine.start.template else [],
     )
     answer, usage = await ask(PLANNER, request, _engine)
     plan = answer.plan().model_copy(update={"clarifications": list(clarifications)})
-    # A person who wants another plan wants more than the question seemed to need.
-    scope = Scope(_engine.start.settings) if remark else scope_of(_engine.start.settings, plan.kind, plan.width)
+    # A template, or a person who wants another plan, wants more than the question seems to need.
+    whole = remark or _engine.start.template
+    scope = Scope(_engine.start.settings) if whole else scope_of(_engine.start.settings, plan.kind, plan.width)
     _engine.adopt(scope)
     plan = within(plan, _engine.settings.max_steps)
     steps = [step.title for step in plan.steps]

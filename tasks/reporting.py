@@ -8,10 +8,12 @@ from typing import Any
 
 from fathom.config.groups import Unsupported
 from fathom.config.models import EXTRACTIVE
+from fathom.config.templates import TemplateSection
 from fathom.errors import AnswerInvalid
 from fathom.evidence.claims import claims_of, marked, without
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
+from fathom.extractive.sections import NOTHING_FOUND
 from fathom.extractive.statements import ANSWERED, quotations_for
 from fathom.llm.base import Failure
 from fathom.models import Answered, Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Usage, Verdict
@@ -52,6 +54,7 @@ async def make_outline(
         authority={i: authority[i] for note in shown for i in note.source_ids if i in authority},
         passages=_passages(shown, "", _texts, OUTLINE, _engine) if _writes_without_model(OUTLINE, _engine) else [],
         words=_engine.words,
+        sections=_sections(_engine),
     )
     answer, usage = await ask(OUTLINE, request, _engine)
     return Outlined(outline=answer, usage=usage)
@@ -88,11 +91,14 @@ async def write_section(
         written=[other.markdown for other in written],
         passages=await asyncio.to_thread(_passages, shown, focus, _texts, SECTION, _engine),
         words=_engine.words and max(40, _engine.words // len(outline.sections)),
+        sections=_sections(_engine),
     )
     known = {source_id for note in notes for source_id in note.source_ids}
     answer, usage = await ask(SECTION, request, _engine)
     markdown, failing = with_known_ids(answer.text.strip(), known), list[Claim]()
-    if not _is_quoted(usage, _engine):
+    if request.is_given and _says_nothing(markdown):
+        markdown = NOTHING_FOUND
+    elif not _is_quoted(usage, _engine):
         markdown, failing, more = await _revise(request, markdown, known, _texts, _engine)
         usage += more
     return _written(section.heading, markdown, failing, usage, _engine)
@@ -120,10 +126,20 @@ async def _revise(
         edit = marked if engine.settings.report.unsupported is Unsupported.mark else without
         markdown = edit(markdown, {claim.sentence for claim in failing})
     if not claims_of([ReportSection(heading="", markdown=markdown)]):
+        if request.is_given:  # no other matter may take the place of what belongs here
+            return NOTHING_FOUND, failing, usage
         failure = Failure(code=AnswerInvalid.code, message="Nothing that the section says is in its sources.")
         answer, more = await answer_without_model(SECTION, request, failure, engine)
         usage, markdown = usage + more, with_known_ids(answer.text.strip(), known)
     return markdown, failing, usage
+
+
+def _sections(engine: Engine) -> list[TemplateSection]:
+    return engine.start.template.sections if engine.start.template else []
+
+
+def _says_nothing(markdown: str) -> bool:
+    return markdown.strip(" .*_\n").casefold() == "nothing found"
 
 
 def _told(claim: Claim) -> UnsupportedSentence:

@@ -11,6 +11,7 @@ from fathom.changes.model import CHANGES_FILES
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, resolve
+from fathom.config.templates import template_of
 from fathom.extractive.following import understood
 from fathom.llm.model_checks import settled_budget
 from fathom.llm.prompts import prompt_hashes
@@ -100,6 +101,7 @@ async def _start(
         watch=watch,
         parent=parent,
         understood=understood(query, parent.question) if parent else "",
+        template=template_of(settings.template) if settings.template else None,
     )
 
 
@@ -128,6 +130,7 @@ async def claim_folder(
         parent=start.parent.named() if start.parent else None,
         understood=start.understood,
         mcp={offer.server: offer.hash for offer in _engine.tools.offers if offer.hash},
+        template=start.template.model_dump(mode="json") if start.template else None,
     )
     folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))
     if (await folder.load_json("run.json")).get("run_id") != run_id:

@@ -14,6 +14,7 @@ from prefect.tasks import Task
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
+from fathom.config.templates import template_of
 from fathom.models import RunResult
 from fathom.run.engine import Engine, RunStart
 from fathom.storage.lease import RESULTS
@@ -50,7 +51,15 @@ async def investigated(
     resolved = resolve(asked, environment, configured_tools(asked, environment, query))
     now, run_id = datetime.now(UTC).isoformat(timespec="seconds"), uuid.uuid4().hex
     own = f"{RESULTS}/{run_id}"
-    start = RunStart(run_id=run_id, run_key=run_id, query=query, started=now, today=now[:10], settings=resolved)
+    start = RunStart(
+        run_id=run_id,
+        run_key=run_id,
+        query=query,
+        started=now,
+        today=now[:10],
+        settings=resolved,
+        template=template_of(asked.template) if asked.template else None,
+    )
     ledger, audit = await Ledger.open(resolved.budget, store, f"{own}/ledger"), AuditLog(store, f"{own}/{PENDING_FILE}")
     engine = Engine(start, store, environment, ledger, audit)
     start_tracing(environment)

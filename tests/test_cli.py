@@ -50,8 +50,9 @@ from flows.cli.main import main
 main()
 """
 COMMANDS = [
-    *("research", "ask", "batch", "resume", "runs", "show", "verify", "trace", "diff", "audit", "replay", "export"),
-    *("import", "prune", "costs", "metrics", "worker", "doctor"),
+    *("research", "ask", "templates", "batch", "resume", "answer", "tell", "stop"),
+    *("runs", "show", "verify", "trace", "diff", "audit", "replay", "export", "import", "prune"),
+    *("costs", "metrics", "worker", "doctor"),
 ]
 GROUPS = {
     "watch": ["add", "list", "pause", "resume", "remove", "run", "history"],

@@ -15,9 +15,9 @@ from pydantic import Field
 
 from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
-from fathom.config.form import FormModel
 from fathom.config.groups import CompressionSettings, PeopleSettings, ReportSettings, SourceRules
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
+from fathom.config.templated import TemplatedSettings
 
 
 class Profile(StrEnum):
@@ -74,11 +74,11 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = {
 the sources again for each section: elsewhere only the compressor sees them."""
 
 
-class ResearchSettings(FormModel):
-    """All settings of a run. An empty field takes the value of the profile or of the environment.
+class ResearchSettings(TemplatedSettings):
+    """All settings of a run. An empty field takes the value of the template, the profile or the environment.
 
-    They stand in the order of Prefect's form, which their titles divide: how deep, what to read, which model, the
-    budget, the report, what to ask people, and last what few need.
+    They stand in the order of Prefect's form, which their titles divide: the template, how deep, what to read, which
+    model, the budget, the report, what to ask people, and last what few need.
     """
 
     profile: Profile = Field(
@@ -275,7 +275,7 @@ class ResearchSettings(FormModel):
 class ResolvedSettings(ResearchSettings):
     """Settings with nothing left open: what a run works with and what its manifest records.
 
-    `role_models` has a model for every role, each with its own fallbacks.
+    `role_models` has a model for every role, each with its own fallbacks; what a template sets is in its place.
     """
 
     depth: int
@@ -302,6 +302,7 @@ def resolve(settings: ResearchSettings, environment: Environment, tools: list[st
         {
             **PROFILES[settings.profile],
             **chosen,
+            "template": None,
             "model": model.model,
             "role_models": {role: settings.role_models.get(role, model) for role in Role},
             "tools": tools,

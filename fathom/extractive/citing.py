@@ -19,8 +19,8 @@ def quoted(excerpts: Iterable[tuple[Sources, str]]) -> str:
     """Return excerpts, each with its sources, as Markdown with citations; a header or lead-in stands only once."""
     groups: dict[tuple[object, ...], tuple[Sources, list[str]]] = {}
     for number, (sources, markdown) in enumerate(excerpts):
-        blocks = list(_split(markdown))
-        lead = list(takewhile(_announces, blocks))
+        blocks = list(split_blocks(markdown))
+        lead = list(takewhile(announces, blocks))
         rest = blocks[len(lead) :]
         header = tuple(rest[0].split("\n")[:2]) if rest and rest[0].startswith("|") else ()
         key = (sources, *lead, *header) if lead or header else (number,)
@@ -48,11 +48,12 @@ def cited(blocks: Iterable[str], sources: Sources) -> str:
     return "\n\n".join(_cited_blocks(blocks, "".join(f"[{source}]" for source in sources)))
 
 
-def _announces(block: str) -> bool:
+def announces(block: str) -> bool:
+    """Whether a block is a heading or a line that introduces what follows."""
     return bool(_ENDS_WITH_COLON.search(block)) and not block.startswith(("|", "```"))
 
 
-def _split(markdown: str) -> Iterator[str]:
+def split_blocks(markdown: str) -> Iterator[str]:
     """Yield the blocks of an excerpt; blank lines inside a fence are part of it."""
     block: list[str] = []
     fence = ""

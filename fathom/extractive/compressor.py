@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.extractive.questions import is_question
-from fathom.extractive.wording import clip, topic_terms
+from fathom.extractive.wording import ANY_OF, clip, topic_terms
 from fathom.models import SourceText
 from fathom.retrieval.asked import Asked, read_asked
 from fathom.retrieval.dated import preferences
@@ -27,6 +27,7 @@ SUMMARY_SHARE = 0.25  # of the note's tokens; the bullets get the rest
 SUMMARY_SENTENCES = (3, 6)
 TITLE_WORDS = (5, 12)
 ON_STEP = 0.33  # share of what the step asks, by worth, that its best excerpt must hold; see docs/extractive.md
+LEAST_WORDS = 1.0  # by worth, of a step that asks for several things, that its best excerpt must hold
 UNMET = 0.46  # share of a question from which the output is off the topic, if none of its lines has a word of that
 BESIDE = 0.4  # weight of what the step's description and the plan's title ask
 LEAST_SCORE = 0.15  # of the best excerpt's; what says less stays out
@@ -40,7 +41,7 @@ def compress(request: CompressRequest) -> CompressAnswer:
     preferred = preferences(request.step_title, dates)
     weighed = [each._replace(score=each.score * preferred[each.text]) for each in evidence.rank(asked)]
     found = sorted(weighed, key=lambda each: -each.score)
-    if max((each.share for each in found), default=0.0) < ON_STEP or _is_off_topic(request, evidence):
+    if not _is_on_step(max((each.share for each in found), default=0.0), asked, request, evidence):
         return NOT_USEFUL
     telling = [each for each in found if each.score >= LEAST_SCORE * found[0].score]
     room = _room(request)
@@ -50,6 +51,13 @@ def compress(request: CompressRequest) -> CompressAnswer:
         chosen = chosen[:-1]
         answer = _answer(request, chosen, room)
     return answer if chosen else NOT_USEFUL
+
+
+def _is_on_step(share: float, asked: Asked, request: CompressRequest, evidence: Evidence) -> bool:
+    """Whether an excerpt with this share of what the step asks is worth a note."""
+    if request.step_description.startswith(ANY_OF):
+        return share * sum(asked.weights.values()) >= LEAST_WORDS
+    return share >= ON_STEP and not _is_off_topic(request, evidence)
 
 
 def _is_off_topic(request: CompressRequest, evidence: Evidence) -> bool:

@@ -7,8 +7,9 @@ import textwrap
 from collections.abc import Iterator
 
 from fathom.extractive.judging import judge
-from fathom.extractive.questions import Part, is_question, parts_of, questions_of
+from fathom.extractive.questions import Part, is_question, parts_of, questions_of, subject_of
 from fathom.extractive.wording import (
+    ANY_OF,
     capitalized,
     clip,
     families,
@@ -39,18 +40,22 @@ _NUMBERING = re.compile(
 
 
 def plan(request: PlanRequest) -> PlanAnswer:
-    """Return a step for each question, for each of its parts, and for the closest headings of the local documents.
+    """Return a step for each question, its parts, what a template asks, and the closest headings of the documents.
 
     What a person said in words becomes a step of its own, since no model could take it into the others.
     """
     if request.draft:
         return _with_remark(request.draft, request)
     questions = questions_of(request.query)
+    room = max(1, request.max_steps - bool(request.questions))
     steps = [_question_step(question, request.query) for question in questions]
-    if len(steps) > request.max_steps:
-        steps = [*steps[: request.max_steps - 1], _joined(steps[request.max_steps - 1 :])]
+    if len(steps) > room:
+        steps = [*steps[: room - 1], _joined(steps[room - 1 :])]
     steps = [*_clarified(request), *steps]
     steps += [_part_step(part, question) for question in questions for part in parts_of(question)]
+    if request.questions:
+        del steps[room:]
+        steps += _template_steps(request, max(1, request.max_steps - len(steps)))
     steps += [_heading_step(heading, request.query) for heading in _headings(request)]
     judged = judge(request.query)
     return PlanAnswer(
@@ -104,6 +109,17 @@ def _question_step(question: str, query: str) -> PlannedStep:
 def _part_step(part: Part, question: str) -> PlannedStep:
     description = f"Find what is said about this part of the question: {question}"
     return _step(part.title, description, [*part.queries, f"{part.title} {question}"], Priority.high)
+
+
+def _template_steps(request: PlanRequest, room: int) -> Iterator[PlannedStep]:
+    """Yield a step for each question of the template; where there is no room for that, for several in a row."""
+    subject = subject_of(strip_lead(request.query))
+    together = -(-len(request.questions) // room)
+    for start in range(0, len(request.questions), together or 1):
+        asked = request.questions[start : start + together]
+        queries = [*(f"{question} {subject}" for question in asked), *asked]
+        title = clip(" ".join(asked), 2 * TITLE_WORDS)
+        yield _step(title, f"{ANY_OF} {' '.join(asked)}", queries, Priority.medium)
 
 
 def _heading_step(heading: Passage, query: str) -> PlannedStep:

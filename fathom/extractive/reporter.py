@@ -21,13 +21,24 @@ LEAST_NEW = 2  # sentences, rows or items that a section must have of its own
 
 
 def outline(request: OutlineRequest) -> OutlineAnswer:
-    """Return the short answer first, then a section for each step that has something of its own to say.
-
-    Writing is cheap here, so each section is tried: one that has too little left to quote joins its nearest neighbour.
-    """
+    """Return the short answer first, then the template's sections or those that the steps make."""
     answered = _answered(request)
     heading = CLOSEST if answered is Answered.no else ANSWER
     answer = OutlinedSection(heading=heading, focus=f"Answer the question: {request.query}", step_ids=[])
+    # What a template has is added to every outline.
+    groups = [] if request.sections else _telling(request, answer)
+    return OutlineAnswer(
+        title=_title(request.query),
+        answered=answered,
+        sections=[answer, *(_section(steps, request) for steps in groups)],
+    )
+
+
+def _telling(request: OutlineRequest, answer: OutlinedSection) -> list[list[PlanStep]]:
+    """Group the steps into sections with something of their own to say beside the answer.
+
+    Writing is cheap here, so each section is tried: one that has too little left to quote joins its nearest neighbour.
+    """
     written = [_draft(request, answer, 0, [])]
     kept: list[list[PlanStep]] = []
     for steps in _fitting(_groups(request)):
@@ -37,11 +48,7 @@ def outline(request: OutlineRequest) -> OutlineAnswer:
             written.append(draft)
         elif kept:
             _nearest(steps[0], kept).extend(steps)
-    return OutlineAnswer(
-        title=_title(request.query),
-        answered=answered,
-        sections=[answer, *(_section(steps, request) for steps in kept)],
-    )
+    return kept
 
 
 def _title(query: str) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from fathom.extractive.citing import quoted
+from fathom.extractive.given_sections import write_given_section
 from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import ANSWERED, Quotations, quotations_for
 from fathom.extractive.succession import Quoted, Succession
@@ -21,6 +22,7 @@ LEAST_SCORE, LEAST_IN_SECTION = 0.2, 0.3  # of the best excerpt's; what says les
 MORE = "More from the sources"
 """Heading of the section with what else bears on the only question."""
 NOT_FOUND = "Not found in the sources:"
+NOTHING_FOUND = "This section is empty: this research found nothing that belongs here."
 NOTHING_NEW = "This section has nothing to add to what the others quote."
 
 CITED = re.compile(r"\s*(?:\[S[0-9a-f]{6,64}\])+\s*")
@@ -30,6 +32,8 @@ def write_section(request: SectionRequest) -> Text:
     """Return a section of quotations that no earlier section has; the first one answers each part of the question."""
     if request.position == 0:
         body = _answer(quotations_for(request.notes, request.passages), questions_of(request.query))
+    elif request.is_given:
+        return Text(text=write_given_section(request) or NOTHING_FOUND)
     else:
         body = _section(Quotations.of_notes(request.notes), request)
     return Text(text=body or NOTHING_NEW)

@@ -106,7 +106,11 @@ class Quotations:
 
     def text(self, found: Found) -> str:
         """Return the whole statement or text that an excerpt is of."""
-        return self._evidence.passages[found.text].text
+        return self.whole(found.text)
+
+    def whole(self, number: int) -> str:
+        """Return a statement or text by its number."""
+        return self._evidence.passages[number].text
 
     def says(self, found: Found) -> str:
         """Return the words of an excerpt, without its lead-in."""

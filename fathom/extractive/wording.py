@@ -11,6 +11,9 @@ from fathom.text.terms import query_terms, terms
 
 RELATED_WEIGHT = 0.5  # of a term that texts use in place of another
 
+ANY_OF = "Find what is said on any part of this:"
+"""Beginning of the description of a step that asks for several things, of which each is worth a note."""
+
 _WORD = re.compile(r"[^\W_][\w'’+#-]*(?:\.\w+)*|__\w+__")
 _WORK = r"(?:report|overview|summary|analysis|review|article|essay|introduction|paper|study|guide|survey|research)"
 _LEAD = re.compile(

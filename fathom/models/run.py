@@ -60,6 +60,7 @@ class Making(Model):
     tool_calls: int = 0
     cost_usd: float | None = 0.0
     seconds: float = 0.0  # of work until the claims were checked
+    template: str = Field("", exclude_if=not_)  # its title
 
 
 class Report(Model):
@@ -164,6 +165,7 @@ class RunManifest(Model):
     parent: ParentRun | None = None  # of a follow-up
     understood: str = ""  # of a follow-up: its query as a question of its own
     mcp: dict[str, str] = {}  # MCP server -> SHA-256 of the names, descriptions and schemas of the tools it offered
+    template: dict[str, object] | None = None  # with its name, its SHA-256 and its content
 
 
 class AuditHead(Model):

@@ -65,6 +65,8 @@ def making_parts(made: Making | None, *, timed: bool) -> list[str]:
         return []
     day = date.fromisoformat(made.as_of)
     parts = [f"As of {day.day} {day:%B %Y}", made.model or "no language model", counted(made.tool_calls, "tool call")]
+    if made.template:
+        parts.insert(1, f"template “{made.template}”")
     if made.llm_calls:
         parts.append(counted(made.llm_calls, "model call"))
     if made.llm_calls or made.cost_usd != 0:

@@ -90,8 +90,8 @@ def assemble(
     return report.model_copy(update={"sources": cited_sources(report)})
 
 
-def making(run: RunState, *, as_of: str, model: str, seconds: float) -> Making:
-    """Return when, by what and at what cost the report was made; `model` is empty where none wrote it."""
+def making(run: RunState, *, as_of: str, model: str, seconds: float, template: str) -> Making:
+    """Return when, by what and at what cost the report was made; `model` and `template` are empty where it has none."""
     return Making(
         as_of=as_of,
         model=model,
@@ -99,6 +99,7 @@ def making(run: RunState, *, as_of: str, model: str, seconds: float) -> Making:
         tool_calls=len(run.all_calls),
         cost_usd=run.cost_usd,
         seconds=seconds,
+        template=template,
     )
 
 

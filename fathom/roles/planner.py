@@ -38,6 +38,7 @@ class PlanRequest(Request):
     draft: Plan | None = Field(None, exclude_if=not_)  # the plan that is to be changed
     remark: str = Field("", exclude_if=not_)  # how
     earlier: EarlierReport | None = Field(None, exclude_if=not_)  # of a follow-up
+    questions: list[str] = Field([], exclude_if=not_)  # of the template: research of its kind answers them all
 
 
 StepId = str | int

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from operator import not_
 from textwrap import shorten
+from typing import Any
 
 from pydantic import Field
 
 from fathom.config.models import Role
+from fathom.config.templates import TemplateSection
 from fathom.models import Answered, Contradiction, Note, Plan, SourceText
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text, bounds
 from fathom.roles.planner import StepId
@@ -31,6 +34,7 @@ class OutlineRequest(Request):
     authority: dict[str, float] = {}  # overall score of the sources by id, 0 to 1
     passages: list[SourceText] = []  # of the notes' sources, for a writer without a model
     words: int | None = None  # approximate length of the report
+    sections: list[TemplateSection] = Field([], exclude_if=not_)  # of the template, which follow the answer
 
 
 class OutlinedSection(Answer):
@@ -80,6 +84,12 @@ class SectionRequest(Request):
     words: int | None = None  # approximate length of the section
     draft: str = ""  # the first version, when it must be corrected
     unsupported: list[UnsupportedSentence] = []  # of the draft
+    sections: list[TemplateSection] = Field([], exclude_if=not_)  # of the template, from position 1 on
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the template has this section: then it stays, also with nothing in it."""
+        return self.position > 0 and bool(self.sections)
 
 
 class AnswerRequest(Request):
@@ -107,6 +117,7 @@ def _title(request: OutlineRequest, title: str) -> str:
 
 
 def _normalize_outline(request: OutlineRequest, answer: OutlineAnswer) -> OutlineAnswer:
+    """Shorten the title and headings, drop what is there twice or was never given, and follow the template."""
     known = {str(step.step_id) for step in request.plan.steps}
     seen: set[str] = set()
     sections: list[OutlinedSection] = []
@@ -116,7 +127,27 @@ def _normalize_outline(request: OutlineRequest, answer: OutlineAnswer) -> Outlin
             seen.add(heading.casefold())
             steps = [i for i in section.step_ids if str(i) in known]
             sections.append(section.model_copy(update={"heading": heading, "step_ids": steps}))
+    sections = _of_template(request, sections) if request.sections else sections
     return answer.model_copy(update={"title": _title(request, answer.title), "sections": sections})
+
+
+def _of_template(request: OutlineRequest, sections: list[OutlinedSection]) -> list[OutlinedSection]:
+    """Return the section that answers, then those of the template, with what the outline says about them."""
+    by_heading = {section.heading.casefold(): section for section in sections}
+    headings = [_one_line(each.title) or each.title for each in request.sections]
+    planned = [by_heading.pop(heading.casefold(), None) for heading in headings]
+    answer = OutlinedSection(heading="Answer", focus=f"Answer the question: {request.query}")
+    return [
+        next((section for section in sections if section.heading.casefold() in by_heading), answer),
+        *(
+            OutlinedSection(
+                heading=heading,
+                focus=f"What belongs here: {each.about}" + (f" {found.focus}" if found else ""),
+                step_ids=found.step_ids if found else [],
+            )
+            for each, heading, found in zip(request.sections, headings, planned, strict=True)
+        ),
+    ]
 
 
 def _check_outline(_request: OutlineRequest, answer: OutlineAnswer) -> list[Complaint]:
@@ -142,6 +173,22 @@ def _check_answer(_request: AnswerRequest, answer: Text) -> list[Complaint]:
     return [] if cited_ids(answer.text) else [Complaint("The answer cites no source of the notes.")]
 
 
-OUTLINE = RoleSpec("outline", Role.reporter, OutlineRequest, OutlineAnswer, _normalize_outline, _check_outline)
+def _outline_schema(request: OutlineRequest) -> dict[str, Any]:
+    schema = OutlineAnswer.model_json_schema()
+    if request.sections:
+        number = len(request.sections) + 1
+        schema["properties"]["sections"] |= {**bounds(items=number), "description": f"The {number} sections, in order."}
+    return schema
+
+
+OUTLINE = RoleSpec(
+    "outline",
+    Role.reporter,
+    OutlineRequest,
+    OutlineAnswer,
+    _normalize_outline,
+    _check_outline,
+    schema=_outline_schema,
+)
 SECTION = RoleSpec("section", Role.reporter, SectionRequest, Text, check=_check_section)
 ANSWER = RoleSpec("answer", Role.reporter, AnswerRequest, Text, _normalize_answer, _check_answer)

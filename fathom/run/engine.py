@@ -11,6 +11,7 @@ from fathom.config.environment import Environment
 from fathom.config.inputs import words_asked
 from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.config.settings import ResolvedSettings
+from fathom.config.templates import UsedTemplate
 from fathom.errors import StoreError
 from fathom.extractive.backend import ExtractiveBackend
 from fathom.extractive.following import own_words
@@ -80,6 +81,8 @@ class RunStart(Model):
             return []
         known = set(terms(self.parent.question))
         return [word for word in own_words(self.query) if not known & set(terms(word))]
+
+    template: UsedTemplate | None = None
 
 
 class Engine:

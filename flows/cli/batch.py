@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import Json, Mcp, Quiet, Root
+from flows.cli.options import Json, Mcp, Quiet, Root, Template
 from flows.cli.printing import output
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def batch(
     ] = None,
     docs: Annotated[list[str] | None, typer.Option(metavar="PATH", help="File or folder to read; repeatable.")] = None,
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
+    template: Template = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
     mode: Annotated[str | None, typer.Option(metavar="NAME", help="report (default) or answer.")] = None,
     setting: Annotated[
@@ -64,11 +65,12 @@ def batch(
     from fathom.storage.lease import result_key
     from fathom.storage.names import slug
     from flows.cli.batch_watch import show_batch
-    from flows.preflight import check_batch, settings_from
+    from flows.preflight import check_batch, settings_from, template_from
 
     name = "batch" if file == "-" else Path(file).stem
     written = format_of(f".{kind}" if kind else "" if file == "-" else file)
     chosen = {"docs": docs, "model": model, "profile": profile, "mode": mode, "artifacts": artifacts}
+    chosen["template"] = template_from(template)
     settings = settings_from(
         read_settings(setting or []) | {name: one for name, one in chosen.items() if one is not None}
     )

@@ -29,6 +29,7 @@ from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
 from flows.cli.steer import stop, tell
+from flows.cli.templates import templates
 from flows.cli.verify import trace, verify
 from flows.cli.watches import watch
 from flows.cli.worker import worker
@@ -42,7 +43,7 @@ app = typer.Typer(
 
 
 COMMANDS = (
-    *(research, ask, batch, resume, answer, tell, stop),
+    *(research, ask, templates, batch, resume, answer, tell, stop),
     *(runs, show, verify, trace, diff, audit, replay, export, import_, prune),
     *(costs, metrics, worker, doctor),
 )

@@ -50,6 +50,12 @@ Root = Annotated[
     str | None,
     typer.Option("--artifacts", metavar="URL", help="Where runs are stored: a folder or s3:// URL. [FATHOM_ARTIFACTS]"),
 ]
+Template = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE", help="Kind of research, which sets sections and more; fathom templates lists them."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print only JSON: no progress and no notices.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report's page in the browser.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notices.")]

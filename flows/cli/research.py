@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from flows.cli.options import Json, Mcp, Open, Quiet, Root, Run
+from flows.cli.options import Json, Mcp, Open, Quiet, Root, Run, Template
 from flows.cli.printing import line, open_page, output, show_summary
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def research(
     model_at_once: Annotated[
         int | None, typer.Option(metavar="N", help="Most requests to models at once; 4. For a small server, 1.")
     ] = None,
+    template: Template = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
     mode: Annotated[
         str | None, typer.Option(metavar="NAME", help="report (default) or answer (at most 140 characters).")
@@ -106,7 +107,7 @@ def research(
     Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
     """
     from fathom.config.inputs import names_in, parse_prices, parse_role_models, parse_search_prices
-    from flows.preflight import check_request, estimated, settings_from
+    from flows.preflight import check_request, estimated, settings_from, template_from
 
     caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls, "max_seconds": max_seconds}
     calls = {"seconds": model_seconds, "at_once": model_at_once}
@@ -120,6 +121,7 @@ def research(
             "role_models": parse_role_models(role_model or []),
             "fallback_models": fallback_model,
             "model_calls": {name: value for name, value in calls.items() if value is not None},
+            "template": template_from(template),
             "profile": profile,
             "mode": mode,
             "effort": effort,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import Json, Quiet, Root
+from flows.cli.options import Json, Quiet, Root, Template
 from flows.cli.printing import line, one_line, output, row
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def add(
         list[str] | None, typer.Option(metavar="PATH", help="File or folder to research; repeatable.")
     ] = None,
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
+    template: Template = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
     tools: Annotated[str | None, typer.Option(metavar="NAME,...", help="Use only these tools or groups.")] = None,
     max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most that one run may cost.")] = None,
@@ -60,7 +61,7 @@ def add(
 
     from fathom.config.inputs import names_in
     from fathom.errors import InvalidInput
-    from flows.preflight import check_request, settings_from
+    from flows.preflight import check_request, settings_from, template_from
     from flows.server import ensure_api
 
     if only_changes and not notify:
@@ -69,6 +70,7 @@ def add(
         {
             "docs": docs,
             "model": model,
+            "template": template_from(template),
             "profile": profile,
             "tools": names_in(tools),
             "budget": {"max_usd": max_usd} if max_usd is not None else {},

@@ -14,6 +14,7 @@ from tests.stubs.settings import Settings
 __all__ = ["answer"]
 
 ASPECTS = ("causes", "effects", "history", "costs", "limits", "methods", "risks", "examples", "measures", "outlook")
+OF_TEMPLATE = "Research of this kind must also find out, for what the question is about"
 KINDS = ("figures", "evidence", "review", "survey", "data", "reports", "findings", "trials", "records", "analysis")
 
 
@@ -22,7 +23,7 @@ def answer(prompt: Prompt, settings: Settings) -> str:
     if settings.attacker and (obeyed := obey(prompt, settings.attacker)) is not None:
         return obeyed
     if prompt.role == "section":
-        return settings.section.replace("ID", prompt.cited_ids[0]) if settings.section else _section(prompt)
+        return settings.section.replace("ID", prompt.cited_ids[0]) if settings.section else _section(prompt, settings)
     script = _SCRIPTS.get(prompt.role)
     content = script(prompt, settings) if script else _instance(prompt.schema, prompt.schema.get("$defs", {}))
     return json.dumps(content)
@@ -45,7 +46,7 @@ def _clarify(_prompt: Prompt, settings: Settings) -> dict[str, Any]:
 
 
 def _plan(prompt: Prompt, settings: Settings) -> dict[str, Any]:
-    aspects = ASPECTS[: settings.steps]
+    aspects = prompt.bullets(OF_TEMPLATE) or ASPECTS[: settings.steps]
     if remark := prompt.after("Its reader asks for this change") if "Its reader asks" in prompt.user else "":
         aspects = (*aspects[:-1], remark)
     return {
@@ -120,8 +121,11 @@ def _outline(prompt: Prompt, _settings: Settings) -> dict[str, Any]:
     }
 
 
-def _section(prompt: Prompt) -> str:
+def _section(prompt: Prompt, settings: Settings) -> str:
     """Repeat facts of the notes with their ids, fresh ones before those that earlier sections have."""
+    heading = re.search(r'^Write section \d+, "(.+?)"\.', prompt.user, re.MULTILINE)
+    if settings.lacking and heading and re.search(settings.lacking, heading[1]) and "NOTHING FOUND" in prompt.system:
+        return "NOTHING FOUND"
     if prompt.cited_facts:
         return " ".join(f"{fact} [{source}]" for fact, source in prompt.cited_facts[:4])
     cited = [f"One source treats the question [{source}]." for source in prompt.cited_ids[:2]]

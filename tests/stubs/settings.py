@@ -28,6 +28,7 @@ class Settings:
         planted: HTML by URL: pages that every search finds first; those on the stub's own address can be fetched.
         attacker: address to which planted pages lead a model that obeys them; empty: the model obeys nobody.
         bullets, section: what the model notes and writes instead, with ID for the id of the first source.
+        lacking: regular expression; the model finds nothing for sections of a template whose heading matches.
         context_window: tokens; a longer prompt is refused as too long. 0: no limit.
         window_style: in whose words: "openai", "llama.cpp" or "vllm"; the last counts the room for the answer too.
         refuses: what the model's server does not take: names of `REFUSALS` in `refusals`, which refuse; "stream", for
@@ -61,6 +62,7 @@ class Settings:
     attacker: str = ""
     bullets: list[str] = field(default_factory=list)
     section: str = ""
+    lacking: str = ""
     context_window: int = 0
     window_style: str = "openai"
     refuses: set[str] = field(default_factory=set)

@@ -1,0 +1,208 @@
+"""Templates: what every research of one kind needs, as a TOML file.
+
+A template has settings, rules for sources, questions that every such research must answer, and the sections of its
+report. Those that Fathom ships are in `fathom/templates`; a file of one's own has the same form.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from pydantic import AfterValidator, BaseModel, Field, JsonValue, ValidationError
+
+from fathom.config.groups import SourceRules
+from fathom.errors import InvalidInput
+from fathom.models import Model
+from fathom.text.cleaning import without_controls
+
+FOLDER = Path(__file__).parent.parent / "templates"
+MOST_BYTES = 64 * 1024  # of a file: it travels with the parameters of each run
+_ENDING = ".toml"
+_HELP = "docs/templates.md describes the file; fathom templates NAME prints one to begin with"
+_OF_THE_RUN = frozenset(("docs", "artifacts", "fetch_allow_hosts"))
+"""Settings that no template has: what is read and where it is stored is for who starts the run to say."""
+_NOT_SET = _OF_THE_RUN | {"template", "sources"}
+
+
+def _flat(text: str) -> str:
+    if not (flat := " ".join(without_controls(text).split())):
+        raise ValueError("it is empty")
+    return flat
+
+
+Line = Annotated[str, AfterValidator(_flat), Field(max_length=300)]
+
+
+class TemplateSection(Model):
+    """A section of the report: its heading, and what belongs into it."""
+
+    title: Annotated[Line, Field(max_length=100)]
+    about: Annotated[Line, Field(max_length=1_000)]
+
+
+def _different(sections: list[TemplateSection]) -> list[TemplateSection]:
+    titles = [section.title.casefold() for section in sections]
+    if twice := next((section.title for section in sections if titles.count(section.title.casefold()) > 1), ""):
+        raise ValueError(f"two sections have the title {twice!r}")
+    return sections
+
+
+class Template(Model):
+    """The content of a template's file."""
+
+    title: Annotated[Line, Field(max_length=60)]
+    description: Line
+    settings: dict[str, JsonValue] = {}
+    sources: SourceRules = SourceRules()
+    questions: Annotated[list[Line], Field(max_length=12)] = []
+    sections: Annotated[list[TemplateSection], Field(max_length=9), AfterValidator(_different)] = []
+
+
+class UsedTemplate(Template):
+    """A template as a run uses it. `name` is empty for one that is not shipped; `sha256` is the file's, in hex."""
+
+    name: str
+    sha256: str
+
+
+def shipped() -> list[str]:
+    """Return the names of the templates that Fathom has."""
+    return sorted(path.stem for path in FOLDER.glob(f"*{_ENDING}"))
+
+
+def template_of(name_or_text: str) -> UsedTemplate:
+    """Return a template that is given by its name, or by the text of its file.
+
+    Raises:
+        InvalidInput: there is none of that name, or something in it is wrong.
+    """
+    if name_or_text in shipped():
+        return read_template(text_of(name_or_text), name_or_text, name_or_text)
+    if "=" in name_or_text:
+        return read_template(name_or_text)
+    raise InvalidInput(
+        f"There is no template {name_or_text!r}{_meant(name_or_text, {name: name for name in shipped()}) or '.'}",
+        next_step=f"Fathom has {', '.join(shipped())}",
+    )
+
+
+def text_of(name: str) -> str:
+    """Return the file of a template that Fathom has."""
+    return (FOLDER / f"{name}{_ENDING}").read_bytes().decode()
+
+
+def text_in(path: Path) -> str:
+    """Return the text of a template's file, with the line ends that it has.
+
+    Raises:
+        InvalidInput: it cannot be the file of a template.
+    """
+    try:
+        if not path.is_file():
+            what = f"{path} is no file." if path.exists() else f"There is no file {path}."
+            raise InvalidInput(what, next_step="give the name of a template, or its TOML file")
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.", next_step="check its permissions") from None
+    if len(data) > MOST_BYTES:
+        raise InvalidInput(f"{path} is larger than {MOST_BYTES // 1024} KB: it is no template.", next_step=_HELP)
+    try:
+        return data.decode()
+    except UnicodeError:
+        raise InvalidInput(f"{path} is not text in UTF-8.", next_step="save it as UTF-8") from None
+
+
+@lru_cache(maxsize=64)
+def read_template(text: str, where: str = "the template", name: str = "") -> UsedTemplate:
+    """Return the template that a text is; `where` says in messages whence the text is.
+
+    Raises:
+        InvalidInput: something in it is wrong; the message says where and what.
+    """
+    try:
+        template = Template.model_validate(tomllib.loads(text.removeprefix("\ufeff")))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"{where} is not TOML: {error}.", next_step=_HELP) from None
+    except (ValidationError, RecursionError) as error:
+        raise InvalidInput(f"{where}: {_wrong(error, Template)}", next_step=_HELP) from None
+    return UsedTemplate(**dict(template), name=name, sha256=hashlib.sha256(text.encode()).hexdigest())
+
+
+def settings_in(template: Template, model: type[BaseModel], where: str = "the template") -> dict[str, Any]:
+    """Return the settings that a template sets, its rules for sources included; `model` has all settings.
+
+    Raises:
+        InvalidInput: one of them cannot be used.
+    """
+    if refused := sorted(_NOT_SET & template.settings.keys()):
+        how = "write [sources], a table of its own" if refused[0] == "sources" else "give it with the run"
+        raise InvalidInput(f"{where}: settings.{refused[0]} cannot stand in a template.", next_step=how)
+    sources = template.sources.model_dump(mode="json", exclude_unset=True)
+    try:
+        model.model_validate(template.settings)
+    except ValidationError as error:
+        raise InvalidInput(f"{where}: {_wrong(error, model, 'settings')}", next_step="see docs/settings.md") from None
+    return {**template.settings, **({"sources": sources} if sources else {})}
+
+
+def _wrong(error: ValidationError | RecursionError, model: type[BaseModel], *above: str) -> str:
+    """Return what is wrong first, and where: `sections[2].titel is no key of a template; did you mean title?`."""
+    if isinstance(error, RecursionError):
+        return "its tables are nested too deeply."
+    first = error.errors(include_url=False)[0]
+    place = first["loc"]
+    named = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in (*above, *place)).lstrip(".")
+    match first["type"]:
+        case "missing":
+            return f"{named} is missing."
+        case "model_type" | "dict_type":
+            return f"{named} is no table."
+        case "extra_forbidden":
+            known = {key: at for key, at in _keys(model, place[:-1]).items() if not above or at not in _NOT_SET}
+            allowed = [key for key, at in known.items() if key == at]
+            meant = _meant(str(place[-1]), known) or f"; there is {', '.join(allowed)}."
+            return f"{named} is no {'setting' if above else 'key of a template'}{meant}"
+    return f"{named}: {first['msg'].removeprefix('Value error, ')}."
+
+
+def _keys(model: type[BaseModel], place: Sequence[str | int]) -> dict[str, str]:
+    """Return the keys that the table at a place of a model may have, and those of its tables, each with its place."""
+    for part in place:
+        field = model.model_fields.get(str(part))
+        model = next(iter(_models(field.annotation) if field else []), model)
+    own = {name: name for name in model.model_fields}
+    inner = {
+        key: f"{name}.{key}"
+        for name, field in model.model_fields.items()
+        if isinstance(group := field.annotation, type) and issubclass(group, BaseModel)
+        for key in group.model_fields
+    }
+    return {**inner, **own}
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    """Return the models that a type is or contains."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models(part)]
+
+
+def _meant(word: str, known: Mapping[str, str]) -> str:
+    near = get_close_matches(word.lower(), known, 1)
+    return f"; did you mean {known[near[0]]}?" if near else ""
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested settings, of which those above take the place of those below."""
+    both = dict(below)
+    for name, value in above.items():
+        under = both.get(name)
+        both[name] = merged(under, value) if isinstance(under, dict) and isinstance(value, dict) else value
+    return both
