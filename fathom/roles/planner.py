@@ -151,6 +151,7 @@ def _schema(request: PlanRequest) -> dict[str, Any]:
     step["step_id"] = {**numbers, "description": step["step_id"]["description"]}
     step["depends_on"]["items"] = numbers
     for name, choices in (("kind", Kind), ("width", Width)):
+        del schema["$defs"][choices.__name__]
         said = schema["properties"][name]["description"]
         schema["properties"][name] = {"type": "string", "enum": list(choices), "description": said}
     return schema
