@@ -50,7 +50,22 @@ from flows.cli.main import main
 main()
 """
 COMMANDS = [
-    *("research", "batch", "resume", "runs", "show", "verify", "trace", "diff", "audit", "replay", "export", "import"),
+    *(
+        "research",
+        "batch",
+        "resume",
+        "tell",
+        "stop",
+        "runs",
+        "show",
+        "verify",
+        "trace",
+        "diff",
+        "audit",
+        "replay",
+        "export",
+        "import",
+    ),
     *("prune", "costs", "metrics", "worker", "doctor"),
 ]
 GROUPS = {
