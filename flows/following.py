@@ -24,7 +24,9 @@ from flows.runs import check_evidence, find, folder_of, locate, read_json
 ANSWER_CHARS = 4_000  # of the earlier report's answer, that the planner is told
 MOST_GAPS = 10
 _RESULT = "result.json"
-_OWN = ("artifacts", "fetch_allow_hosts")  # a run from elsewhere does not say which private hosts may be read
+_OWN = ("artifacts", "fetch_allow_hosts", "template")
+"""Settings that are not taken over: a run from elsewhere does not say which private hosts may be read, and a follow-up
+asks for what is missing, not for all that a template asks for."""
 
 
 async def find_parent(store: ArtifactStore, reference: str) -> Parent:

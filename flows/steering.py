@@ -24,7 +24,7 @@ from flows.runs import LATEST, find, folder_of, is_prefix, locate, read_json
 from flows.server import find_api
 
 MOST_CHARS, MOST_NAME = 1_000, 100
-AGAIN = 'ask again: fathom research "..."'
+AGAIN = 'ask for more: fathom ask RUN "..."'
 
 
 class Steered(Model):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,12 +40,10 @@ async def research(root: Path | str, query: str = QUERY, run_key: str | None = N
     return await result_in(await deep_research(query, _settings(root, settings), run_key, return_state=True))
 
 
-async def investigated(
-    root: Path | str, query: str = QUERY, _before: Callable[[Engine], Awaitable[object]] | None = None, **settings: Any
-) -> RunResult:
+async def investigated(root: Path | str, query: str = QUERY, _before: Any = None, **settings: Any) -> RunResult:
     """Research as `research` does, without Prefect: a tenth of the time, and nothing can be resumed.
 
-    `_before` is called before the run begins.
+    `_before` is called with the engine before the run begins.
     """
     environment, asked, store = Environment.read(), _settings(root, settings), ArtifactStore(str(root))
     resolved = resolve(asked, environment, configured_tools(asked, environment, query))

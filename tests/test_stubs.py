@@ -487,7 +487,7 @@ async def test_whole_answers_fail_as_their_streams_do(stubs: Stubs) -> None:
 def loosened(change: dict[str, Any]) -> dict[str, Any]:
     """The schema of a plan, with a change to what it says of a step, deep inside it."""
     schema = json.loads(json.dumps(SCHEMA))
-    next(iter(schema["$defs"].values())).update(change)
+    schema["$defs"]["PlannedStep"].update(change)
     return {"response_format": {**TYPED, "json_schema": {**TYPED["json_schema"], "schema": schema}}}  # type: ignore[dict-item]
 
 

@@ -189,5 +189,7 @@ def _distinct(steps: list[PlannedStep]) -> list[PlannedStep]:
 
 
 def _likeness(a: str, b: str) -> float:
+    if a.casefold() == b.casefold():
+        return 1.0  # it may have no key terms
     first, second = set(key_terms(a)), set(key_terms(b))
     return len(first & second) / (len(first | second) or 1)
