@@ -70,7 +70,8 @@ async def begin_follow_up(
     query: str, settings: ResearchSettings, parent: Parent, _artifacts: str, _environment: Environment, _watch: str
 ) -> RunStart:
     """Begin a run that follows up on another one, with that run's settings where none are given."""
-    settings = ResearchSettings.model_validate(parent.settings_with(settings.model_dump(exclude_unset=True)))
+    given = settings.model_dump(exclude_unset=True, exclude_none=True)
+    settings = ResearchSettings.model_validate(parent.settings_with(given))
     return await _start(query, settings, parent, artifacts=_artifacts, environment=_environment, watch=_watch)
 
 

@@ -44,7 +44,7 @@ def _holds(notes: Sequence[Note], wanted: Sequence[str]) -> bool:
     """Whether notes have a quotation with every word that is wanted, or one in its place."""
     needed = [family for word in wanted for family in families(terms(word))]
     quoted = (set(terms(text)) for note in notes for text, _ids in note.quotations())
-    return any(all(said & family for family in needed) for said in quoted)
+    return not needed or any(all(said & family for family in needed) for said in quoted)
 
 
 def _broad(request: ResearchRequest) -> str:
