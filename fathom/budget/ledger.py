@@ -181,7 +181,9 @@ class Ledger:
         return self.budget.max_seconds * self._share(research) - self.seconds
 
     @asynccontextmanager
-    async def attempt(self, worst: Callable[[Cost], Cost | None], *, research: bool) -> AsyncIterator[Attempt]:
+    async def attempt(
+        self, worst: Callable[[Cost], Cost | None], *, research: bool, timed: bool = True
+    ) -> AsyncIterator[Attempt]:
         """Make one request inside the block, when its worst case fits into what is left.
 
         While other requests have reserved what it needs, it waits until they have settled.
@@ -189,11 +191,12 @@ class Ledger:
         Args:
             worst: the most that the request can cost, given what is left; None when too little is left.
             research: whether it is part of the research, and so may not use what is kept for the report.
+            timed: whether it may no longer be made when the time is up.
 
         Raises:
             BudgetExceeded: it does not fit, and no reservation could become free.
         """
-        reserved = await self._reserve(worst, research)
+        reserved = await self._reserve(worst, research, timed)
         attempt = Attempt(reserved)
         broken_off = covered = False
         try:
@@ -218,16 +221,17 @@ class Ledger:
             if not broken_off:
                 await self._save()
 
-    async def _reserve(self, worst: Callable[[Cost], Cost | None], research: bool) -> Cost:
+    async def _reserve(self, worst: Callable[[Cost], Cost | None], research: bool, timed: bool) -> Cost:
         while True:
-            left = self._left(research)
+            late = timed and self.seconds_left(research=research) < LEAST_SECONDS
+            left = Cost() if late else self._left(research)
             wanted = worst(left.plus(self._held))
             if wanted and wanted.fits(left):
                 self._held = self._held.plus(wanted)
                 self._open += 1
                 self._version += 1
                 return wanted
-            if not self._open or self.seconds_left(research=research) < LEAST_SECONDS:
+            if not self._open or late:
                 raise BudgetExceeded(
                     f"A request exceeds what is left of the {'research' if research else 'run'}'s budget: "
                     + ", ".join(self._remainder(left, research)),
@@ -240,11 +244,9 @@ class Ledger:
         return self.budget.research_share if research else 1.0
 
     def _left(self, research: bool) -> Cost:
-        """Return what is left of the caps; nothing once the time is up."""
+        """Return what is left of the caps."""
         budget, share, total = self.budget, self._share(research), self.total
         usd = Decimal("Infinity") if budget.max_usd is None else Decimal(str(budget.max_usd)) * Decimal(str(share))
-        if self.seconds_left(research=research) < LEAST_SECONDS:
-            return Cost()
         return Cost(usd, int(budget.max_tokens * share), int(budget.max_calls * share)).minus(total)
 
     def _remainder(self, left: Cost, research: bool) -> Iterator[str]:

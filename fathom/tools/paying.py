@@ -65,7 +65,8 @@ class Till:
             return answer
         if self._ledger is None:
             return await ask()
-        async with self._ledger.attempt(lambda _left: Cost(price), research=True) as attempt:
+        # Whether there is time for a search is decided with the step's next calls, not here.
+        async with self._ledger.attempt(lambda _left: Cost(price), research=True, timed=False) as attempt:
             try:
                 answer = await ask()
             except ToolError as error:
