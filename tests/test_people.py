@@ -65,7 +65,8 @@ def providers(providers: Stubs) -> Stubs:
     ("query", "titles", "asked"),
     [
         ("What is Mercury?", ["Mercury (planet)", "Mercury (element)", "Venus"], True),
-        ("Mercury", ["Mercury the planet", "Mercury the element"], True),
+        ("Mercury", ["Mercury, planet", "Mercury – element"], True),
+        ("What is Mercury?", ["Mercury in space", "Missions to Mercury", "Mercury (planet)"], False),
         ("How heavy is the planet Mercury?", ["Mercury (planet)", "Mercury (element)"], False),
         ("What is Mercury?", ["Mercury", "Mercury (element)"], False),
         ("What is Mercury?", ["Mercury (planet)", "Mercury: planet"], False),
