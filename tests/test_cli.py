@@ -50,8 +50,8 @@ from flows.cli.main import main
 main()
 """
 COMMANDS = [
-    *("research", "batch", "resume", "runs", "show", "verify", "trace", "diff", "audit", "replay", "export", "import"),
-    *("prune", "costs", "metrics", "worker", "doctor"),
+    *("research", "batch", "resume", "answer", "runs", "show", "verify", "trace", "diff", "audit", "replay", "export"),
+    *("import", "prune", "costs", "metrics", "worker", "doctor"),
 ]
 GROUPS = {
     "watch": ["add", "list", "pause", "resume", "remove", "run", "history"],
