@@ -19,6 +19,8 @@ from prefect.client.schemas.responses import SetStateStatus
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
+from fathom.config.environment import Environment
+from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.models import Asked, Reply
 from flows.flow_runs import WAITING, FlowRunRow, state_of
@@ -115,7 +117,7 @@ async def answer(waits: Waiting, reply: Reply) -> None:
         RunNotFound: the server does not know the run any more.
         InvalidInput: the answer cannot be used, or somebody else was quicker.
     """
-    values = values_of(reply)
+    values = values_of(Scrubber(Environment.read().secrets).model(reply))  # now, because Prefect stores it
     reply_of(waits.asked, values)
     async with get_client() as client:
         if key_of((await _read(client, waits.run_id)).state) == waits.key:

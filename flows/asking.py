@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, NoReturn
@@ -97,6 +97,7 @@ class _Asking:
         self._asked = asked
         self._engine = engine
         self._how = f"fathom answer {str(flow_run.id)[:8]}"
+        self._told = False
         self._complaint = self._typed = ""  # of an answer that cannot be used
         # The same for the same question, whichever process asks.
         self._name = f"{asked.matter.value}-{digest_of(json_bytes(asked))[:12]}"
@@ -104,9 +105,6 @@ class _Asking:
     async def reply(self) -> Reply:
         """Return the first reply that can be used."""
         reply = await self._earlier()
-        if reply is None:
-            action = f"The run waits for somebody to say {WHAT[self._asked.matter]}: here, or {self._how}"
-            await self._engine.audit.record(AuditType.person_asked, "system", action, matter=self._asked.matter)
         while reply is None:
             try:
                 reply = await self._ask()
@@ -167,12 +165,20 @@ class _Asking:
         await form.asave(keyset, self._flow_run.id)
         kept = {"asked": self._asked.model_dump(mode="json"), "complaint": self._complaint}
         await self._client.create_flow_run_input(self._flow_run.id, f"{key_of(state)}{ASKED}", json.dumps(kept))
-        phase(f"waiting for you: {self._how}")
-        await tell_waiting(self._engine.start, WHAT[self._asked.matter], self._how)
+        await self._tell()
         reached = await propose_state(self._client, state, self._flow_run.id)
         if suspended and reached.is_paused():
             raise Pause(state=reached)
         return key_of(state)
+
+    async def _tell(self) -> None:
+        """Say that the run waits: on its screen, and once in its log and as an event."""
+        phase(f"waiting for you: {self._how}")
+        if not self._told:
+            self._told, what = True, WHAT[self._asked.matter]
+            action = f"The run waits for somebody to say {what}: here, or {self._how}"
+            await self._engine.audit.record(AuditType.person_asked, "system", action, matter=self._asked.matter)
+            await tell_waiting(self._engine.start, what, self._how)
 
     async def _while_paused(self) -> None:
         # A run that is to be cancelled is stopped by whoever supervises it.
@@ -196,7 +202,9 @@ class _Asking:
         if reply.stop:
             # Whoever continues the run is asked again.
             await self._client.delete_flow_run_input(self._flow_run.id, f"{key}{RESPONSE}")
-            await self._stop(f"The run was stopped by {reply.by}.")
+            said = f"The run was stopped by {reply.by}."
+            await self._engine.audit.record(AuditType.person_replied, "user", said, matter=self._asked.matter)
+            await self._stop(said)
         return reply
 
     async def _talk(self, terminal: Terminal, key: str) -> None:
@@ -225,13 +233,11 @@ class _Asking:
         if self._asked.matter is not Matter.question:
             minutes = self._engine.settings.people.wait_minutes
             await self._stop(f"Within {minutes:g} minutes nobody said {WHAT[self._asked.matter]}.")
-        if key:
-            assumed = _assumed(self._asked)
-            try:
-                await answer(Waiting(self._flow_run.id, key, self._asked), assumed)
-            except InvalidInput:  # somebody was quicker
-                return await self._answered(key)
-        return _assumed(self._asked)
+        if not key:
+            return _assumed(self._asked)
+        with suppress(InvalidInput):  # somebody was quicker
+            await answer(Waiting(self._flow_run.id, key, self._asked), _assumed(self._asked))
+        return await self._answered(key)
 
     async def _stop(self, why: str) -> NoReturn:
         """Cancel the run, which can be continued, and asks again then."""

@@ -15,7 +15,7 @@ from fathom.report.escaping import escaped
 from fathom.run.editing import as_yaml, from_yaml
 from fathom.text.cleaning import clean_line, without_controls
 
-IN_UI = "somebody in the Prefect UI"
+IN_UI, NOBODY = "somebody in the Prefect UI", "nobody"
 _CHARS = 100_000  # of a report that the page shows
 
 
@@ -65,7 +65,7 @@ def values_of(reply: Reply) -> dict[str, Any]:
     values: dict[str, Any] = {f"answer_{n}": answer for n, answer in enumerate(reply.answers, 1)}
     values |= {"plan": as_yaml(reply.plan)} if reply.plan else {}
     values |= {"remark": reply.remark} if reply.remark else {}
-    return {**values, "stop": reply.stop, "by": reply.by}
+    return {**values, "stop": reply.stop, "by": NOBODY if reply.assumed else reply.by}
 
 
 def reply_of(asked: Asked, values: Mapping[str, Any]) -> Reply:
@@ -87,6 +87,8 @@ def reply_of(asked: Asked, values: Mapping[str, Any]) -> Reply:
         for n, question in enumerate(asked.questions, 1)
     ]
     plan = from_yaml(str(values["plan"]), asked.plan) if asked.plan and values.get("plan") else None
+    if by == NOBODY:  # the run answered itself
+        return Reply(answers=answers, assumed=True)
     return Reply(answers=answers, plan=plan if plan != asked.plan else None, remark=remark, by=by)
 
 

@@ -21,7 +21,7 @@ from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunN
 from fathom.models import RunResult
 from fathom.storage.lease import is_gone, read_lease
 from fathom.storage.store import ArtifactStore
-from flows.flow_runs import FLOW, UNDER_WAY, has_begun, place
+from flows.flow_runs import FLOW, UNDER_WAY, WAITING, has_begun, place
 from flows.local import address, create, execute, recent, result_of
 from flows.preflight import artifact_root
 from flows.runs import is_prefix, known, locate, matching
@@ -161,7 +161,8 @@ async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
             flow_run = await client.read_flow_run(flow_run.id)
             if flow_run.state_name and flow_run.state_name != told:
                 told = flow_run.state_name
-                say(told)
+                waits = flow_run.state_type is StateType.PAUSED
+                say(f"{WAITING}: fathom answer {str(flow_run.id)[:8]}" if waits else told)
             if flow_run.state_type in (StateType.COMPLETED, StateType.FAILED, StateType.CRASHED, StateType.CANCELLED):
                 break
             await asyncio.sleep(POLL_SECONDS)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Iterator
+import os
+import pty
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import nullcontext
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -16,18 +20,20 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterName
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.exceptions import Abort
 from prefect.states import Scheduled
+from rich.console import Console
 
 from fathom.budget.ledger import Ledger
 from fathom.config.caps import Budget
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.extractive.clarifier import clarify
 from fathom.extractive.planner import plan
-from fathom.models import Clarification, Document, Matter, Plan, PlanStep, Reply, RunResult
+from fathom.models import Asked, Clarification, Document, Matter, OpenQuestion, Plan, PlanStep, Reply, RunResult
 from fathom.roles import ClarifyRequest, PlanRequest
 from fathom.run.editing import as_yaml, from_yaml
 from fathom.storage.store import ArtifactStore, runs
 from flows import answering, resuming
 from flows.answering import Waiting
+from flows.cli.dialogue import Dialogue
 from flows.deep_research import deep_research
 from flows.deploying import deploy
 from flows.recovering import recover
@@ -65,7 +71,8 @@ def providers(providers: Stubs) -> Stubs:
     ("query", "titles", "asked"),
     [
         ("What is Mercury?", ["Mercury (planet)", "Mercury (element)", "Venus"], True),
-        ("Mercury", ["Mercury the planet", "Mercury the element"], True),
+        ("Mercury", ["Mercury, planet", "Mercury – element"], True),
+        ("What is Mercury?", ["Mercury in space", "Missions to Mercury", "Mercury (planet)"], False),
         ("How heavy is the planet Mercury?", ["Mercury (planet)", "Mercury (element)"], False),
         ("What is Mercury?", ["Mercury", "Mercury (element)"], False),
         ("What is Mercury?", ["Mercury (planet)", "Mercury: planet"], False),
@@ -410,3 +417,57 @@ async def test_a_worker_that_is_killed_while_a_run_is_suspended_leaves_it_to_be_
         await until(run_id, "Completed")
     prints = [record.fingerprint for record in providers.requests if record.kind != "models"]
     assert len(prints) == len(set(prints))
+
+
+# -- in a terminal -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """A terminal as this process's input, and a function that types into it."""
+    keyboard, line = pty.openpty()
+    with os.fdopen(keyboard, "w") as typed, os.fdopen(line) as screen:
+        monkeypatch.setattr("sys.stdin", screen)
+        yield lambda text: print(text, file=typed, end="", flush=True)
+
+
+async def test_a_plan_is_edited_until_it_can_be_used(
+    terminal: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor, good = tmp_path / "editor", tmp_path / "good.yaml"
+    good.write_text(as_yaml(PLAN).replace("title: Effects", "title: Sizes"))
+    editor.write_text(
+        f'#!/bin/sh\ngrep -q "step_id: b" "$1" && sed -i "s/step_id: b/step_id: 1/" "$1" || cp {good} "$1"'
+    )
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    shown = StringIO()
+    ask = Dialogue(lambda: nullcontext(Console(file=shown, width=100)))
+    asked = Asked(matter=Matter.plan, query="Tides?", plan=PLAN)
+    terminal("e\n")
+    talk = asyncio.create_task(ask(asked))
+    while "used twice" not in shown.getvalue():  # noqa: ASYNC110 - the screen tells nobody
+        await asyncio.sleep(0.02)
+    terminal("\n")
+    while "Sizes" not in shown.getvalue():  # noqa: ASYNC110 - the screen tells nobody
+        await asyncio.sleep(0.02)
+    terminal("leave out the causes\n")
+    reply = await talk
+    assert reply and reply.plan and [step.title for step in reply.plan.steps] == ["Causes", "Sizes"]
+    assert (reply.remark, reply.stop) == ("leave out the causes", False)
+
+
+async def test_who_is_asked_may_be_interrupted_or_leave(terminal: Callable[[str], None]) -> None:
+    shown = StringIO()
+    ask = Dialogue(lambda: nullcontext(Console(file=shown, width=100)))
+    asked = Asked(matter=Matter.question, query="Tides?", questions=[OpenQuestion(question="When?", default="now")])
+    talk = asyncio.create_task(ask(asked))
+    await asyncio.sleep(0)
+    talk.cancel()
+    await asyncio.wait([talk])
+    assert talk.cancelled() and "No longer asked." in shown.getvalue()
+    terminal("\n")
+    reply = await ask(asked)
+    assert reply and reply.answers == ["now"]
+    terminal("\x04")
+    assert await ask(asked) is None

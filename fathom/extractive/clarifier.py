@@ -1,10 +1,12 @@
-"""Clarifying without a model: a short question whose every word two documents have in their titles, and no more of it.
+"""Clarifying without a model: a question for something by a name that the titles of two documents share.
 
-"What is Mercury?" fits "Mercury (planet)" and "Mercury (element)" equally well; a question with a word of its own
-that neither title has says more than they do, and its passages decide.
+"What is Mercury?" fits "Mercury (planet)" and "Mercury (element)" equally well. A question with a word of its own says
+more than they do, and its passages decide. "Mercury in culture" is about Mercury, and no other thing of that name.
 """
 
 from __future__ import annotations
+
+import re
 
 from fathom.extractive.questions import parts_of, questions_of
 from fathom.extractive.wording import key_terms, topic_terms
@@ -13,6 +15,7 @@ from fathom.roles.clarifier import AskedBack
 from fathom.text.counting import joined
 
 MOST_READINGS = 4
+_QUALIFIER = re.compile(r"\s*[(\[,:;]\s*|\s+[-–—]\s+")
 
 
 def clarify(request: ClarifyRequest) -> ClarifyAnswer:
@@ -26,14 +29,14 @@ def clarify(request: ClarifyRequest) -> ClarifyAnswer:
 
 
 def _readings(request: ClarifyRequest) -> list[str]:
-    """Return the titles that have every word of the query's topic and others beside it."""
+    """Return the titles that consist of the query's topic and of what tells it from others of its name."""
     questions = questions_of(request.query)
     if len(questions) > 1 or parts_of(questions[0]):  # it says itself what its sides are
         return []
     wanted = set(topic_terms(questions[0]))
-    fitting = {title: set(key_terms(title)) for document in request.documents for title in [document.title]}
-    fitting = {title: found for title, found in fitting.items() if wanted <= found}
-    if any(found == wanted for found in fitting.values()):  # it asks for this one by its name
-        return []
-    different = {frozenset(found): title for title, found in reversed(fitting.items())}
-    return list(reversed(different.values()))[:MOST_READINGS]
+    different: dict[frozenset[str], str] = {}
+    for title in (document.title for document in request.documents):
+        name, *rest = _QUALIFIER.split(title, maxsplit=1)
+        if set(key_terms(name)) == wanted:
+            different.setdefault(frozenset(key_terms(" ".join(rest))), title)
+    return [] if frozenset() in different else list(different.values())[:MOST_READINGS]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.options import Json, Run
+from flows.cli.options import Json, known_runs
 from flows.cli.printing import output, printable
 
 if TYPE_CHECKING:
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 
 def answer(
-    run: Run,
+    run: Annotated[str, typer.Argument(help="The run's id or its first digits.", autocompletion=known_runs)],
     *,
-    accept: Annotated[bool, typer.Option("--accept", help="Go on as it is: with the assumptions or the plan.")] = False,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Go on as it is: with the assumptions, the plan or the draft.")
+    ] = False,
     stop: Annotated[bool, typer.Option("--stop", help="Stop the run.")] = False,
     change: Annotated[str, typer.Option(metavar="TEXT", help="Say what to change in the plan or the report.")] = "",
     answers: Annotated[
