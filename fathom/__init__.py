@@ -5,7 +5,8 @@ The pipeline itself lives in `flows`; what is public here is what a caller confi
 
 from fathom.config.groups import CompressionSettings
 from fathom.config.models import Role, RoleModel
-from fathom.config.settings import Profile, ResearchSettings
+from fathom.config.profiles import Profile
+from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, ModelError, StoreError, ToolError, UserError
 from fathom.models import Ending, Metrics, Note, Plan, PlanStep, Report, RunResult, Source
 from fathom.telemetry.progress import Event, listen

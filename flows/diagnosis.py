@@ -6,16 +6,13 @@ import asyncio
 import os
 import platform
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 from fathom.budget.prices import Pricing
-from fathom.config.environment import CONTACT, Environment
+from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.errors import ModelError, UserError
@@ -25,29 +22,14 @@ from fathom.llm.probe import FIRST, SECOND, Probe, probe
 from fathom.run.estimate import usual_tokens
 from fathom.run.speed import SLOW_MINUTES
 from fathom.storage.store import ArtifactStore
-from fathom.tools.base import Tool
-from fathom.tools.fetch.browser import find_browser
-from fathom.tools.mcp.configuration import read_servers
-from fathom.tools.mcp.offer import Offer
-from fathom.tools.mcp.servers import McpServers, allowed_tools
-from fathom.tools.registry import DEFAULT, REGISTRY, Registry, check_addresses
-from fathom.tools.search.over_litellm import PROVIDERS, vendor_of
+from fathom.tools.registry import REGISTRY, Registry
+from flows.findings import Finding, checked
 from flows.preflight import artifact_root, settings_from
-from flows.runs import known
 from flows.server import find_api
+from flows.tools_examined import examine_tools
 
 _EXTRA = re.compile(r"(?m)^([\w.-]+).*\bextra == ['\"](\w+)['\"]")
 PROBE_CALLS = ModelCallSettings(seconds=120, backoff_seconds=0.5)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was checked. `off`: a run works without it; `broken`: a run would fail."""
-
-    name: str
-    state: Literal["ok", "off", "broken"]
-    detail: str
-    how: str = ""  # to set or repair it
 
 
 def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator[Finding]:
@@ -56,73 +38,16 @@ def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator
     yield Finding("python", "ok", platform.python_version())
     for package in ("prefect", "litellm"):
         yield _package(package)
-    yield _checked("Prefect API", _api)
+    yield checked("Prefect API", _api)
     if model is None:
-        yield _checked("model", lambda: _model(environment))
+        yield checked("model", lambda: _model(environment))
     else:
         yield from examine_model(model, environment)
-    for tool in registry.tools.values():
-        if registry.variables(tool) and not tool.follows:
-            yield _checked(tool.name.replace("_", " "), partial(_tool, tool, registry, environment))
-    yield _checked("contact", lambda: _contact(registry, environment))
-    yield _groups(registry)
+    yield from examine_tools(registry, environment)
     yield _extras()
-    yield from _vendors(registry, environment)
-    yield from examine_plugins(registry)
-    yield from examine_servers(environment)
     yield _corpus()
-    yield _browser(environment)
-    yield _checked("artifacts", _artifacts)
+    yield checked("artifacts", _artifacts)
     yield _cache(environment)
-
-
-def examine_plugins(registry: Registry) -> Iterator[Finding]:
-    """Name the tools and vendors of other packages, and those that cannot be used."""
-    for name, package in registry.plugins.packages.items():
-        yield Finding(f"plug-in {name}", "ok", f"of the package {package}")
-    for name, problem in registry.plugins.broken.items():
-        yield Finding(f"plug-in {name}", "broken", problem, "mend or remove the package; the other tools work")
-
-
-def examine_servers(environment: Environment) -> Iterator[Finding]:
-    """Ask every MCP server of the file what it offers, and say what of it a run may use."""
-    try:
-        allowed_tools(environment)
-        offers, known_hashes = asyncio.run(_offers(environment))
-        servers = read_servers(environment).servers
-    except UserError as error:
-        yield Finding("MCP", "broken", f"{error.code} {error.message}", error.next_step)
-        return
-    for offer in offers:
-        name, allowed = f"MCP {offer.server}", servers[offer.server].allow
-        offered = [tool.name for tool in offer.tools]
-        run, before = known_hashes.get(offer.server, ("", offer.hash))
-        others = f"; not allowed: {', '.join(offer.others)}" if offer.others else ""
-        if offer.failure:
-            yield Finding(name, "broken", offer.failure, "a run goes on without its tools")
-        elif lacking := sorted({*allowed} - {*offered}):
-            yield Finding(name, "broken", f"it has no {', '.join(lacking)}{others}", "correct `allow` in the file")
-        elif not allowed:
-            yield Finding(name, "off", f"no tool is allowed{others}", "name the tools to use in `allow`, in the file")
-        elif before != offer.hash:
-            how = "compare the server with what you know of it; that run can no longer be resumed"
-            yield Finding(name, "off", f"changed since the run {run[:8]}: {', '.join(offered)}{others}", how)
-        else:
-            yield Finding(name, "ok", f"{', '.join(offered)}{others}")
-
-
-async def _offers(environment: Environment) -> tuple[list[Offer], dict[str, tuple[str, str]]]:
-    """Return what the servers offer, and of each the last run that asked it, with the hash of what it offered then."""
-    servers = McpServers(environment)
-    try:
-        offers = await servers.offers()
-    finally:
-        await servers.aclose()
-    if not offers:
-        return [], {}
-    runs = sorted(await known(ArtifactStore(artifact_root())), key=lambda run: str(run.get("started", "")))
-    found = ((server, (str(run["run_id"]), hash_)) for run in runs for server, hash_ in run.get("mcp", {}).items())
-    return offers, dict(found)
 
 
 def examine_model(model: str, environment: Environment) -> Iterator[Finding]:
@@ -193,13 +118,6 @@ def _price(model: str, settings: ResolvedSettings) -> Finding:
     return Finding("price", "ok", "free" if free else f"at most ${sent:g} and ${received:g} per million tokens")
 
 
-def _checked(name: str, check: Callable[[], Finding]) -> Finding:
-    try:
-        return check()
-    except UserError as error:
-        return Finding(name, "broken", f"{error.code} {error.message}", error.next_step)
-
-
 def _package(name: str) -> Finding:
     if _is_installed(name):
         return Finding(name, "ok", version(name))
@@ -222,25 +140,6 @@ def _model(environment: Environment) -> Finding:
     return Finding("model", "ok", f"{environment.model}, its key is set")
 
 
-def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Finding:
-    name, ways = tool.name.replace("_", " "), registry.configured_by(tool)
-    check_addresses(ways, environment)
-    if found := [" and ".join(way.variables) for way in ways if way.is_configured(environment)]:
-        return Finding(name, "ok", f"configured by {', '.join(found)}")
-    if tool.by_vendors:
-        return Finding(name, "off", "no search vendor is configured", "set up one of those below")
-    return Finding(name, "off", f"no {registry.variables(tool)}", "set " + ", or ".join(way.setup for way in ways))
-
-
-def _groups(registry: Registry) -> Finding:
-    members = [
-        f"{group}: {', '.join(tool.name for tool in registry.tools.values() if tool.group == group)}"
-        for group in registry.groups
-    ]
-    how = f"--tools {','.join([DEFAULT, *registry.groups])} uses them; fathom doctor --online asks each one question"
-    return Finding("sources", "ok", "; ".join(members), how)
-
-
 def _extras() -> Finding:
     """Say which optional parts of the package are installed."""
     lacking: dict[str, bool] = {}
@@ -259,26 +158,6 @@ def _is_installed(package: str) -> bool:
         return False
 
 
-def _contact(registry: Registry, environment: Environment) -> Finding:
-    groups = dict.fromkeys(tool.group for tool in registry.tools.values() if CONTACT in tool.optional)
-    asking = f"the services of --tools {','.join(groups)}"
-    if environment.contact:
-        return Finding("contact", "ok", f"{environment.contact}, given to {asking}")
-    return Finding("contact", "off", f"{asking} are not told who asks", f"set {CONTACT} to your e-mail address")
-
-
-def _vendors(registry: Registry, environment: Environment) -> Iterator[Finding]:
-    """Say of each search vendor whether it is configured, or how to do so."""
-    others = [vendor_of(provider) for provider in PROVIDERS]
-    for vendor in (*registry.vendors, *(other for other in others if other.is_configured(environment))):
-        name, named = vendor.key(), "" if vendor in registry.vendors else f"; asked with --search {vendor.key()}"
-        if vendor.is_configured(environment):
-            yield Finding(name, "ok", f"{' and '.join(vendor.variables)} is set{named}")
-        else:
-            yield Finding(name, "off", f"set {vendor.setup}")
-    yield Finding("litellm:NAME", "off", "; ".join(other.setup for other in others))
-
-
 def _corpus() -> Finding:
     missing = [
         name for name in ("pydoc_data", "trafilatura", "pypdf", "docx", "docutils", "yaml") if find_spec(name) is None
@@ -286,13 +165,6 @@ def _corpus() -> Finding:
     if missing:
         return Finding("documents", "broken", f"not installed: {', '.join(missing)}", "install Fathom's requirements")
     return Finding("documents", "ok", "the Python language reference; your own with --docs PATH")
-
-
-def _browser(environment: Environment) -> Finding:
-    found = find_browser(lambda name: environment.variables.get(name, ""))
-    if isinstance(found, str):
-        return Finding("browser", "off", "pages without text until their scripts have run are not read", found)
-    return Finding("browser", "ok", f"{found.path}{'' if found.sandbox else ', without its sandbox'}")
 
 
 def _artifacts() -> Finding:

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from fathom.config.environment import Environment
 from fathom.config.models import Role
-from fathom.config.settings import PROFILES, ResearchSettings
+from fathom.config.profiles import PROFILES
+from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport, StoreError
 from fathom.evidence.followed import PAGE, FollowUp, parent_id, with_follow_ups
 from fathom.evidence.provenance import PROVENANCE

@@ -13,7 +13,7 @@ from fathom.errors import ToolError, ToolRejected, ToolTimeout, UserError
 from fathom.models import ToolOutput
 from fathom.tools.base import Configurable, RunContext, SearchVendor, Tool
 from fathom.tools.registry import REGISTRY, Registry, check_addresses
-from flows.diagnosis import Finding
+from flows.findings import Finding
 
 QUESTION = "water"  # of which every service knows something
 SECONDS = 20.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from fathom.config.settings import Execution
+from fathom.config.profiles import Execution
 from fathom.evidence.provenance import RoundRecord
 from fathom.models import Note, PlanStep, Reflection, Remark, StepOutcome, StepStatus, ToolResult
 from fathom.run.checklist import next_steps, waves

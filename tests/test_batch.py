@@ -17,7 +17,8 @@ from fathom.batch.page import render_index
 from fathom.batch.questions import format_of, lines_of, read_questions, read_settings, settings_of
 from fathom.budget.ledger import Cost
 from fathom.budget.shares import SharedBudget, caps
-from fathom.config.settings import Profile, ResearchSettings
+from fathom.config.profiles import Profile
+from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, InvalidInput
 from fathom.models.batch import BatchRow, RowStatus
 from tests.conftest import FathomCLI, PrefectServer, base_env

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.config.settings import Execution
+from fathom.config.profiles import Execution
 from fathom.models import Ending, Plan, PlanStep, Priority, Reflection, Remark, StepStatus
 from fathom.run.checklist import next_steps, waves, within
 from fathom.storage.names import artifact_name

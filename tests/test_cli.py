@@ -18,7 +18,8 @@ from typing import Any
 import httpx
 import pytest
 
-from fathom.config.settings import Profile, ResearchSettings
+from fathom.config.profiles import Profile
+from fathom.config.settings import ResearchSettings
 from fathom.models import RunResult
 from flows.cli.printing import open_page
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env, quiet_port

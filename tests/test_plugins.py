@@ -15,7 +15,8 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
 from fathom.models import Ending
 from fathom.tools.registry import REGISTRY, configured_tools
-from flows.diagnosis import Finding, examine
+from flows.diagnosis import examine
+from flows.findings import Finding
 from tests.conftest import ROOT
 from tests.inprocess import investigated
 

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from fathom.config.environment import Environment
 from fathom.config.models import ModelCallSettings
+from fathom.config.profiles import Profile
 from fathom.config.secrets import HIDDEN, Scrubber, guard_logs, without_credentials
-from fathom.config.settings import Profile, ResearchSettings
+from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, ToolUnavailable
 from fathom.models import Ending, Report, RunResult, ToolCall, ToolFailure
 from fathom.storage.store import ArtifactStore

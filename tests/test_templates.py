@@ -12,7 +12,8 @@ import pytest
 from fastapi.encoders import jsonable_encoder
 
 from fathom.config.environment import Environment
-from fathom.config.settings import Profile, ResearchSettings, resolve
+from fathom.config.profiles import Profile
+from fathom.config.settings import ResearchSettings, resolve
 from fathom.config.templates import MOST_BYTES, shipped, template_of
 from fathom.errors import InvalidInput
 from fathom.extractive.sections import NOTHING_FOUND

@@ -20,7 +20,8 @@ from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
 from prefect.states import Cancelled, Pending, Running
 
 from fathom.changes.model import Change, Changes, Compared, Difference, Place, Statement
-from fathom.config.settings import Profile, ResearchSettings
+from fathom.config.profiles import Profile
+from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunBusy
 from fathom.evidence.verify import verify_run
 from fathom.models import Ending, RunResult

@@ -7,9 +7,8 @@ environment again, so a replay sees the same values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -17,29 +16,8 @@ from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
 from fathom.config.groups import CompressionSettings, PeopleSettings, ReportSettings, SourceRules
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
+from fathom.config.profiles import PROFILES, Effort, Execution, Profile
 from fathom.config.templated import TemplatedSettings
-
-
-class Profile(StrEnum):
-    """Named sets of values; see `PROFILES`."""
-
-    quick = "quick"
-    standard = "standard"
-    deep = "deep"
-
-
-class Effort(StrEnum):
-    """Whether the kind of the question decides how much of the profile a run uses."""
-
-    auto = "auto"
-    fixed = "fixed"
-
-
-class Execution(StrEnum):
-    """Whether the steps of a round run one after another or independent ones together."""
-
-    sequential = "sequential"
-    parallel = "parallel"
 
 
 class SearchMode(StrEnum):
@@ -61,17 +39,6 @@ class Render(StrEnum):
 
     auto = "auto"
     never = "never"
-
-
-_SEQUENTIAL = {"execution": Execution.sequential}
-_PARALLEL = {"execution": Execution.parallel}
-PROFILES: Mapping[Profile, Mapping[str, Any]] = {
-    Profile.quick: {"depth": 1, "breadth": 2, "max_steps": 3, "turns": 1, "passage_tokens": 0, **_SEQUENTIAL},
-    Profile.standard: {"depth": 2, "breadth": 3, "max_steps": 5, "turns": 2, "passage_tokens": 0, **_SEQUENTIAL},
-    Profile.deep: {"depth": 3, "breadth": 4, "max_steps": 7, "turns": 3, "passage_tokens": 1_500, **_PARALLEL},
-}
-"""`quick` is the core specification to the letter: one round, no reflection. `deep` runs steps side by side, and reads
-the sources again for each section: elsewhere only the compressor sees them."""
 
 
 class ResearchSettings(TemplatedSettings):

@@ -9,7 +9,8 @@ from __future__ import annotations
 from math import ceil
 from typing import Any, NamedTuple
 
-from fathom.config.settings import PROFILES, Effort, ResearchSettings, ResolvedSettings
+from fathom.config.profiles import PROFILES, Effort
+from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.models import Kind, Width
 
 SIMPLE_RESULTS = 3  # pages or documents that a simple fact is looked up in, for each call

@@ -14,7 +14,7 @@ from flows.cli.options import Json, Mcp
 from flows.cli.printing import output, row
 
 if TYPE_CHECKING:
-    from flows.diagnosis import Finding
+    from flows.findings import Finding
 
 
 def doctor(
