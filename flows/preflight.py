@@ -29,7 +29,8 @@ from fathom.run.effort import scope_of
 from fathom.run.estimate import Bounds, PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
-from fathom.tools.mcp.configuration import PREFIX
+from fathom.tools.documents.tool import DocumentsTool
+from fathom.tools.mcp.configuration import read_servers
 from fathom.tools.registry import REGISTRY, configured_tools
 from fathom.tools.search.choice import prices_of
 from flows.server import find_api
@@ -131,7 +132,7 @@ def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tu
     tools = configured_tools(settings, environment, follow_up=follow_up)
     check_documents(settings.docs, settings.embed_model)
     check_models(resolve(settings, environment, tools), environment)
-    return settings, _notices(settings, tools)
+    return settings, [*_notices(settings, tools), *_unused_servers(environment)]
 
 
 def check_batch(
@@ -193,12 +194,21 @@ def artifact_root(root: str | None = None) -> str:
     return chosen if "://" in chosen else str(Path(chosen).expanduser().resolve())
 
 
+def _unused_servers(environment: Environment) -> list[str]:
+    servers = read_servers(environment)
+    if not servers.servers or servers.names:
+        return []
+    return [
+        "No tool of the MCP servers is allowed, so none is used: name some in `allow`; fathom doctor --mcp lists them."
+    ]
+
+
 def _notices(settings: ResearchSettings, tools: list[str]) -> list[str]:
     web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.by_vendors]
     if settings.tools:
         lacking = [t for t in REGISTRY.tools.values() if t.group in settings.tools and t.name not in tools]
         return [f"{t.name} is left out: set {REGISTRY.variables(t)}." for t in lacking if REGISTRY.variables(t)]
-    if any(tool.name in tools for tool in web) or any(name.startswith(PREFIX) for name in tools):
+    if any(tool.name in tools for tool in web) or DocumentsTool.name not in tools:
         return []
     missing = "No search vendor is configured (fathom doctor shows how)"
     if settings.docs:
