@@ -90,7 +90,7 @@ def test_every_field_of_the_form_is_one_box_with_its_meaning_and_an_example() ->
     settings = schema["definitions"]["ResearchSettings"]["properties"].values()
     assert [field["position"] for field in settings] == list(range(len(settings)))
     groups = [group for group, _ in groupby(field["title"].partition(":")[0] for field in settings)]
-    assert groups == ["Template", "How deep", "What to read", "Model", "Budget", "Report", "Advanced"]
+    assert groups == ["Template", "How deep", "What to read", "Model", "Budget", "Report", "People", "Advanced"]
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ HEAD = 'title = "A"\ndescription = "b"\n'
         (f'{HEAD}sections = ["c"]', "sections[1] is no table."),
         (f"{HEAD}[settings]\nmax_result = 3", "settings.max_result is no setting; did you mean max_results?"),
         (f"{HEAD}[settings]\nmax_usd = 3", "settings.max_usd is no setting; did you mean budget.max_usd?"),
-        (f"{HEAD}[settings]\nxyz = 3", "settings.xyz is no setting; there is profile, depth, "),
+        (f"{HEAD}[settings]\nxyz = 3", "settings.xyz is no setting; there is profile, effort, depth, "),
         (f"{HEAD}[settings]\ndepth = 9", "settings.depth: Input should be less than or equal to 5."),
         (f'{HEAD}[settings]\ndocs = ["/"]', "settings.docs cannot stand in a template. (give it with the run)"),
         (f'{HEAD}[sources]\nprefers = ["a.org"]', "sources.prefers is no key of a template; did you mean prefer?"),
