@@ -125,7 +125,7 @@ def test_without_a_model_words_become_steps() -> None:
     request = PlanRequest(query="What is Mercury?", today="2026-11-23", max_steps=3, tools={})
     said = [Clarification(question="?", answer=a, assumed=a == "both") for a in ("Mercury (planet)", "both")]
     assert plan(request.model_copy(update={"clarifications": said})).steps[0].title == "Mercury (planet)"
-    changed = plan(request.model_copy(update={"earlier": PLAN, "remark": "Please also look at its moons"}))
+    changed = plan(request.model_copy(update={"draft": PLAN, "remark": "Please also look at its moons"}))
     assert [step.step_id for step in changed.steps] == [1, "b", 2]
     assert (changed.steps[-1].title, changed.steps[-1].queries[0]) == ("Look at its moons", "look at its moons Mercury")
 
