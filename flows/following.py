@@ -19,15 +19,17 @@ from fathom.run.engine import Parent
 from fathom.storage.store import ArtifactStore, runs
 from fathom.text.citations import without_citations
 from fathom.tools.earlier import EarlierRunTool
+from fathom.tools.mcp.configuration import PREFIX
+from fathom.tools.mcp.servers import allowed_tools
 from fathom.tools.registry import REGISTRY, configured_tools
 from flows.runs import check_evidence, find, folder_of, locate, read_json
 
 ANSWER_CHARS = 4_000  # of the earlier report's answer, that the planner is told
 MOST_GAPS = 10
 _RESULT = "result.json"
-_OWN = ("artifacts", "fetch_allow_hosts", "template")
-"""Settings that are not taken over: a run from elsewhere does not say which private hosts may be read, and a follow-up
-asks for what is missing, not for all that a template asks for."""
+_OWN = ("artifacts", "fetch_allow_hosts", "people", "template")
+"""Settings that are not taken over: a run from elsewhere does not say which private hosts may be read, whoever asks now
+may sit elsewhere, and a follow-up asks for what is missing, not for all that a template asks for."""
 
 
 async def find_parent(store: ArtifactStore, reference: str) -> Parent:
@@ -111,8 +113,11 @@ def taken_over(run: RunManifest) -> dict[str, Any]:
     had = [str(name) for name in cast("list[object]", known.get("tools") or [])]
     free = ResearchSettings.model_validate({**settings, "tools": None})
     chosen = set(had) != set(configured_tools(free, environment, run.query, follow_up=run.parent is not None))
+    servers = allowed_tools(environment) if any(name.startswith(PREFIX) for name in had) else []
     able = [
-        name for name in had if name in REGISTRY.tools and REGISTRY.is_configured(REGISTRY.tools[name], environment)
+        name
+        for name in had
+        if name in servers or (name in REGISTRY.tools and REGISTRY.is_configured(REGISTRY.tools[name], environment))
     ]
     settings["tools"] = (able or [EarlierRunTool.name]) if chosen else None
     return {name: value for name, value in settings.items() if value not in (None, {}, [])}

@@ -45,7 +45,8 @@ async def create(
     query: str, settings: ResearchSettings, run_key: str | None = None, watch: str = "", parent: str = ""
 ) -> FlowRun:
     """Create a run without starting it, so that its id and address are known before it starts."""
-    asked = {"query": query, "settings": settings, "run_key": run_key, "watch": watch, "parent": parent}
+    given = settings.model_dump(mode="json", exclude_unset=True)  # a follow-up has the others of the run before
+    asked = {"query": query, "settings": given, "run_key": run_key, "watch": watch, "parent": parent}
     return await new_run(deep_research, asked)
 
 

@@ -25,7 +25,7 @@ from fathom.extractive.judging import judge
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models import Model
 from fathom.models.batch import BatchQuestion
-from fathom.run.effort import scope_of
+from fathom.run.effort import Scope, scope_of
 from fathom.run.estimate import Bounds, PhaseEstimate, estimate
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
@@ -175,7 +175,7 @@ def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
     check_query(query)
     resolved = resolve(settings, environment, configured_tools(settings, environment, query))
     resolved = resolved.model_copy(update={"budget": settled_budget(resolved)})
-    scope = scope_of(resolved, *judge(query))
+    scope = Scope(resolved) if settings.template else scope_of(resolved, *judge(query))  # as it is planned
     return estimate(resolved, Pricing(settings.prices).highest, _search_usd(resolved, environment), scope)
 
 

@@ -20,6 +20,7 @@ from fathom.batch.questions import settings_of
 from fathom.budget.ledger import Cost, Ledger
 from fathom.budget.shares import SharedBudget, caps
 from fathom.config.caps import DEFAULT_USD, BatchBudget, Budget
+from fathom.config.groups import NEVER
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, InvalidInput
 from fathom.models.batch import BatchQuestion, BatchRow, RowStatus
@@ -240,7 +241,7 @@ class Batch:
     def _settings_of(self, row_id: str, granted: Cost | None) -> ResearchSettings:
         """Return the settings of a question's run: on the batch's store, and with what each cap of the batch grants."""
         settings = settings_of(self._questions[row_id], self._settings)
-        settings = settings.model_copy(update={"artifacts": self._store.address()})
+        settings = settings.model_copy(update={"artifacts": self._store.address(), "people": NEVER})
         if granted is None:
             return settings
         given = {"max_usd": float(granted.usd), "max_tokens": granted.tokens, "max_calls": granted.calls}

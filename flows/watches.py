@@ -28,6 +28,7 @@ from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
 from prefect.exceptions import ObjectNotFound
 
+from fathom.config.groups import NEVER
 from fathom.config.periods import period
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunBusy
@@ -100,7 +101,7 @@ async def add(name: str, question: str, settings: ResearchSettings, schedule: Sc
             f"There is a watch {name!r} already.", next_step=f"choose another --name, or fathom watch remove {name}"
         )
     # The cache of the web would show the pages of the last run.
-    settings = settings.model_copy(update={"fresh": True})
+    settings = settings.model_copy(update={"fresh": True, "people": NEVER})
     made = await deploy(
         f"{_PREFIX}{name}",
         deep_research,

@@ -70,7 +70,9 @@ async def begin_follow_up(
     query: str, settings: ResearchSettings, parent: Parent, _artifacts: str, _environment: Environment, _watch: str
 ) -> RunStart:
     """Begin a run that follows up on another one, with that run's settings where none are given."""
-    given = settings.model_dump(exclude_unset=True, exclude_none=True)
+    # Of a form that was filled in, which has null in its empty boxes, what has its default is not given.
+    is_form = any(getattr(settings, name) is None for name in settings.model_fields_set - {"artifacts"})
+    given = settings.model_dump(exclude_unset=True, exclude_none=True, exclude_defaults=is_form)
     settings = ResearchSettings.model_validate(parent.settings_with(given))
     return await _start(query, settings, parent, artifacts=_artifacts, environment=_environment, watch=_watch)
 

@@ -172,7 +172,7 @@ async def test_what_a_run_takes_is_told_by_role_and_step(providers: Stubs, tmp_p
     assert sum(phase.calls for phase in metrics.steps) == sum(
         len(providers.calls(role)) for role in ("researcher", "compressor")
     )
-    searches = sum(charge.usd or 0 for charge in metrics.charges)
+    searches = sum(charge.cost_usd or 0 for charge in metrics.charges)
     assert searches > 0
     assert metrics.cost_usd == pytest.approx(float(counted(providers)) + searches)
 

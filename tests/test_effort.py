@@ -12,7 +12,8 @@ from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.extractive.judging import judge
 from fathom.models import Ending, Kind, RunResult, Width
-from fathom.run.effort import scope_of
+from fathom.run.effort import Scope, scope_of
+from fathom.run.engine import Engine
 from tests.inprocess import investigated
 from tests.stubs import Stubs
 
@@ -114,6 +115,18 @@ async def test_a_simple_fact_takes_one_step_and_four_model_calls(providers: Stub
     plan = read(result, "plan.json")
     assert (len(plan["steps"]), plan["kind"], plan["width"]) == (1, "fact", "narrow")
     assert "## Answer\n" in Path(str(result.report)).read_text()
+
+
+async def test_a_question_that_turns_out_to_be_wider_has_the_tools_for_it(providers: Stubs, tmp_path: Path) -> None:
+    read = []
+
+    async def before(engine: Engine) -> None:
+        for scope in (scope_of(engine.settings, Kind.fact, Width.narrow), Scope(engine.start.settings)):
+            engine.adopt(scope)
+            read.append((engine.settings.max_results, engine.tools.settings["max_results"]))
+
+    await investigated(tmp_path, _before=before, profile="quick")
+    assert read == [(3, 3), (5, 5)]
 
 
 async def test_a_fact_that_is_not_found_is_looked_for_once_more(providers: Stubs, tmp_path: Path) -> None:

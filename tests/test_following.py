@@ -73,7 +73,7 @@ def test_a_follow_up_is_a_question_of_its_own(asked: str, earlier: str, meant: s
 async def ask(root: Path, parent: RunResult | str, query: str, **settings: Any) -> RunResult:
     """Follow up on a run with its settings, as a deployment does."""
     reference = parent if isinstance(parent, str) else parent.run_id[:8]
-    given = ResearchSettings(artifacts=str(root), **settings)
+    given = ResearchSettings.model_validate({"artifacts": str(root), **settings})
     return await result_in(await deep_research(query, given, parent=reference, return_state=True))
 
 
@@ -164,6 +164,11 @@ async def test_without_a_model_only_what_is_missing_is_read(tmp_path: Path) -> N
     report = Path(missing.report or "").read_text(encoding="utf-8")
     assert report.startswith("# How many people does the plant in Tarn employ?")
     assert "employs 85 people" in report
+    # Prefect's form writes every box, also those that were left as they are.
+    form = ResearchSettings().model_dump(mode="json") | {"artifacts": str(root)}
+    filled = await ask(root, first, "and in Tarn?", **form)
+    assert tools(filled) == {"earlier_run", "documents"}
+    assert stored(filled, "run.json")["settings"]["docs"] == [str(docs)]
     # Settings that are given count: nothing new is read.
     nothing = await ask(root, first, "and in Tarn?", tools=["earlier_run"])
     assert "85" not in json.dumps(stored(nothing, "notes.json"))

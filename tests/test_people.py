@@ -125,6 +125,9 @@ def test_without_a_model_words_become_steps() -> None:
     request = PlanRequest(query="What is Mercury?", today="2026-11-23", max_steps=3, tools={})
     said = [Clarification(question="?", answer=a, assumed=a == "both") for a in ("Mercury (planet)", "both")]
     assert plan(request.model_copy(update={"clarifications": said})).steps[0].title == "Mercury (planet)"
+    both = [Clarification(question="?", answer=answer) for answer in ("the planet", "since 2010", "in Europe")]
+    steps = plan(request.model_copy(update={"clarifications": both, "questions": ["Who found it?"]})).steps
+    assert [step.title for step in steps] == ["The planet, since 2010, in Europe", "What is Mercury?", "Who found it?"]
     changed = plan(request.model_copy(update={"draft": PLAN, "remark": "Please also look at its moons"}))
     assert [step.step_id for step in changed.steps] == [1, "b", 2]
     assert (changed.steps[-1].title, changed.steps[-1].queries[0]) == ("Look at its moons", "look at its moons Mercury")

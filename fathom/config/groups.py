@@ -50,6 +50,10 @@ class PeopleSettings(FormModel):
     )
 
 
+NEVER = PeopleSettings(clarify=Clarify.never, approve=Approve.never)
+"""For runs that nobody sits at, whatever a template says."""
+
+
 class CompressionSettings(FormModel):
     """How a raw tool output becomes a note."""
 

@@ -47,14 +47,15 @@ def plan(request: PlanRequest) -> PlanAnswer:
     if request.draft:
         return _with_remark(request.draft, request)
     questions = questions_of(request.query)
-    room = max(1, request.max_steps - bool(request.questions))
+    clarified = _clarified(request)
+    room = max(1, request.max_steps - len(clarified) - bool(request.questions))
     steps = [_question_step(question, request.query) for question in questions]
     if len(steps) > room:
         steps = [*steps[: room - 1], _joined(steps[room - 1 :])]
-    steps = [*_clarified(request), *steps]
+    steps = [*clarified, *steps]
     steps += [_part_step(part, question) for question in questions for part in parts_of(question)]
     if request.questions:
-        del steps[room:]
+        del steps[len(clarified) + room :]
         steps += _template_steps(request, max(1, request.max_steps - len(steps)))
     steps += [_heading_step(heading, request.query) for heading in _headings(request)]
     judged = judge(request.query)
@@ -79,9 +80,9 @@ def _with_remark(draft: Plan, request: PlanRequest) -> PlanAnswer:
 
 
 def _clarified(request: PlanRequest) -> list[PlannedStep]:
-    """Return a step for each answer of a person; an assumption says no more than the question."""
-    answers = [said.answer for said in request.clarifications if not said.assumed]
-    return [_said_step(answer, request.query) for answer in answers if key_terms(answer)]
+    """Return a step for what a person answered; an assumption says no more than the question."""
+    answers = [said.answer for said in request.clarifications if not said.assumed and key_terms(said.answer)]
+    return [_said_step(", ".join(answers), request.query)] if answers else []
 
 
 def _said_step(said: str, query: str) -> PlannedStep:

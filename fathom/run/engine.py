@@ -112,8 +112,9 @@ class Engine:
 
     def adopt(self, scope: Scope) -> None:
         """Work with what the question deserves; tools that read fewer results are other tools."""
+        results = self.settings.max_results
         self.settings, self.simple = scope
-        if self.settings.max_results != self.start.settings.max_results:
+        if self.settings.max_results != results:
             before = self.tools
             self.tools = self._toolbox(before.servers)
             self.tools.take_up(before.offers)

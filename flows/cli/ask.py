@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import Json, Open, Quiet, Root, Run
+from flows.cli.options import Json, Mcp, Open, Quiet, Root, Run
 from flows.cli.printing import one_line
-from flows.cli.research import follow
+from flows.cli.research import follow, is_terminal
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
@@ -38,6 +38,7 @@ def ask(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Read pages again that the run has read.")] = False,
     max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most the run may cost.")] = None,
+    mcp: Mcp = None,
     artifacts: Root = None,
     open_it: Open = False,
     as_json: Json = False,
@@ -73,6 +74,7 @@ def ask(
         "tools": [name.strip() for name in tools.split(",") if name.strip()] if tools else None,
         "fresh": fresh or None,
         "budget": {"max_usd": max_usd} if max_usd is not None else None,
+        "people": {"clarify": "auto"} if is_terminal(quiet=quiet, as_json=as_json) else None,
     }
     chosen = {name: value for name, value in given.items() if value is not None}
     settings = settings_from({**parent.settings_with(chosen), "artifacts": root})
