@@ -20,7 +20,7 @@ SECONDS = 20.0
 
 
 async def reach(environment: Environment, registry: Registry = REGISTRY) -> list[Finding]:
-    """Ask each configured vendor and source; a vendor may charge for its search. The findings hold no secrets."""
+    """Ask each configured vendor and source; a vendor charges for its search. The findings hold no secrets."""
     vendors = [vendor for vendor in registry.vendors if vendor.is_configured(environment)]
     sources = [tool for tool in registry.tools.values() if tool.searches and tool.network and not tool.by_vendors]
     sources = [tool for tool in sources if tool.is_configured(environment)]
@@ -55,7 +55,8 @@ async def _asked(kind: type[Configurable], name: str, asking: Awaitable[int], sc
     except ToolError as failure:
         error = failure
     else:
-        charged = ", one search of its plan" if issubclass(kind, SearchVendor) else ""
+        usd = kind.price(1) if issubclass(kind, SearchVendor) else 0
+        charged = "" if usd == 0 else f", at most ${float(usd):g} by its price list" if usd else ", for a price that is not known"
         nothing = "" if found else f"; it found nothing about {QUESTION!r}"
         return Finding(name, "ok", f"answers in {time.monotonic() - began:.1f} s{charged}{nothing}")
     how = error.next_step or (kind.setup if isinstance(error, ToolRejected) else "try again later; runs ask another")

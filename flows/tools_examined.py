@@ -114,7 +114,7 @@ def _vendors(registry: Registry, environment: Environment) -> Iterator[Finding]:
     """Say of each search vendor whether it is configured, or how to do so."""
     others = [vendor_of(provider) for provider in PROVIDERS]
     for vendor in (*registry.vendors, *(other for other in others if other.is_configured(environment))):
-        name, named = vendor.key(), "" if vendor in registry.vendors else f"; asked with --search {vendor.key()}"
+        name, named = vendor.key(), f"; asked with --search {vendor.key()}" if vendor.only_named else ""
         if vendor.is_configured(environment):
             yield Finding(name, "ok", f"{' and '.join(vendor.variables)} is set{named}")
         else:

@@ -122,7 +122,8 @@ for five pages costs by the vendor's price list; they count in the run's budget.
 
 {vendors}
 
-These are asked only when `--search` names them: litellm knows how to ask them and how to read their answers.
+These are asked only when `--search` names them: the first because its key is most often set for models, the others
+over litellm, which knows how to ask them and how to read their answers.
 
 {others}
 """
@@ -210,15 +211,15 @@ def tools_page() -> str:
             _yes(tool.fetchable),
         ]
         tools.append(f"| {' | '.join(cells)} |")
-    own, others = REGISTRY.vendors, map(over_litellm.vendor_of, over_litellm.PROVIDERS)
+    known = [*REGISTRY.vendors, *map(over_litellm.vendor_of, over_litellm.PROVIDERS)]
     asked = [tool for tool in REGISTRY.tools.values() if tool.domains]
     domains = (f"| `{t.name}` | `{t.group}` | {', '.join(t.domains)} | {_code(t.optional)} |" for t in asked)
     return TOOLS.format(
         tools="\n".join(tools),
         groups=",".join(dict.fromkeys(tool.group for tool in asked)),
         domains="\n".join(domains),
-        vendors=_vendors(own),
-        others=_vendors(others),
+        vendors=_vendors(one for one in known if not one.only_named),
+        others=_vendors(one for one in known if one.only_named),
     )
 
 

@@ -177,6 +177,7 @@ def test_any_title_and_address_come_back_from_a_bibliography(title: str, url: st
 @given(authors=st.lists(ANY, max_size=3), venue=ANY, licence=ANY, doi=ANY)
 @example(["Fen, Ada", "Centre for Lakes and Tides", "a, b, c", "and"], "J. {Lakes", "cc-by %", "10.1/a_b")
 @example(["Ann O’Reed"], "x\nER  - ", "", "10.1/{x}")
+@example(["0", "&"], "", "", "")
 def test_what_a_catalogue_says_comes_back_from_a_bibliography(
     authors: list[str], venue: str, licence: str, doi: str
 ) -> None:

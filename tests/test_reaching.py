@@ -28,7 +28,7 @@ REGISTRY = Registry(
             "factual.sec_edgar:SecEdgarTool",
         )
     ),
-    ("fathom.tools.search.tavily:Tavily", "fathom.tools.search.searxng:SearXNG"),
+    ("fathom.tools.search.brave:Brave", "fathom.tools.search.searxng:SearXNG"),
 )
 
 
@@ -37,6 +37,7 @@ def here(service: Service, tmp_path: Path) -> dict[str, str]:
     cases = {case.tool: case for case in FACT_CASES}
     service.answers = {
         "/search": json.dumps({"results": [{"url": "https://a.example", "title": "A", "content": "Water."}]}),
+        "/res/v1/web/search": json.dumps({"type": "search"}),
         **cases["wikipedia"].answers,
         **cases["github"].answers,
     }
@@ -51,11 +52,11 @@ async def told(variables: dict[str, str]) -> dict[str, tuple[str, str]]:
 
 
 async def test_what_is_configured_is_asked_once_and_nothing_else(service: Service, here: dict[str, str]) -> None:
-    found = await told(here)
-    assert {name: state for name, (state, _) in found.items()} == {"SearXNG": "ok", "wikipedia": "ok", "github": "ok"}
-    assert "one search of its plan" in found["SearXNG"][1]
+    found = await told(here | {"BRAVE_API_KEY": KEY, "BRAVE_BASE_URL": service.url})
+    assert {name for name, (state, _) in found.items() if state == "ok"} == {"Brave", "SearXNG", "wikipedia", "github"}
+    assert "at most $0.005" in found["Brave"][1] and "$" not in found["SearXNG"][1]
     assert sorted(request.path for request in service.requests) == [
-        "/api.php", "/api.php", "/search", "/search/repositories",
+        "/api.php", "/api.php", "/res/v1/web/search", "/search", "/search/repositories",
     ]  # fmt: skip
 
 

@@ -24,7 +24,8 @@ from fathom.storage.store import ArtifactStore
 from fathom.tools import http
 from fathom.tools.base import read_by_tools
 from fathom.tools.pages import WebPage
-from fathom.tools.registry import configured_tools
+from fathom.tools.registry import REGISTRY, configured_tools
+from fathom.tools.search.choice import prices_of
 from fathom.tools.search.fusion import K, fuse
 from fathom.tools.search.searxng import SearXNG
 from fathom.tools.search.tavily import Tavily
@@ -243,6 +244,14 @@ def test_names_are_checked_before_a_run_begins(monkeypatch: pytest.MonkeyPatch, 
         check(search=["litellm:searchapi"], budget={"max_usd": 1})
     check(search=["litellm:searchapi"], budget={"max_usd": 1}, search_prices={"litellm:searchapi": 0.004})
     check(search=["LiteLLM:searchapi"])
+
+
+def test_a_key_that_is_for_models_too_turns_on_no_search(tmp_path: Path) -> None:
+    environment = Environment.read({"HOME": str(tmp_path), "PERPLEXITY_API_KEY": "pplx-key-0123456789"})
+    assert "web_search" not in configured_tools(ResearchSettings(), environment)
+    assert "web_search" in configured_tools(ResearchSettings(search=["perplexity"]), environment)
+    both = Environment.read({**environment.variables, "BRAVE_API_KEY": "brave-key-0123456789"})
+    assert [*prices_of(ResearchSettings(), both, REGISTRY.vendors)] == ["brave"]
 
 
 def test_a_run_that_names_no_vendor_keeps_its_calls(tmp_path: Path) -> None:

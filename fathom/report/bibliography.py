@@ -115,7 +115,8 @@ def _entry(reference: Reference) -> str:
 
 def _author(name: str) -> str:
     written = name.translate(_LATEX)
-    return f"{{{written}}}" if _SPLITS.search(name) else written
+    # A person's name has no character to escape; some readers lose the one that stands beside an `and`.
+    return f"{{{written}}}" if written != name or _SPLITS.search(name) else written
 
 
 def _note(reference: Reference) -> str:

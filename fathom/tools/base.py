@@ -103,6 +103,7 @@ class SearchVendor(Configurable):
 
     address: str
     usd: ClassVar[Decimal | None] = None  # the most that a search costs in US dollars; None: not known
+    only_named: ClassVar[bool] = False  # asked only where `search` names it: its key is most often set for models
 
     @classmethod
     def key(cls) -> str:

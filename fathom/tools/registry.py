@@ -96,12 +96,12 @@ class Registry:
         return [tool for tool in self.tools.values() if name in names_of(tool)]
 
     def wanted(self, names: Sequence[str] | None) -> Sequence[type[SearchVendor]]:
-        """Return the search vendors of these names, in their order; all vendors if there are none.
+        """Return the search vendors of these names, in their order; if there are none, all that need not be named.
 
         Raises:
             InvalidInput: there is no such vendor.
         """
-        return named(names, self.vendors) if names else self.vendors
+        return named(names, self.vendors) if names else [one for one in self.vendors if not one.only_named]
 
     def configured_by(self, tool: type[Tool], search: Sequence[str] | None = None) -> Sequence[type[Configurable]]:
         """Return what configures a tool, where the search vendors may be named; one of them is enough."""

@@ -22,7 +22,7 @@ def doctor(
         str | None, typer.Option(metavar="MODEL", help="Ask this model one question, and show what it can do.")
     ] = None,
     online: Annotated[
-        bool, typer.Option("--online", help="Ask every configured search vendor and source one question.")
+        bool, typer.Option("--online", help="Ask every configured search vendor and source one question; vendors charge for it.")
     ] = False,
     mcp: Mcp = None,
     as_json: Json = False,
@@ -31,7 +31,7 @@ def doctor(
 
     Says how to set what is missing. Exits with 1 if something is broken that a run needs. With --model, one request to
     the model shows whether it answers in JSON, how fast it is, how much it holds, and what it costs. With --online, one
-    search of each vendor, which may charge for it, and one of each source shows whether they answer.
+    search of each vendor, which charges for it, and one of each source shows whether they answer.
 
     Example: fathom doctor --model ollama_chat/qwen3
     """

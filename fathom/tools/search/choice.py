@@ -65,5 +65,5 @@ def prices_of(
     till = Till(prices=settings.search_prices)
     return {
         vendor.key(): till.price(vendor.key(), vendor.price(settings.max_results))
-        for vendor in asked or [vendor for vendor in vendors if vendor.is_configured(environment)]
+        for vendor in asked or [one for one in vendors if one.is_configured(environment) and not one.only_named]
     }

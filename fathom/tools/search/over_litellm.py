@@ -43,6 +43,7 @@ class LiteLLMVendor(SearchVendor):
     """Searches through one provider; `vendor_of` makes the class of each."""
 
     provider: ClassVar[str]
+    only_named = True
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment

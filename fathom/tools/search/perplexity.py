@@ -25,12 +25,13 @@ class _Answer(BaseModel):
 
 
 class Perplexity(KeyedVendor):
-    """Searches with long excerpts; the answer has no scores."""
+    """Searches with long excerpts, where it is named; the answer has no scores."""
 
     name = "Perplexity"
     variables = ("PERPLEXITY_API_KEY",)
     optional = ("PERPLEXITY_BASE_URL",)
     setup = "PERPLEXITY_API_KEY (keys: https://www.perplexity.ai/settings/api)"
+    only_named = True
     api = "https://api.perplexity.ai"
     usd = Decimal("0.005")  # https://docs.perplexity.ai/getting-started/pricing
 
