@@ -83,9 +83,11 @@ def test_what_has_many_answers_is_no_simple_question() -> None:
 
 def test_a_fact_takes_least_and_a_survey_all_of_the_profile() -> None:
     for profile in ("quick", "standard", "deep"):
-        given = settings(profile=profile)
+        given = settings(profile=profile, model="openai/stub")
         simple = scope_of(given, Kind.fact, Width.narrow)
         assert simple.simple
+        quoting = scope_of(settings(profile=profile), Kind.fact, Width.narrow).settings  # where reading costs nothing
+        assert (quoting.max_steps, quoting.breadth, quoting.max_results) == (1, given.breadth, given.max_results)
         assert (simple.settings.max_steps, simple.settings.breadth, simple.settings.turns) == (1, 1, 1)
         assert simple.settings.depth <= min(2, given.depth)
         for kind in Kind:

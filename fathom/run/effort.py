@@ -29,8 +29,10 @@ def scope_of(settings: ResolvedSettings, kind: Kind | None, width: Width | None)
     if settings.effort is Effort.fixed or not kind or width in (None, Width.broad) or kind is Kind.survey:
         return Scope(settings)
     if kind is Kind.fact and width is Width.narrow:
-        least = {"max_steps": 1, "breadth": 1, "turns": 1, "depth": min(2, settings.depth)}
-        return Scope(_narrowed(settings, {**least, "max_results": min(SIMPLE_RESULTS, settings.max_results)}), True)
+        least = {"max_steps": 1, "turns": 1, "depth": min(2, settings.depth)}
+        # Reading more costs nothing without a model, which also finds less in what it reads.
+        less = {} if settings.extractive else {"breadth": 1, "max_results": min(SIMPLE_RESULTS, settings.max_results)}
+        return Scope(_narrowed(settings, {**least, **less}), True)
     share = 1 / 2 if width is Width.narrow else 3 / 4
     steps = settings.max_steps if kind in _EACH_SIDE else ceil(share * settings.max_steps)
     breadth = ceil(share * settings.breadth)
