@@ -56,7 +56,8 @@ async def _asked(kind: type[Configurable], name: str, asking: Awaitable[int], sc
         error = failure
     else:
         usd = kind.price(1) if issubclass(kind, SearchVendor) else 0
-        charged = "" if usd == 0 else f", at most ${float(usd):g} by its price list" if usd else ", for a price that is not known"
+        listed = f"at most ${float(usd):g} by its price list" if usd else "for a price that is not known"
+        charged = "" if usd == 0 else f", {listed}"
         nothing = "" if found else f"; it found nothing about {QUESTION!r}"
         return Finding(name, "ok", f"answers in {time.monotonic() - began:.1f} s{charged}{nothing}")
     how = error.next_step or (kind.setup if isinstance(error, ToolRejected) else "try again later; runs ask another")

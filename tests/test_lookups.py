@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -321,3 +322,26 @@ async def test_personal_data_leaves_a_reference_too(service: Service, tmp_path: 
     first = redacted(await opened(case, service, tmp_path).run(case.query)).results[0]
     assert first.reference and first.reference.authors == ["Ada [email]"]
     assert "fen.example" not in first.model_dump_json()
+
+
+async def test_a_malformed_record_takes_no_other_with_it(service: Service, tmp_path: Path) -> None:
+    case = next(case for case in CASES if case.tool == "crossref")
+    ((path, body),) = case.answers.items()
+    answer = json.loads(body)
+    whole = answer["message"]["items"]
+    answer["message"]["items"] = ["?", {"DOI": 5}, *whole]
+    service.answers = {path: json.dumps(answer)}
+    output = await opened(case, service, tmp_path).run(case.query)
+    assert len(output.results) == len(case.found)
+    answer["message"]["items"] = ["?"] * 3
+    service.answers = {path: json.dumps(answer)}
+    with pytest.raises(ToolUnavailable, match="unreadable"):
+        await opened(case, service, tmp_path, fresh=True).run(case.query)
+
+
+async def test_what_cannot_be_made_of_an_answer_is_a_failed_call(service: Service, tmp_path: Path) -> None:
+    """Some shapes show only when the pages are made of them."""
+    case = next(case for case in FACT_CASES if case.tool == "wikidata")
+    service.answers = {question: body.replace('"mainsnak"', '"snak"') for question, body in case.answers.items()}
+    with pytest.raises(ToolUnavailable, match="unreadable"):
+        await opened(case, service, tmp_path).run(case.query)

@@ -45,7 +45,9 @@ def from_yaml(text: str, plan: Plan) -> Plan:
     try:
         wanted = EditedPlan.model_validate(yaml.safe_load(text))
     except yaml.YAMLError as error:
-        raise InvalidInput(f"The plan is not YAML: {' '.join(str(error).split())}.") from None
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise InvalidInput(f"The plan is not YAML: {where}{problem or ' '.join(str(error).split())}.") from None
     except ValidationError as error:
         problems = [f"{'.'.join(map(str, e['loc'])) or 'the plan'}: {e['msg']}" for e in error.errors()]
         raise InvalidInput(f"The plan cannot be used. {'; '.join(problems[:5])}.") from None

@@ -23,6 +23,8 @@ ATTEMPT_SECONDS = 30.0
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
 
+# What reading raises when an answer is no JSON or XML, or of another shape.
+_UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, SyntaxError, RecursionError)
 _FEWER = "lower max_results, or check the address of the service"
 
 T = TypeVar("T")
@@ -105,7 +107,7 @@ def service_errors(service: str) -> Iterator[None]:
         raise ToolTimeout(f"{service} did not answer in time.") from error
     except httpx.HTTPError as error:
         raise ToolUnavailable(f"{service} cannot be reached: {type(error).__name__}.") from error
-    except (ValueError, AttributeError, SyntaxError, RecursionError) as error:  # no JSON or XML, or of another shape
+    except _UNREADABLE as error:
         raise ToolUnavailable(f"The answer of {service} is unreadable.") from error
 
 

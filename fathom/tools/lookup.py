@@ -13,7 +13,8 @@ A source is one file with one subclass of `LookupTool`. It declares, beside what
   language, and `find` gets the query as it is.
 
 It implements `find(query, limit)`, which returns `WebPage`s, the best first. It asks by `self.ask_json(model, path,
-**parameters)`, which validates the answer by a pydantic model after dropping its nulls, or by `self.ask(path, read,
+**parameters)`, which validates the answer by a pydantic model after dropping its nulls (a list of `Records[Model]` does
+without those that are malformed), or by `self.ask(path, read,
 **parameters)`, where a ValueError in `read` means that the answer is unreadable (`parse_xml` in `fathom/tools/xml.py`
 reads XML safely). `self.key` and `self.contact` may be empty, and an empty parameter is not sent; `headers()` adds
 headers. `self.rest(seconds)` keeps a pause that the body of an answer asks for. `place(path)` says which of
@@ -34,10 +35,10 @@ import textwrap
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 from urllib.parse import quote
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected
 from fathom.models import Bibliographic, Holdings, SourceText, ToolOutput
@@ -47,7 +48,7 @@ from fathom.sources.rules import admitted
 from fathom.text.cleaning import clean_line
 from fathom.text.stopwords import ENGLISH
 from fathom.tools.base import RunContext, Tool
-from fathom.tools.http import get, retrying
+from fathom.tools.http import get, retrying, service_errors
 from fathom.tools.pages import WebPage, output, remembered
 
 if TYPE_CHECKING:
@@ -61,6 +62,24 @@ _OPERATORS = frozenset({"AND", "OR", "NOT", "ANDNOT", "NEAR", "TO"})
 
 T = TypeVar("T")
 ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def _readable(record: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return read(record)
+    except ValidationError:
+        return None
+
+
+def _those_readable(records: list[Any]) -> list[Any]:
+    readable = [record for record in records if record is not None]
+    if records and not readable:
+        raise ValueError("no record of the documented shape")
+    return readable
+
+
+Records = Annotated[list[Annotated[T, WrapValidator(_readable)]], AfterValidator(_those_readable)]
+"""The records of an answer; those of another shape are left out, unless all are."""
 
 
 class LookupTool(Tool):
@@ -177,7 +196,9 @@ class LookupTool(Tool):
         words = words_of(query)
         pages: list[WebPage] = []
         for given in dict.fromkeys(join.join(words) for join in self.joins) or [query]:
-            if pages := await self.find(given, self._wanted):
+            with service_errors(self.service):  # also for what `find` makes of answers
+                pages = await self.find(given, self._wanted)
+            if pages:
                 break
         return [_described(page, 1 - rank / len(pages)) for rank, page in enumerate(pages)]
 

@@ -45,7 +45,9 @@ def answer(
     from flows.server import ensure_api, find_api
 
     if accept + stop + bool(change or answers or file) > 1:
-        raise InvalidInput("--accept and --stop go with no other option.", next_step="fathom answer --help")
+        raise InvalidInput(
+            "--accept and --stop cannot be combined with other options.", next_step="fathom answer --help"
+        )
     if not find_api():
         raise ServerUnreachable(
             "No Prefect server is running, so no run waits.", next_step="fathom runs lists the runs"

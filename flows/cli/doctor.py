@@ -22,7 +22,10 @@ def doctor(
         str | None, typer.Option(metavar="MODEL", help="Ask this model one question, and show what it can do.")
     ] = None,
     online: Annotated[
-        bool, typer.Option("--online", help="Ask every configured search vendor and source one question; vendors charge for it.")
+        bool,
+        typer.Option(
+            "--online", help="Ask every configured search vendor and source one question; vendors charge for it."
+        ),
     ] = False,
     mcp: Mcp = None,
     as_json: Json = False,

@@ -7,6 +7,8 @@ from datetime import date
 
 from pydantic import AliasPath, BaseModel, Field
 
+from fathom.tools.lookup import Records
+
 ARCHIVE = "https://www.sec.gov/Archives/edgar/data"
 YEARS = 5
 _DAYS_OF_A_YEAR = range(350, 380)
@@ -116,7 +118,7 @@ class _Hit(BaseModel):
 class Hits(BaseModel):
     """What a search by words finds: documents by number and name, without their text."""
 
-    found: list[_Hit] = Field([], validation_alias=AliasPath("hits", "hits"))
+    found: Records[_Hit] = Field([], validation_alias=AliasPath("hits", "hits"))
 
     def filings(self) -> Iterator[Filing]:
         """Yield the documents, the best first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import AliasPath, BaseModel, Field, RootModel
 
 from fathom.models import Bibliographic
+from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 
 
@@ -94,13 +95,13 @@ class Release(BaseModel):
 class Repositories(BaseModel):
     """What a search for repositories finds."""
 
-    items: list[Repository]
+    items: Records[Repository]
 
 
 class Issues(BaseModel):
     """What a search for issues finds."""
 
-    items: list[Issue]
+    items: Records[Issue]
 
 
-Releases = RootModel[list[Release]]
+Releases = RootModel[Records[Release]]

@@ -14,7 +14,7 @@ from pydantic import AliasPath, BaseModel, Field
 
 from fathom.models import Bibliographic
 from fathom.tools.documents.html import fragment_blocks
-from fathom.tools.lookup import LookupTool, words_of
+from fathom.tools.lookup import LookupTool, Records, words_of
 from fathom.tools.pages import WebPage
 
 SITES = (
@@ -40,7 +40,7 @@ class _Post(BaseModel):
 
 
 class _Posts(BaseModel):
-    items: list[_Post]
+    items: Records[_Post]
     backoff: float = 0.0
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal, Self
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -110,7 +112,9 @@ class McpTools:
         found: set[str] = set()
         for name, server in self.servers.items():
             found |= Environment.read(self.filled(name, "env")).secrets
-            found |= Environment.read({"": server.url}).secrets  # a user's password in it
+            words = [word for argument in server.args for word in argument.split("=", 1)]
+            named = {**dict(parse_qsl(urlsplit(server.url).query)), **dict(pairwise(words))}  # such as `--api-key KEY`
+            found |= Environment.read({**named, "": server.url}).secrets  # with a user's password in the address
             for header, value in self.filled(name, "headers").items():
                 if header.lower() not in _HARMLESS:
                     found |= {value, value.split(" ")[-1]}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pydantic import AliasPath, BaseModel, Field
 
+from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import ScholarlyTool, day_of, name_of, within, work
 
@@ -38,7 +39,7 @@ class _Work(BaseModel):
 
 
 class _Works(BaseModel):
-    items: list[_Work] = Field(validation_alias=AliasPath("message", "items"))
+    items: Records[_Work] = Field(validation_alias=AliasPath("message", "items"))
 
 
 class CrossrefTool(ScholarlyTool):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pydantic import AliasPath, BaseModel, Field
 
+from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, name_of, within, work
 
@@ -39,7 +40,7 @@ class _Article(BaseModel):
 
 
 class _Articles(BaseModel):
-    found: list[_Article] = Field(validation_alias=AliasPath("resultList", "result"))
+    found: Records[_Article] = Field(validation_alias=AliasPath("resultList", "result"))
 
 
 class EuropePMCTool(ScholarlyTool):

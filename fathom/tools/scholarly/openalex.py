@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, within, work
 
@@ -36,7 +37,7 @@ class _Work(BaseModel):
 
 
 class _Works(BaseModel):
-    results: list[_Work]
+    results: Records[_Work]
 
 
 class OpenAlexTool(ScholarlyTool):

@@ -50,15 +50,18 @@ def _read(response: httpx.Response) -> list[WebPage]:
     articles = parse_xml(response.content)
     if articles.tag != "PubmedArticleSet":
         raise ValueError("no articles")
-    return [_page(article) for article in articles.iterfind("PubmedArticle")]
+    pages = [_page(article) for article in articles.iterfind("PubmedArticle")]
+    if pages and not any(pages):
+        raise ValueError("no article with a record")
+    return [page for page in pages if page]
 
 
-def _page(article: Any) -> WebPage:
+def _page(article: Any) -> WebPage | None:
     ids = {each.get("IdType"): each.text or "" for each in article.iterfind("PubmedData/ArticleIdList/ArticleId")}
     number = text_of(article, "MedlineCitation/PMID")
     about = article.find("MedlineCitation/Article")
     if about is None or not number:
-        raise ValueError("an article without a record")
+        return None
     issue = "Journal/JournalIssue/PubDate"
     printed = [text_of(about, f"{issue}/{part}") for part in ("Year", "Month", "Day")]
     kinds = {"".join(kind.itertext()) for kind in about.iterfind("PublicationTypeList/PublicationType")}

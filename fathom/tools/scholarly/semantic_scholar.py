@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
+from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, within, work
 
@@ -37,7 +38,7 @@ class _Paper(BaseModel):
 
 class _Papers(BaseModel):
     total: int
-    data: list[_Paper] = []  # left out where there are none
+    data: Records[_Paper] = []  # left out where there are none
 
 
 class SemanticScholarTool(ScholarlyTool):
