@@ -150,7 +150,10 @@ def test_an_edited_plan_keeps_what_was_not_edited() -> None:
         ("plan_title: [", "not YAML"),
         ("", "valid dictionary"),
         ("plan_title: x\nsteps: []", "at least 1"),
-        ("plan_title: x\nsteps: [{step_id: 1, title: a, description: b, colour: red}]", "steps.0.colour"),
+        (
+            "plan_title: x\nsteps: [{step_id: 1, title: a, description: b, colour: red}]",
+            "step 1: colour is no field of a step",
+        ),
         ("plan_title: x\nsteps: [{step_id: 1, title: a, description: b, queries: [one]}]", "one-word query"),
         ("plan_title: x\nsteps: [{step_id: 1, title: a, description: b, depends_on: [7]}]", "step 7, which the plan"),
         ("plan_title: x\nsteps: [{step_id: 1, title: a, description: b, depends_on: [1]}]", "in a circle"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from fathom.errors import InvalidInput
 from fathom.models import Model, Plan, PlanStep
@@ -49,7 +50,7 @@ def from_yaml(text: str, plan: Plan) -> Plan:
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise InvalidInput(f"The plan is not YAML: {where}{problem or ' '.join(str(error).split())}.") from None
     except ValidationError as error:
-        problems = [f"{'.'.join(map(str, e['loc'])) or 'the plan'}: {e['msg']}" for e in error.errors()]
+        problems = [_problem(found) for found in error.errors()]
         raise InvalidInput(f"The plan cannot be used. {'; '.join(problems[:5])}.") from None
     before = {str(step.step_id): step for step in plan.steps}
     own = {str(step.step_id): step.step_id for step in wanted.steps}
@@ -70,3 +71,17 @@ def from_yaml(text: str, plan: Plan) -> Plan:
         known = before.get(str(step.step_id))
         steps.append(known.model_copy(update=fields) if known else PlanStep(**fields))
     return plan.model_copy(update={"plan_title": wanted.plan_title.strip(), "steps": steps})
+
+
+def _problem(found: ErrorDetails) -> str:
+    """Say what is wrong and where; steps are counted from 1, as people do."""
+    first, *rest = found["loc"] or ("the plan",)
+    where = str(first)
+    if rest:
+        where, rest = f"step {int(rest[0]) + 1}", rest[1:]
+    name = ".".join(map(str, rest))
+    if found["type"] == "extra_forbidden":
+        of, known = ("step", PlannedStep) if name else ("plan", EditedPlan)
+        unknown = f"{where}: {name}" if name else where
+        return f"{unknown} is no field of a {of}; its fields are {', '.join(known.model_fields)}"
+    return f"{where}{', ' if name else ''}{name}: {found['msg']}"

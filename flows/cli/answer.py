@@ -66,7 +66,8 @@ def answer(
             reply = _reply(waits.asked, stop=stop, change=change, answers=answers or [], file=file)
         elif as_json or not sys.stdin.isatty():
             asked = {"run_id": waits.run_id, **waits.asked.model_dump(mode="json"), "complaint": waits.complaint}
-            output(asked, lambda _: typer.echo(printable(described(waits.asked, waits.complaint))), as_json=as_json)
+            shown = f"{printable(described(waits.asked, waits.complaint))}\n\nAnswer with {_options(waits.asked)}."
+            output(asked, lambda _: typer.echo(shown), as_json=as_json)
             return
         else:
             reply = await Dialogue(_screen)(waits.asked, waits.complaint)
@@ -77,6 +78,12 @@ def answer(
         output({"run_id": waits.run_id, "answered": True}, lambda _: typer.echo(said), as_json=as_json)
 
     asyncio.run(work())
+
+
+def _options(asked: Asked) -> str:
+    """Return the options that answer what is asked."""
+    own = {"question": "--answer N=TEXT, ", "plan": "--change TEXT, --file PLAN, "}
+    return f"--accept, {own.get(asked.matter.value, '--change TEXT, ' if asked.rewords else '')}or --stop"
 
 
 def _reply(asked: Asked, *, stop: bool, change: str, answers: Sequence[str], file: Path | None) -> Reply:

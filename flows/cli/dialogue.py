@@ -132,7 +132,7 @@ async def _edited(plan: Plan, console: Console) -> Plan:
                 return from_yaml(text, plan)
             except InvalidInput as error:
                 console.print(Text(printable(error.message), style="yellow"))
-            if (await _line(console, "Enter: edit it again. d: drop the changes.\n> ")).lower().startswith("d"):
+            if await _line(console, "Enter: edit it again. d: drop the changes.\n> "):
                 break
     return plan
 
