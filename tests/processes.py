@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,10 @@ def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def flow_runs(api_url: str) -> list[dict[str, Any]]:
-    """Return the runs of a server, the latest first."""
-    found: list[dict[str, Any]] = httpx.post(
-        f"{api_url}/flow_runs/filter", json={"sort": "EXPECTED_START_TIME_DESC", "limit": 5}
-    ).json()
+    """Return the runs of a server, the latest first, without those that a schedule has for later."""
+    due = {"expected_start_time": {"before_": datetime.now(UTC).isoformat()}}
+    wanted = {"sort": "EXPECTED_START_TIME_DESC", "limit": 5, "flow_runs": due}
+    found: list[dict[str, Any]] = httpx.post(f"{api_url}/flow_runs/filter", json=wanted).json()
     return found
 
 

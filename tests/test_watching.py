@@ -165,7 +165,12 @@ async def test_a_watch_is_a_deployment_with_a_schedule(tmp_path: Path) -> None:
     assert made.parameters == {
         "query": QUERY,
         "watch": "mornings",
-        "settings": {"profile": "quick", "artifacts": str(tmp_path), "fresh": True},
+        "settings": {
+            "profile": "quick",
+            "artifacts": str(tmp_path),
+            "fresh": True,
+            "people": {"clarify": "never", "approve": "never"},
+        },
     }
     await watches.pause(made)
     assert [(one.name, one.state) for one in await watches.all_watches()] == [("mornings", "paused")]
