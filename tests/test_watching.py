@@ -20,7 +20,6 @@ from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
 from prefect.states import Cancelled, Pending, Running
 
 from fathom.changes.model import Change, Changes, Compared, Difference, Place, Statement
-from fathom.config.profiles import Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunBusy
 from fathom.evidence.verify import verify_run
@@ -158,7 +157,8 @@ async def test_a_change_is_told_once_and_no_change_is_not(
 
 @pytest.mark.usefixtures("prefect_server")
 async def test_a_watch_is_a_deployment_with_a_schedule(tmp_path: Path) -> None:
-    settings = ResearchSettings(profile=Profile.quick, artifacts=str(tmp_path))
+    given = {"profile": "quick", "artifacts": str(tmp_path), "people": {"approve": "plan"}}
+    settings = ResearchSettings.model_validate(given)
     schedule = watches.schedule_of(None, "0 6 * * 1-5", "Europe/Berlin")
     made = await watches.add("mornings", QUERY, settings, schedule)
     assert (made.schedule, made.state) == ("0 6 * * 1-5 (Europe/Berlin)", "active")
