@@ -78,11 +78,20 @@ def say(name: str, kind: Steer, text: str, author: str, artifacts: str | None) -
         RunNotFound: there is no such run.
         InvalidInput: there are several, or it is too late.
     """
-    return asyncio.run(_say(name, kind, text, author, artifacts))
+
+    async def said() -> Steered:
+        store, manifest = await _found(name, artifacts)
+        return await steer(store, manifest, kind, text, author)
+
+    return asyncio.run(said())
 
 
-async def _say(name: str, kind: Steer, text: str, author: str, artifacts: str | None) -> Steered:
-    store, manifest = await _found(name, artifacts)
+async def steer(store: ArtifactStore, manifest: Mapping[str, Any], kind: Steer, text: str, author: str) -> Steered:
+    """Tell a run of a store something, or stop its research; the manifest has its id, its run key and its folder.
+
+    Raises:
+        InvalidInput: it is too late.
+    """
     run_id, run_key = str(manifest["run_id"]), str(manifest["run_key"])
     result = await read_json(folder_of(store, manifest), "result.json")
     if isinstance(result, dict) and result.get("run_id") == run_id:

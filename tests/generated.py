@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 
 from fathom.errors import FathomError, ModelRejected
+from fathom.errors import serving as _serving  # noqa: F401 - its errors are listed too
 from fathom.llm import limits, services
 from fathom.llm.dialects import CONCESSIONS, TABLE, Line
 from fathom.tools import http
@@ -154,7 +155,7 @@ _GIVEN = {"title": "title", "published": "date", "score": "score", "excerpt": "e
 
 def _errors(kind: type[FathomError] = FathomError) -> Iterator[type[FathomError]]:
     """Yield the errors that are raised: the leaves of the tree, and a branch that is raised itself."""
-    children = [child for child in kind.__subclasses__() if child.__module__ == "fathom.errors"]
+    children = [child for child in kind.__subclasses__() if child.__module__.startswith("fathom.errors")]
     if not children or kind is ModelRejected:
         yield kind
     for child in children:

@@ -28,6 +28,7 @@ from flows.cli.prune import prune
 from flows.cli.replay import replay
 from flows.cli.research import research, resume
 from flows.cli.runs import runs, show
+from flows.cli.serve import serve
 from flows.cli.steer import stop, tell
 from flows.cli.templates import templates
 from flows.cli.verify import trace, verify
@@ -45,7 +46,7 @@ app = typer.Typer(
 COMMANDS = (
     *(research, ask, templates, batch, resume, answer, tell, stop),
     *(runs, show, verify, trace, diff, audit, replay, export, import_, prune),
-    *(costs, metrics, worker, doctor),
+    *(serve, worker, costs, metrics, doctor),
 )
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)

@@ -1,0 +1,1 @@
+"""Talking to a Fathom server: what it is asked and what it answers, and clients for Python."""

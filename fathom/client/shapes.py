@@ -1,0 +1,175 @@
+"""What the API of `fathom serve` is asked and what it answers. The server and the client share these classes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue
+
+from fathom.models import Account, Asked, Model, Plan, RunResult
+from fathom.models.plan import StepStatus
+
+Text = Annotated[str, Field(min_length=1, max_length=10_000)]
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    queued = "queued"  # it waits for a worker
+    running = "running"
+    waiting = "waiting"  # for a person's answer
+    interrupted = "interrupted"  # its process is gone
+    complete = "complete"
+    degraded = "degraded"  # a report, with something missing
+    insufficient_evidence = "insufficient_evidence"  # no report
+    failed = "failed"
+    cancelled = "cancelled"
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen to the run by itself."""
+        return self not in (RunState.queued, RunState.running, RunState.waiting, RunState.interrupted)
+
+
+class RunRequest(Model):
+    """A question to research."""
+
+    question: Text = Field(examples=["How does Python look up an attribute on an instance?"])
+    settings: dict[str, JsonValue] = Field(
+        {},
+        description="Settings of the run by name, as docs/settings.md lists them.",
+        examples=[{"profile": "quick", "budget": {"max_usd": 0.5}}],
+    )
+    template: str | None = Field(None, description="Name of a template.", examples=["comparison"])
+    corpora: list[str] = Field([], max_length=20, description="Uploaded corpora to read.", examples=[["handbook"]])
+    shared: bool = Field(False, description="Whether everybody who may read may see, answer and steer the run.")
+
+
+class FollowUpRequest(Model):
+    """A question that follows up on a finished run, whose settings count where none are given."""
+
+    question: Text = Field(examples=["And on a class?"])
+    settings: dict[str, JsonValue] = Field({}, description="Settings that differ from those of the run before.")
+
+
+class AnswerRequest(Model):
+    """What a person says to a run: the answer to what it asks, a remark, or that it should stop researching.
+
+    Without anything, what the run asks is accepted as it is.
+    """
+
+    answers: list[str] = Field([], max_length=10, description="Answers to its questions, one for each.")
+    plan: Plan | None = Field(None, description="The plan as you edited it.")
+    remark: str = Field("", max_length=1_000, description="What to change, in words.")
+    reject: bool = Field(False, description="Stop the run instead of accepting what it shows.")
+
+
+class RemarkRequest(Model):
+    """What to look at besides, said to a run that is going on."""
+
+    text: Annotated[str, Field(min_length=1, max_length=1_000)] = Field(examples=["Look at the 2025 figures too."])
+
+
+class Links(Model):
+    """Where more about a run is: paths on this server, and its page in the Prefect UI."""
+
+    run: str
+    events: str
+    page: str
+    report: str | None = None
+    prefect: str | None = None
+
+
+class RunSummary(Model):
+    """A line of the list of runs. Times are ISO 8601 in UTC; `owner` is empty where nobody is known to have asked."""
+
+    id: str
+    question: str
+    state: RunState
+    created: str
+    ended: str | None = None
+    owner: str = ""
+    shared: bool = False
+    parent: str | None = None
+    watch: str | None = None
+    cost_usd: float | None = None
+
+
+class Run(RunSummary):
+    """A run. What is not known yet, or no longer, is null."""
+
+    settings: dict[str, Any] = {}  # as given, without secrets
+    phase: str = ""  # what it does now, in words
+    now: list[str] = []  # what is being read or written at this moment
+    plan: Plan | None = None  # with the status of each step
+    asked: Asked | None = None  # what it asks a person
+    complaint: str = ""  # why the last answer could not be used
+    spent: Account | None = None
+    caps: dict[str, float] = {}  # the budget: max_usd, max_tokens, max_calls, max_seconds
+    result: RunResult | None = None
+    links: Links
+
+
+class RunList(Model):
+    """Runs, the newest first. `next`: the cursor of the next page; null on the last one."""
+
+    runs: list[RunSummary]
+    next: str | None = None
+
+
+class EventType(StrEnum):
+    """What an event is about. `now` has no id: it is not kept, and not repeated to whoever comes back."""
+
+    state_change = "state_change"
+    step_started = "step_started"
+    step_completed = "step_completed"
+    tool_called = "tool_called"
+    source_found = "source_found"
+    note_created = "note_created"
+    reflection = "reflection"
+    section = "section"
+    warning = "warning"
+    error = "error"
+    now = "now"
+
+
+class RunEvent(Model):
+    """Something that happened in a run. `id` counts from 1 in each run, without gaps; 0: it is not kept."""
+
+    id: int
+    type: EventType
+    at: str  # ISO 8601 in UTC
+    message: str  # one line for a person
+    data: dict[str, JsonValue] = {}
+
+
+class StepChange(Model):
+    """What `data` of `step_started` and `step_completed` has."""
+
+    step_id: str | int
+    status: StepStatus
+
+
+class Problem(Model):
+    """An error as RFC 9457 has it (`application/problem+json`); `code` is one of docs/errors.md."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str = ""
+    code: str | None = None
+    next_step: str = ""
+
+
+Form = Literal["md", "html", "json", "docx", "pdf", "bib", "ris"]
+MEDIA_TYPES: dict[Form, str] = {
+    "html": "text/html",
+    "md": "text/markdown",
+    "json": "application/json",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "pdf": "application/pdf",
+    "bib": "application/x-bibtex",
+    "ris": "application/x-research-info-systems",
+}
+"""The forms of a report, the preferred one first."""

@@ -1,0 +1,54 @@
+"""What `fathom serve` was started with."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+from dataclasses import dataclass
+
+from fathom.storage.names import slug
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one server.
+
+    Attributes:
+        host: the address that it listens on.
+        port: 0 for one that is free.
+        artifacts: the root of the artifact store, absolute.
+        pool: the work pool whose workers do the research; empty: processes that this server starts.
+        at_once: the most runs at the same time, if this server starts their processes.
+        hosts: further names under which it is reached.
+        origins: web pages of other origins that may use the API.
+        sign_in: whether callers must sign in although only this machine can reach the server.
+        user_header: the header in which a trusted proxy names the user; empty: none is believed.
+    """
+
+    artifacts: str
+    host: str = "127.0.0.1"
+    port: int = 8700
+    pool: str = ""
+    at_once: int = 2
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    sign_in: bool = False
+    user_header: str = ""
+
+    @property
+    def open(self) -> bool:
+        """Whether everybody who reaches the server may do everything: only this machine does."""
+        return self.host in LOOPBACK and not self.sign_in and not self.user_header
+
+    @property
+    def work_pool(self) -> str:
+        """The work pool of the server's runs. One of its own is of this machine and this store."""
+        root = hashlib.sha256(self.artifacts.encode()).hexdigest()[:6]
+        return self.pool or f"serve-{slug(socket.gethostname()).replace('_', '-')}-{root}"
+
+    @property
+    def deployment(self) -> str:
+        """The name of the deployment of the server's runs, without the flow's."""
+        return f"serve-{self.pool}" if self.pool else self.work_pool

@@ -1,0 +1,1 @@
+"""Runs as the server deals with them: started, read, followed, answered."""

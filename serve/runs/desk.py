@@ -1,0 +1,258 @@
+"""What every way of asking does with runs: the API, the page, the OpenAI-compatible endpoint and the MCP server.
+
+Who may do it is checked here, so no protocol can forget it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun
+from prefect.states import Cancelling
+
+from fathom.client.shapes import AnswerRequest, FollowUpRequest, Form, Run, RunEvent, RunList, RunRequest
+from fathom.config.settings import ResearchSettings
+from fathom.errors import InvalidInput, NoReport
+from fathom.errors.serving import Conflict, NotAllowed
+from fathom.models import Matter, Reply, Report
+from fathom.report.exporting import export, files_for
+from fathom.storage.steering import Steer
+from fathom.storage.store import ArtifactStore
+from flows import answering, following
+from flows.deep_research import deep_research
+from flows.deploying import deploy
+from flows.flow_runs import FLOW
+from flows.preflight import check_request, settings_from
+from flows.runs import no_report
+from flows.steering import check_author, check_remark, steer
+from serve.access.caller import Caller, Ownership, Role
+from serve.access.ownership import Owners, tags_of
+from serve.options import Options
+from serve.runs.feed import events
+from serve.runs.finding import Found, find_run
+from serve.runs.reading import read_run
+
+OF_THE_SERVER = ("artifacts", "template")
+"""Settings that no request sets: the store is the server's, and a template has a field of its own."""
+OF_ADMINS = ("docs", "fetch_allow_hosts", "prices", "search_prices")
+"""Settings that let a run read files of the server or its network, or spend more than it counts."""
+
+
+class Desk:
+    """The runs of one store. Everything else is Prefect's or the store's, so any number of servers can share it."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.store = ArtifactStore(options.artifacts)
+        self.owners = Owners(self.store)
+
+    async def open(self) -> None:
+        """Make the deployment whose runs the server starts."""
+        await deploy(
+            self.options.deployment,
+            deep_research,
+            description="Research a question that was asked of the server.",
+            pool=self.options.work_pool,
+        )
+
+    async def start(self, caller: Caller, request: RunRequest, key: str = "") -> Run:
+        """Start a run; with the same key, the same caller gets the same run again.
+
+        Raises:
+            NotAllowed: the caller may not ask, or not with these settings.
+            InvalidInput: the request cannot be researched.
+            Conflict: the key was used for another request.
+        """
+        caller.check(Role.asker)
+        settings = self._settings(caller, request.settings, request.template)
+        checked = await asyncio.to_thread(check_request, request.question, settings)
+        ownership = Ownership(owner=caller.name, shared=request.shared)
+        return await self._submit(caller, checked.query, checked.settings, ownership, key=key)
+
+    async def ask(self, caller: Caller, run_id: str, request: FollowUpRequest, key: str = "") -> Run:
+        """Start a run that follows up on a finished one.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+            NoReport: it has no report to follow up on.
+            InvalidInput: the request cannot be researched.
+        """
+        caller.check(Role.asker)
+        found, ownership = await self._readable(caller, run_id)
+        if not found.folder:
+            raise _no_report_yet(run_id)
+        parent = await following.parent_of(self.store, {**found.manifest, "folder": found.folder.folder})
+        given = self._settings(caller, request.settings).model_dump(mode="json", exclude_unset=True)
+        settings = settings_from({**parent.settings_with(given), "artifacts": self.options.artifacts})
+        checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=True)
+        own = Ownership(owner=caller.name, shared=ownership.shared)
+        return await self._submit(caller, checked.query, checked.settings, own, key=key, parent=run_id)
+
+    async def get(self, caller: Caller, run_id: str) -> Run:
+        """Return a run.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+        """
+        return await read_run(self.store, *await self._readable(caller, run_id))
+
+    async def latest(self, caller: Caller, *, limit: int = 50, cursor: str = "") -> RunList:
+        """Return the runs that the caller may see, the newest first."""
+        raise NotImplementedError
+
+    async def cancel(self, caller: Caller, run_id: str) -> None:
+        """End a run without a report; one that has ended stays as it is.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+            NotAllowed: it is somebody else's.
+        """
+        found, ownership = await self._readable(caller, run_id)
+        ownership.check_owner(caller, run_id)
+        if found.flow_run and not (found.flow_run.state and found.flow_run.state.is_final()):
+            async with get_client() as client:
+                await client.set_flow_run_state(
+                    found.flow_run.id, Cancelling(message=f"{caller.name} cancelled it."), force=True
+                )
+
+    async def answer(self, caller: Caller, run_id: str, request: AnswerRequest) -> Run:
+        """Answer what a run asks.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+            InvalidInput: it asks nothing, or the answer cannot be used.
+        """
+        found, ownership = await self._readable(caller, run_id)
+        ownership.check_write(caller, run_id)
+        if not found.flow_run:
+            raise InvalidInput(f"The run {run_id[:8]} asks nothing.")
+        waits = await answering.waiting(found.flow_run.id)
+        answers = request.answers
+        if waits.asked.matter is Matter.question and not request.reject:
+            defaults = [question.default for question in waits.asked.questions]
+            answers = [given.strip() or default for given, default in zip(answers, defaults, strict=False)]
+            answers += defaults[len(answers) :]
+        reply = Reply(answers=answers, plan=request.plan, remark=request.remark, stop=request.reject, by=caller.name)
+        await answering.answer(waits, reply)
+        return await self.get(caller, run_id)
+
+    async def tell(self, caller: Caller, run_id: str, text: str) -> None:
+        """Tell a run that is going on what else to look at.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+            InvalidInput: it is too late, or the text cannot be used.
+        """
+        await self._steer(caller, run_id, Steer.tell, check_remark(text))
+
+    async def stop(self, caller: Caller, run_id: str) -> None:
+        """End the research of a run and let it write with what there is.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+            InvalidInput: it is too late.
+        """
+        await self._steer(caller, run_id, Steer.stop, "")
+
+    async def events(self, caller: Caller, run_id: str, after: int = 0) -> AsyncGenerator[RunEvent, None]:
+        """Yield the events of a run after the one of an id, as they come, until the run has ended.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+        """
+        await self._readable(caller, run_id)
+        async with aclosing(events(self.store, run_id, after)) as found:
+            async for event in found:
+                yield event
+
+    async def report(self, caller: Caller, run_id: str, form: Form) -> bytes:
+        """Return the report of a run in one of its forms.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+            NoReport: it has no report, or none yet.
+            InvalidInput: a library that the form needs is not installed.
+        """
+        files = await self.files(caller, run_id, files_for([form]))
+        written, failed = await asyncio.to_thread(export, files, [form])
+        if form in failed:
+            raise failed[form]
+        return written[form]
+
+    async def report_data(self, caller: Caller, run_id: str) -> Report:
+        """Return the report of a run as data.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+            NoReport: it has no report, or none yet.
+        """
+        return Report.model_validate_json((await self.files(caller, run_id, ["report.json"]))["report.json"])
+
+    async def files(self, caller: Caller, run_id: str, names: list[str]) -> Mapping[str, bytes]:
+        """Return files of a run by name.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+            NoReport: one does not exist.
+        """
+        found, _ = await self._readable(caller, run_id)
+        if not found.folder:
+            raise _no_report_yet(run_id)
+        try:
+            return {name: await found.folder.load(name) for name in names}
+        except FileNotFoundError:
+            raise await no_report(found.folder) from None
+
+    async def _readable(self, caller: Caller, run_id: str) -> tuple[Found, Ownership]:
+        found = await find_run(self.store, run_id)
+        ownership = await self.owners.of(run_id, found.tags)
+        ownership.check_read(caller, run_id)
+        return found, ownership
+
+    def _settings(self, caller: Caller, given: Mapping[str, Any], template: str | None = None) -> ResearchSettings:
+        for name in OF_THE_SERVER:
+            if name in given:
+                raise InvalidInput(f"The setting {name!r} is not one of a request.", next_step="leave it out")
+        if caller.role is not Role.admin and (refused := [name for name in OF_ADMINS if name in given]):
+            raise NotAllowed(f"Only administrators may set {refused[0]!r}.")
+        return settings_from({**given, "template": template, "artifacts": self.options.artifacts})
+
+    async def _submit(
+        self,
+        caller: Caller,
+        query: str,
+        settings: ResearchSettings,
+        ownership: Ownership,
+        *,
+        key: str,
+        parent: str = "",
+    ) -> Run:
+        given = settings.model_dump(mode="json", exclude_unset=True)
+        parameters = {"query": query, "settings": given, **({"parent": parent} if parent else {})}
+        async with get_client() as client:
+            deployment = await client.read_deployment_by_name(f"{FLOW}/{self.options.deployment}")
+            flow_run: FlowRun = await client.create_flow_run_from_deployment(
+                deployment.id,
+                parameters=parameters,
+                tags=tags_of(ownership),
+                idempotency_key=f"serve/{caller.name}/{key}" if key else None,
+            )
+        if key and {name: flow_run.parameters.get(name) for name in parameters} != parameters:
+            raise Conflict("This Idempotency-Key was used for another request.", next_step="choose another key")
+        run_id = str(flow_run.id)
+        await self.owners.record(run_id, ownership)
+        return await read_run(self.store, await find_run(self.store, run_id), ownership)
+
+    async def _steer(self, caller: Caller, run_id: str, kind: Steer, text: str) -> None:
+        found, ownership = await self._readable(caller, run_id)
+        ownership.check_write(caller, run_id)
+        manifest = {"run_id": run_id, "run_key": found.run_key, "folder": found.folder.folder if found.folder else ""}
+        await steer(self.store, manifest, kind, text, check_author(caller.name))
+
+
+def _no_report_yet(run_id: str) -> NoReport:
+    return NoReport(f"The run {run_id[:8]} has not finished: there is no report yet.", next_step="wait for it")

@@ -1,0 +1,99 @@
+"""A run as the API shows it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.utilities.urls import url_for
+
+from fathom.client.shapes import Links, Run, RunState
+from fathom.models import Plan, RunResult
+from fathom.storage.store import ArtifactStore
+from flows.answering import ASKED, key_of, read_input
+from flows.flow_runs import WAITING, FlowRunRow, ending_in, state_of
+from flows.runs import load
+from serve.access.caller import Ownership
+from serve.runs.finding import Found
+
+API = "/api/v1"
+_STATES = {"completed": RunState.complete, "interrupted": RunState.interrupted, WAITING: RunState.waiting}
+
+
+async def read_run(store: ArtifactStore, found: Found, ownership: Ownership) -> Run:
+    """Return all that is known of a run.
+
+    Raises:
+        StoreError: its files cannot be read.
+    """
+    flow_run = found.flow_run
+    plan, result = await _files(store, found)
+    asked, complaint = None, ""
+    if flow_run and (key := key_of(flow_run.state)):
+        async with get_client() as client:
+            kept = await read_input(client, flow_run.id, f"{key}{ASKED}")
+        asked, complaint = (kept["asked"], kept["complaint"]) if kept else (None, "")
+    given = flow_run.parameters if flow_run else {"settings": found.manifest.get("settings") or {}}
+    ended = flow_run.end_time.isoformat() if flow_run and flow_run.end_time else None
+    base = f"{API}/runs/{found.run_id}"
+    return Run.model_validate(
+        {
+            "id": found.run_id,
+            "question": found.question,
+            "state": await state_in(flow_run, result),
+            "created": found.manifest.get("started") or _created(flow_run),
+            "ended": ended,
+            "owner": ownership.owner,
+            "shared": ownership.shared,
+            "parent": (found.manifest.get("parent") or {}).get("run_id") or given.get("parent") or None,
+            "watch": found.manifest.get("watch") or given.get("watch") or None,
+            "cost_usd": result.metrics.cost_usd if result else None,
+            "settings": _settings(given),
+            "plan": plan,
+            "asked": asked,
+            "complaint": complaint,
+            "result": result,
+            "links": Links(
+                run=base,
+                events=f"{base}/events",
+                page=f"/runs/{found.run_id}",
+                report=f"{base}/report" if result and result.report else None,
+                prefect=(url_for("flow-run", obj_id=flow_run.id) or None) if flow_run else None,
+            ),
+        }
+    )
+
+
+async def state_in(flow_run: FlowRun | None, result: RunResult | None) -> RunState:
+    """Return where a run stands, by what Prefect knows and by its result."""
+    if flow_run is None or flow_run.state is None:
+        return RunState(result.status.value) if result else RunState.interrupted
+    if ending := ending_in(flow_run.state.message) if flow_run.state.is_final() else None:
+        return RunState(ending.value)
+    if flow_run.state_type in (StateType.SCHEDULED, StateType.PENDING):
+        return RunState.queued
+    if flow_run.state_type in (StateType.CANCELLED, StateType.CANCELLING):
+        return RunState.cancelled
+    if flow_run.state_type is StateType.FAILED:
+        return RunState.failed
+    told = await state_of(FlowRunRow.model_validate(flow_run.model_dump(mode="json")))
+    return _STATES.get(told, RunState.waiting if told == "suspended" else RunState.running)
+
+
+async def _files(store: ArtifactStore, found: Found) -> tuple[Plan | None, RunResult | None]:
+    if not found.folder:
+        return None, None
+    stored = await load(store, {**found.manifest, "folder": found.folder.folder})
+    return stored.plan, stored.result
+
+
+def _settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that were given, without where the store is."""
+    settings = given.get("settings") or {}
+    return {name: value for name, value in json.loads(json.dumps(settings)).items() if name != "artifacts"}
+
+
+def _created(flow_run: FlowRun | None) -> str:
+    return flow_run.created.isoformat() if flow_run and flow_run.created else ""

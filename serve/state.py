@@ -1,0 +1,27 @@
+"""What every route gets: the desk, and who asks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from serve.access.caller import Caller
+from serve.runs.desk import Desk
+
+
+def _desk(request: Request) -> Desk:
+    desk = request.app.state.desk
+    assert isinstance(desk, Desk)
+    return desk
+
+
+def _caller(request: Request) -> Caller:
+    caller = request.state.caller
+    assert isinstance(caller, Caller)
+    return caller
+
+
+TheDesk = Annotated[Desk, Depends(_desk)]
+TheCaller = Annotated[Caller, Depends(_caller)]
+"""Set by `serve.access.guard` before any route is reached."""
