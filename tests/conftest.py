@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import httpx
 import hypothesis
@@ -38,6 +38,9 @@ from fathom.llm.client import ModelBackend
 from fathom.storage.store import ArtifactStore
 from tests.forking import COMMANDS, Forks, forking
 from tests.stubs import Stubs, serving
+
+if TYPE_CHECKING:
+    from tests.server import Served
 
 ROOT = Path(__file__).parent.parent
 OWN_FILES = ("run.json", "result.json", "audit.jsonl", "report.json", "report.html", "provenance.json")
@@ -168,6 +171,17 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prefect
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+@pytest.fixture(scope="session")
+def served(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A Fathom server without sign-in and a worker, for the session; runs of other tests may be in its store."""
+    from serve.options import Options
+    from tests.server import served_with
+
+    root = tmp_path_factory.mktemp("served")
+    with served_with(Options(str(root), port=quiet_port())) as running:
+        yield running
 
 
 @pytest.fixture

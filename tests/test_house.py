@@ -60,8 +60,8 @@ ENVIRONMENT = {
 }
 """The modules that may touch the process environment."""
 
-PINNED = {"fastapi", "sqlalchemy", "prefect-redis"}
-"""Declared for Prefect, which imports them, the last one by a setting."""
+PINNED = {"sqlalchemy", "prefect-redis", "python-multipart"}
+"""Declared for others, which import them: Prefect, by a setting in the case of Redis, and Starlette."""
 
 MAX_LINES = 300
 

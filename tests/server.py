@@ -1,0 +1,59 @@
+"""A Fathom server for tests: the application over real HTTP and a worker for its runs, in threads of this process."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from prefect.context import AsyncClientContext
+
+from flows.worker import Worker
+from flows.worker import serving as worker_serving
+from serve.app import create_app
+from serve.options import Options
+from tests.conftest import quiet_port
+
+__all__ = ["Served", "served_with"]
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that answers at `url`; its runs are stored in `root`."""
+
+    url: str
+    root: Path
+    options: Options
+
+
+@contextmanager
+def served_with(options: Options, *, limit: int = 4) -> Iterator[Served]:
+    """Serve while the block runs; at most `limit` runs at once, with 0 none. It needs `prefect_server`."""
+    config = uvicorn.Config(
+        create_app(options), host=options.host, port=options.port or quiet_port(), log_level="warning", lifespan="on"
+    )
+    server = uvicorn.Server(config)
+
+    async def run() -> None:
+        async with AsyncClientContext.get_or_create():
+            await server.serve()
+
+    thread = threading.Thread(target=lambda: asyncio.run(run()), name="served")
+    thread.start()
+    try:
+        deadline = time.monotonic() + 60
+        while not server.started:
+            assert thread.is_alive() and time.monotonic() < deadline, "the server did not start"
+            time.sleep(0.02)
+        with ExitStack() as beside:
+            if limit:
+                beside.enter_context(worker_serving(Worker(options.work_pool, limit)))
+            yield Served(f"http://{config.host}:{config.port}", Path(options.artifacts), options)
+    finally:
+        server.should_exit = server.force_exit = True
+        thread.join(30)
