@@ -11,10 +11,10 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from fathom.errors import FathomError
-from serve import problems
 from serve.access.guard import Guard
 from serve.api import health, runs
 from serve.options import Options
+from serve.page import PAGE, failures
 from serve.runs.desk import Desk
 
 
@@ -37,10 +37,9 @@ def create_app(options: Options) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.desk = desk
-    app.add_exception_handler(FathomError, problems.on_failure)
-    app.add_exception_handler(RequestValidationError, problems.on_invalid)
-    app.add_exception_handler(HTTPException, problems.on_http)
-    for part in (health, runs):
+    for kind in (FathomError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, failures.on_error)
+    for part in (health, runs, *PAGE):
         app.include_router(part.router)
     app.add_middleware(Guard, options=options)
     return app

@@ -52,6 +52,15 @@ def from_yaml(text: str, plan: Plan) -> Plan:
     except ValidationError as error:
         problems = [_problem(found) for found in error.errors()]
         raise InvalidInput(f"The plan cannot be used. {'; '.join(problems[:5])}.") from None
+    return edited(wanted, plan)
+
+
+def edited(wanted: EditedPlan, plan: Plan) -> Plan:
+    """Return a plan with another title and other steps; of a step that it had, what is not set stays.
+
+    Raises:
+        InvalidInput: the message says which rules of a plan it breaks.
+    """
     before = {str(step.step_id): step for step in plan.steps}
     own = {str(step.step_id): step.step_id for step in wanted.steps}
     ids = {**own, **{name: before[name].step_id for name in own if name in before}}  # quoted or not, an id is the same

@@ -13,7 +13,7 @@ from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditEvent, AuditType, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE, PENDING_FILE
-from serve.runs.finding import find_run
+from serve.runs.finding import Found, find_run
 from tasks.sentences import sentence_of
 
 POLL_SECONDS = 0.5
@@ -37,19 +37,24 @@ def told(number: int, event: AuditEvent) -> RunEvent:
     return RunEvent(id=number, type=kind, at=event.at, message=sentence_of(event), data=data)
 
 
+async def so_far(store: ArtifactStore, found: Found) -> list[RunEvent]:
+    """Return the events of a run that have happened."""
+    path = f"{found.folder.folder}/{AUDIT_FILE}" if found.folder else f"{RESULTS}/{found.run_key}/{PENDING_FILE}"
+    try:
+        lines = events_in(await store.read(path), AuditEvent)
+    except FileNotFoundError:
+        return []
+    return [told(number, event) for number, event in enumerate(lines, 1)]
+
+
 async def events(store: ArtifactStore, run_id: str, after: int = 0) -> AsyncGenerator[RunEvent, None]:
     """Yield the events of a run after the one of an id, until the run has ended."""
     number = after
     while True:
         found = await find_run(store, run_id)
-        path = f"{found.folder.folder}/{AUDIT_FILE}" if found.folder else f"{RESULTS}/{found.run_key}/{PENDING_FILE}"
-        try:
-            lines = events_in(await store.read(path), AuditEvent)
-        except FileNotFoundError:
-            lines = []
-        for event in lines[number:]:
-            number += 1
-            yield told(number, event)
+        for event in (await so_far(store, found))[number:]:
+            number = event.id
+            yield event
         if found.flow_run is None or (found.flow_run.state and found.flow_run.state.is_final()):
             return
         await asyncio.sleep(POLL_SECONDS)

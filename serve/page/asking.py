@@ -1,0 +1,114 @@
+"""*Ask*: the question, how to research it, and what it will take."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import lru_cache
+from http import HTTPStatus
+from typing import NamedTuple
+
+from fastapi import APIRouter, Request
+from pydantic import ValidationError
+from starlette.responses import RedirectResponse, Response
+
+from fathom.config.environment import Environment
+from fathom.config.profiles import PROFILES, Profile
+from fathom.config.templates import shipped, template_of
+from fathom.errors import UserError
+from fathom.run.estimate import PhaseEstimate
+from flows.preflight import estimated, settings_from
+from serve.access.caller import Caller, Role
+from serve.page.forms import Given, Wrong, run_request, text
+from serve.page.lists import corpora_of, latest
+from serve.page.rendering import page
+from serve.runs.desk import Desk
+from serve.state import TheCaller, TheDesk
+
+RECENT = 6
+LONGEST = 10_000
+SOME = "What is there to know about this?"
+"""Stands for the question that nobody has typed yet."""
+_ABOUT = {
+    Profile.quick: "One round of searching. For a fact, or a first look.",
+    Profile.standard: "Two rounds, with a check of what is missing in between.",
+    Profile.deep: "Three wider rounds, steps side by side. For a broad or difficult matter.",
+}
+
+router = APIRouter(include_in_schema=False)
+
+
+class Offer(NamedTuple):
+    """A profile as the page offers it; `whole` is what it would take, None if that cannot be told."""
+
+    profile: Profile
+    about: str
+    whole: PhaseEstimate | None
+
+
+@router.get("/")
+async def ask(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Show the form; `?question=` and the names of other fields fill it in."""
+    given = Given({name: value[:LONGEST] for name, value in request.query_params.items()})
+    return await _form(request, desk, caller, given)
+
+
+@router.post("/")
+async def start(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Start a run and show it; if it cannot be researched, show the form again and say why."""
+    async with request.form() as form:
+        given = Given.of(form)
+        try:
+            run = await desk.start(caller, run_request(form), text(form, "key"))
+        except ValidationError as error:
+            wrong = Wrong.invalid(error)
+        except UserError as error:
+            wrong = Wrong.of(error, "question" if not error.message.startswith("--") else "")
+        else:
+            return RedirectResponse(run.links.page, HTTPStatus.SEE_OTHER)
+    return await _form(request, desk, caller, given, wrong)
+
+
+@router.get("/offers")
+async def offers(request: Request, caller: TheCaller, question: str = "", template: str = "") -> Response:
+    """Return the profiles with what each would take for a question: the part of the form that changes as one types."""
+    caller.check(Role.asker)
+    chosen = request.query_params.get("profile", "")
+    return page(request, "_offers", offers=await _offers(question[:2_000], template), chosen=chosen)
+
+
+async def _form(
+    request: Request, desk: Desk, caller: Caller, given: Given, wrong: Wrong | None = None
+) -> Response:
+    found, recent, corpora = await asyncio.gather(
+        _offers(given["question"], given["template"]), latest(desk, caller, limit=RECENT), corpora_of(desk, caller)
+    )
+    return page(
+        request,
+        "ask",
+        HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
+        given=given,
+        wrong=wrong or Wrong(),
+        offers=found,
+        chosen=given["profile"],
+        templates=[template_of(name) for name in shipped()],
+        recent=recent.runs,
+        corpora=corpora,
+        may_ask=caller.role.covers(Role.asker),
+        model=Environment.read().model,
+    )
+
+
+async def _offers(question: str, template: str) -> list[Offer]:
+    return await asyncio.to_thread(_estimated, " ".join(question.split()) or SOME, template)
+
+
+@lru_cache(maxsize=256)
+def _estimated(question: str, template: str) -> list[Offer]:
+    return [Offer(profile, _ABOUT[profile], _whole(question, profile, template)) for profile in PROFILES]
+
+
+def _whole(question: str, profile: Profile, template: str) -> PhaseEstimate | None:
+    try:
+        return estimated(question, settings_from({"profile": profile, "template": template or None}))[-1]
+    except UserError:
+        return None

@@ -1,0 +1,185 @@
+"""What people fill in, as the requests that the desk takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fastapi import Request
+from markupsafe import Markup
+from pydantic import ValidationError
+from starlette.datastructures import FormData
+
+from fathom.client.shapes import AnswerRequest, RunRequest
+from fathom.errors import FathomError, InvalidInput
+from fathom.models import Asked, Plan
+from fathom.roles.planner import PlannedStep
+from fathom.run.editing import MOST_STEPS, EditedPlan, edited
+
+CSRF = "csrf_token"
+_BUDGET = {"max_usd": float, "max_calls": int}
+_MINUTE = 60
+_OPTION = re.compile(r"--([a-z-]+)(?: .*?)?: (.*)", re.DOTALL)
+_FIELDS = {"max-usd": "max_usd", "max-calls": "max_calls", "max-seconds": "minutes", "depth": "depth", "model": "model"}
+
+
+def csrf_field(_request: Request) -> Markup:
+    """Return the hidden field that every form with consequences has."""
+    return Markup("")
+
+
+class Given(dict[str, str]):
+    """What somebody filled in, to be shown again; what is missing is empty."""
+
+    @classmethod
+    def of(cls, form: FormData) -> Given:
+        """Return the texts of a form."""
+        return cls({name: value for name, value in form.items() if isinstance(value, str)})
+
+    def __missing__(self, _name: str) -> str:
+        return ""
+
+
+class Wrong(dict[str, str]):
+    """What is wrong with a form: the message by field; that of the field `""` concerns all of it."""
+
+    @classmethod
+    def of(cls, error: FathomError, field: str = "") -> Wrong:
+        """Return what a failure says, at the field that it is about."""
+        named = _OPTION.fullmatch(error.message)
+        if named and named[1] in _FIELDS:
+            return cls({_FIELDS[named[1]]: _sentence(named[2])})
+        hint = f" {_sentence(error.next_step)}" if error.next_step and "fathom " not in error.next_step else ""
+        return cls({field: f"{_sentence(error.message)}{hint}"})
+
+    @classmethod
+    def invalid(cls, error: ValidationError) -> Wrong:
+        """Return what is wrong with the first value that a request may not have."""
+        first = error.errors()[0]
+        field = str(first["loc"][-1]) if first["loc"] else ""
+        if first["type"] == "string_too_short":
+            return cls({field: "Please write something here."})
+        return cls({field: _sentence(first["msg"])})
+
+
+def text(form: FormData | Mapping[str, Any], name: str) -> str:
+    """Return the text of a field, without the space around it; empty if the form has none."""
+    value = form.get(name)
+    return value.strip().replace("\r\n", "\n") if isinstance(value, str) else ""
+
+
+def run_request(form: FormData) -> RunRequest:
+    """Return what the form *Ask* asks for.
+
+    Raises:
+        ValidationError: the question is missing or too long.
+        InvalidInput: a number is none.
+    """
+    corpora = [value for value in form.getlist("corpora") if isinstance(value, str) and value]
+    return RunRequest(
+        question=text(form, "question"),
+        settings=settings_of(form),
+        template=text(form, "template") or None,
+        corpora=corpora,
+        shared=bool(text(form, "shared")),
+    )
+
+
+def settings_of(form: FormData) -> dict[str, Any]:
+    """Return the settings that a form sets; what it leaves empty is left to the profile.
+
+    Raises:
+        InvalidInput: a number is none.
+    """
+    budget: dict[str, Any] = {name: _number(form, name, kind) for name, kind in _BUDGET.items() if text(form, name)}
+    if text(form, "minutes"):
+        budget["max_seconds"] = _number(form, "minutes", float) * _MINUTE
+    people = {}
+    if text(form, "approve"):
+        people["approve"] = text(form, "approve")
+    if text(form, "clarify"):
+        people["clarify"] = "auto"
+    found: dict[str, Any] = {
+        "profile": text(form, "profile"),
+        "depth": _number(form, "depth", int) if text(form, "depth") else None,
+        "mode": text(form, "mode"),
+        "model": text(form, "model"),
+        "fresh": bool(text(form, "fresh")) or None,
+        "budget": budget,
+        "people": people,
+    }
+    return {name: value for name, value in found.items() if value not in (None, "", {})}
+
+
+def answer_request(form: FormData, asked: Asked) -> AnswerRequest:
+    """Return what a person says to a run that waits.
+
+    Raises:
+        ValidationError: something is too long.
+        InvalidInput: the plan cannot be used.
+    """
+    if text(form, "reject"):
+        return AnswerRequest(reject=True)
+    answers = [value.strip() for value in form.getlist("answer") if isinstance(value, str)]
+    plan = plan_of(form, asked.plan) if asked.plan and text(form, "steps") else None
+    return AnswerRequest(
+        answers=answers, plan=plan if plan != asked.plan else None, remark=text(form, "remark")
+    )
+
+
+def plan_of(form: FormData, plan: Plan) -> Plan:
+    """Return a plan as somebody edited it: steps in the order of their numbers, without those that are to go.
+
+    Raises:
+        InvalidInput: it breaks a rule of plans.
+    """
+    steps = sorted(_steps(form, plan), key=lambda numbered: numbered[0])
+    try:
+        planned = [PlannedStep.model_validate(step) for _, step in steps]
+        wanted = EditedPlan(plan_title=text(form, "plan_title") or plan.plan_title, steps=planned)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "step"
+        raise InvalidInput(f"The plan cannot be used: {where}: {first['msg']}.") from None
+    return edited(wanted, plan)
+
+
+def _steps(form: FormData, plan: Plan) -> Iterator[tuple[float, dict[str, Any]]]:
+    before = {str(step.step_id): step for step in plan.steps}
+    gone = {number for number in range(MOST_STEPS + 1) if text(form, f"remove-{number}")}
+    removed = {text(form, f"id-{number}") for number in gone}
+    for number in range(MOST_STEPS + 1):
+        title = text(form, f"title-{number}")
+        if number in gone or not title:
+            continue
+        known = before.get(text(form, f"id-{number}"))
+        fields = known.model_dump(mode="json", include=set(PlannedStep.model_fields)) if known else {}
+        depends_on = [other for other in fields.get("depends_on", []) if str(other) not in removed]
+        queries = [line.strip() for line in text(form, f"queries-{number}").splitlines() if line.strip()]
+        own = {
+            "step_id": known.step_id if known else _free_id(before),
+            "title": title,
+            "description": text(form, f"description-{number}") or title,
+            "queries": queries,
+            "depends_on": depends_on,
+        }
+        place = text(form, f"place-{number}")
+        yield (float(place) if place.replace(".", "", 1).isdigit() else number + 1), {**fields, **own}
+
+
+def _free_id(taken: Mapping[str, object]) -> int:
+    return next(number for number in range(1, MOST_STEPS + len(taken) + 2) if str(number) not in taken)
+
+
+def _number(form: FormData, name: str, kind: type[int] | type[float]) -> float:
+    try:
+        return kind(text(form, name).replace(",", "."))
+    except ValueError:
+        option = next(option for option, field in _FIELDS.items() if field == name)
+        raise InvalidInput(f"--{option}: This is not a {'whole ' if kind is int else ''}number") from None
+
+
+def _sentence(said: str) -> str:
+    said = said.strip()
+    return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?', ')')) else '.'}"

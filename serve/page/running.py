@@ -1,0 +1,175 @@
+"""A run: watched, answered, steered, and read when it has ended. Everything works as plain forms and links."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import ValidationError
+from starlette.responses import RedirectResponse, Response
+
+from fathom.client.shapes import FollowUpRequest, RemarkRequest, Run, RunState
+from fathom.errors import UserError
+from fathom.evidence.followed import parent_id
+from fathom.models import Report
+from fathom.run.editing import MOST_STEPS
+from fathom.storage.store import runs
+from serve.page.evidence import Check, check_again
+from serve.page.forms import Given, Wrong, answer_request, text
+from serve.page.rendering import page
+from serve.page.story import story_of
+from serve.runs.desk import Desk
+from serve.runs.feed import so_far
+from serve.runs.finding import find_run
+from serve.state import TheCaller, TheDesk
+
+router = APIRouter(prefix="/runs/{run_id}", include_in_schema=False)
+_ROWS = 2  # empty ones for steps that a person adds to a plan
+
+
+@router.get("")
+async def watch(run_id: str, request: Request, desk: TheDesk, caller: TheCaller, check: str = "") -> Response:
+    """Show a run, as it goes on or as it ended; with `check`, check its report again."""
+    run = await desk.get(caller, run_id)
+    checked = await check_again(desk, caller, run_id) if check and run.result and run.result.report else None
+    return await _show(request, desk, run, checked=checked)
+
+
+@router.post("/answer")
+async def answer(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Answer what the run asks."""
+    run = await desk.get(caller, run_id)
+    async with request.form() as form:
+        if run.asked is None:  # it was answered in the meantime
+            return _back(run)
+        try:
+            await desk.answer(caller, run_id, answer_request(form, run.asked))
+        except (UserError, ValidationError) as error:
+            given = Given.of(form)
+            return await _show(request, desk, run, wrong=_wrong(error, "answer"), given=given)
+    return _back(run)
+
+
+@router.post("/remarks")
+async def tell(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Tell the run what else to look at."""
+    run = await desk.get(caller, run_id)
+    async with request.form() as form:
+        said = text(form, "text")
+    try:
+        await desk.tell(caller, run_id, RemarkRequest(text=said).text)
+    except (UserError, ValidationError) as error:
+        return await _show(request, desk, run, wrong=_wrong(error, "text"), given=Given(text=said))
+    return _back(run, "?told=1")
+
+
+@router.post("/stop")
+async def stop(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """End the research of the run and let it write with what there is."""
+    run = await desk.get(caller, run_id)
+    try:
+        await desk.stop(caller, run_id)
+    except UserError as error:
+        return await _show(request, desk, run, wrong=Wrong.of(error, "stop"))
+    return _back(run)
+
+
+@router.post("/cancel")
+async def cancel(run_id: str, desk: TheDesk, caller: TheCaller) -> Response:
+    """End the run without a report."""
+    run = await desk.get(caller, run_id)
+    await desk.cancel(caller, run_id)
+    return _back(run)
+
+
+@router.post("/ask")
+async def ask(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Ask a question that follows up on the run."""
+    run = await desk.get(caller, run_id)
+    async with request.form() as form:
+        question, key = text(form, "question"), text(form, "key")
+    try:
+        following = await desk.ask(caller, run_id, FollowUpRequest(question=question), key)
+    except (UserError, ValidationError) as error:
+        return await _show(request, desk, run, wrong=_wrong(error, "question"), given=Given(question=question))
+    return _back(following)
+
+
+async def _show(
+    request: Request,
+    desk: Desk,
+    run: Run,
+    *,
+    wrong: Wrong | None = None,
+    given: Given | None = None,
+    checked: Check | None = None,
+) -> Response:
+    caller = request.state.caller
+    found = await find_run(desk.store, run.id)
+    report, events, around = await asyncio.gather(
+        _report(desk, run, caller), so_far(desk.store, found), _around(desk, run, caller)
+    )
+    return page(
+        request,
+        "run",
+        HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
+        run=run,
+        over=run.state.ended,
+        story=story_of(events),
+        report=report,
+        wrong=wrong or Wrong(),
+        given=given or Given(),
+        checked=checked,
+        told="told" in request.query_params,
+        may_answer=_may(desk, run, caller),
+        rows=[*(run.asked.plan.steps if run.asked and run.asked.plan else []), *[None] * _ROWS][:MOST_STEPS],
+        stopping=_stopping(run),
+        RunState=RunState,
+        **around,
+    )
+
+
+async def _report(desk: Desk, run: Run, caller: Any) -> Report | None:
+    if run.result is None or run.result.report is None:
+        return None
+    return await desk.report_data(caller, run.id)
+
+
+async def _around(desk: Desk, run: Run, caller: Any) -> dict[str, Any]:
+    """Return the runs that are connected with a run: the one before it, those that follow it, those of its watch."""
+    if not run.state.ended:
+        return {"follow_ups": [], "history": [], "changes": ""}
+    stored = [manifest for manifest in await runs(desk.store) if manifest.get("run_id")]
+    stored.sort(key=lambda manifest: str(manifest.get("started", "")))
+    mine = [manifest for manifest in stored if parent_id(manifest) == run.id]
+    same = [manifest for manifest in stored if run.watch and manifest.get("watch") == run.watch]
+    seen = {
+        str(manifest["run_id"]): manifest
+        for manifest in [*mine, *same]
+        if (await desk.owners.of(str(manifest["run_id"]), [])).readable_by(caller)
+    }
+    return {
+        "follow_ups": [manifest for manifest in mine if manifest["run_id"] in seen],
+        "history": [manifest for manifest in reversed(same) if manifest["run_id"] in seen],
+        "changes": run.result.changes if run.result else "",
+    }
+
+
+def _may(desk: Desk, run: Run, caller: Any) -> bool:
+    from serve.access.caller import Ownership, Role
+
+    return caller.role.covers(Role.asker) and Ownership(owner=run.owner, shared=run.shared).readable_by(caller)
+
+
+def _stopping(run: Run) -> bool:
+    return "stop" in run.phase
+
+
+def _wrong(error: UserError | ValidationError, field: str) -> Wrong:
+    return Wrong.of(error, field) if isinstance(error, UserError) else Wrong.invalid(error)
+
+
+def _back(run: Run, query: str = "") -> Response:
+    return RedirectResponse(f"{run.links.page}{query}", HTTPStatus.SEE_OTHER)
