@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from fathom.errors import FathomError
 from serve import problems
 from serve.access.guard import Guard
-from serve.api import health, runs
+from serve.api import corpora, health, runs
 from serve.options import Options
 from serve.runs.desk import Desk
 
@@ -40,7 +40,7 @@ def create_app(options: Options) -> FastAPI:
     app.add_exception_handler(FathomError, problems.on_failure)
     app.add_exception_handler(RequestValidationError, problems.on_invalid)
     app.add_exception_handler(HTTPException, problems.on_http)
-    for part in (health, runs):
+    for part in (health, runs, corpora):
         app.include_router(part.router)
     app.add_middleware(Guard, options=options)
     return app
