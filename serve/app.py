@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from fathom.errors import FathomError
 from serve.access.guard import Guard
-from serve.api import health, runs
+from serve.api import corpora, health, runs
 from serve.options import Options
 from serve.page import PAGE, failures
 from serve.runs.desk import Desk
@@ -39,7 +39,7 @@ def create_app(options: Options) -> FastAPI:
     app.state.desk = desk
     for kind in (FathomError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, failures.on_error)
-    for part in (health, runs, *PAGE):
+    for part in (health, runs, corpora, *PAGE):
         app.include_router(part.router)
     app.add_middleware(Guard, options=options)
     return app

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
-from fathom.models import Account, Asked, Model, Plan, RunResult
+from fathom.models import Account, Asked, Model, Plan, RunResult, UnreadFile
 from fathom.models.plan import StepStatus
 
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
@@ -173,3 +173,56 @@ MEDIA_TYPES: dict[Form, str] = {
     "ris": "application/x-research-info-systems",
 }
 """The forms of a report, the preferred one first."""
+
+
+class CorpusSummary(Model):
+    """A corpus: files that somebody uploaded for runs to read. Times are ISO 8601 in UTC."""
+
+    name: str
+    files: int
+    bytes: int
+    owner: str = ""
+    shared: bool = False
+    created: str
+    changed: str
+    unread: list[UnreadFile] = []  # what was not stored, cannot be read or only in part, by the names of the files
+    documents: int | None = None  # how many files are read; null: nobody has looked yet
+    words: int | None = None  # in these
+
+
+class CorpusEntry(Model):
+    """A file of a corpus, by the name that whoever uploaded it gave it."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class Corpus(CorpusSummary):
+    """A corpus with its files."""
+
+    contents: list[CorpusEntry]
+
+
+class CorpusLimits(Model):
+    """What may be uploaded."""
+
+    file_bytes: int
+    corpus_bytes: int
+    corpus_files: int
+    all_bytes: int
+    endings: list[str]  # of the names of files that are read
+
+
+class CorpusList(Model):
+    """Corpora, by name. The limits are in bytes and files; `used` is what all corpora of the server take."""
+
+    corpora: list[CorpusSummary]
+    used: int
+    limits: CorpusLimits
+
+
+class CorpusChange(Model):
+    """What to change of a corpus."""
+
+    shared: bool = Field(description="Whether everybody who may read may read it, too.")

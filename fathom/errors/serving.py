@@ -43,3 +43,11 @@ class NotThere(UserError):
     code = "E7005"
     reaction = "the request is answered with 404"
     remedy = "check the name or address"
+
+
+class TooLarge(UserError):
+    """An upload exceeds a limit of bytes or files."""
+
+    code = "E7010"
+    reaction = "the request is answered with 413, and nothing is written"
+    remedy = "upload less, or make room"

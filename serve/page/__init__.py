@@ -1,8 +1,8 @@
 """The page: where people ask, watch and read. It is made on the server; a small script keeps a run's page up to date."""
 
-from serve.page import asking, assets, evidence, listing, running
+from serve.page import asking, assets, corpora, evidence, listing, running, watching
 
 __all__ = ["PAGE"]
 
-PAGE = (assets, asking, listing, running, evidence)
+PAGE = (assets, asking, listing, watching, corpora, running, evidence)
 """The parts that have routes. The last one takes any name below a run."""

@@ -19,7 +19,7 @@ from fathom.run.estimate import PhaseEstimate
 from flows.preflight import estimated, settings_from
 from serve.access.caller import Caller, Role
 from serve.page.forms import Given, Wrong, run_request, text
-from serve.page.lists import corpora_of, latest
+from serve.page.lists import latest
 from serve.page.rendering import page
 from serve.runs.desk import Desk
 from serve.state import TheCaller, TheDesk
@@ -49,14 +49,14 @@ class Offer(NamedTuple):
 async def ask(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """Show the form; `?question=` and the names of other fields fill it in."""
     given = Given({name: value[:LONGEST] for name, value in request.query_params.items()})
-    return await _form(request, desk, caller, given)
+    return await _form(request, desk, caller, given, reads=request.query_params.getlist("corpora"))
 
 
 @router.post("/")
 async def start(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """Start a run and show it; if it cannot be researched, show the form again and say why."""
     async with request.form() as form:
-        given = Given.of(form)
+        given, reads = Given.of(form), [one for one in form.getlist("corpora") if isinstance(one, str)]
         try:
             run = await desk.start(caller, run_request(form), text(form, "key"))
         except ValidationError as error:
@@ -65,7 +65,7 @@ async def start(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
             wrong = Wrong.of(error, "question" if not error.message.startswith("--") else "")
         else:
             return RedirectResponse(run.links.page, HTTPStatus.SEE_OTHER)
-    return await _form(request, desk, caller, given, wrong)
+    return await _form(request, desk, caller, given, reads=reads, wrong=wrong)
 
 
 @router.get("/offers")
@@ -77,10 +77,16 @@ async def offers(request: Request, caller: TheCaller, question: str = "", templa
 
 
 async def _form(
-    request: Request, desk: Desk, caller: Caller, given: Given, wrong: Wrong | None = None
+    request: Request,
+    desk: Desk,
+    caller: Caller,
+    given: Given,
+    *,
+    reads: list[str],
+    wrong: Wrong | None = None,
 ) -> Response:
     found, recent, corpora = await asyncio.gather(
-        _offers(given["question"], given["template"]), latest(desk, caller, limit=RECENT), corpora_of(desk, caller)
+        _offers(given["question"], given["template"]), latest(desk, caller, limit=RECENT), desk.corpora.list(caller)
     )
     return page(
         request,
@@ -92,7 +98,8 @@ async def _form(
         chosen=given["profile"],
         templates=[template_of(name) for name in shipped()],
         recent=recent.runs,
-        corpora=corpora,
+        corpora=corpora.corpora,
+        reads=reads,
         may_ask=caller.role.covers(Role.asker),
         model=Environment.read().model,
     )

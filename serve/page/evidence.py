@@ -6,7 +6,7 @@ import asyncio
 import mimetypes
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, get_args
+from typing import Annotated
 
 from fastapi import APIRouter, Path
 from starlette.responses import RedirectResponse, Response
@@ -108,11 +108,9 @@ async def _page(desk: Desk, caller: Caller, run_id: str, name: str, *, framed: b
     policy = data.decode().partition('Security-Policy" content="')[2].partition('"')[0].replace("&#39;", "'")
     headers = {
         "Content-Security-Policy": f"{policy}; frame-ancestors 'self'",
+        "X-Frame-Options": "SAMEORIGIN",
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
         "Cache-Control": "no-store",
     }
     return Response(data, media_type="text/html", headers=headers)
-
-
-FORMS: tuple[Form, ...] = get_args(Form)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import Request
 from markupsafe import Markup
@@ -24,9 +25,22 @@ _OPTION = re.compile(r"--([a-z-]+)(?: .*?)?: (.*)", re.DOTALL)
 _FIELDS = {"max-usd": "max_usd", "max-calls": "max_calls", "max-seconds": "minutes", "depth": "depth", "model": "model"}
 
 
-def csrf_field(_request: Request) -> Markup:
+def csrf_of(request: Request) -> str:
+    """Return the secret of the session's forms; empty where nobody signs in."""
+    session = getattr(request.state, "session", None)
+    return session.csrf if session else ""
+
+
+def csrf_field(request: Request) -> Markup:
     """Return the hidden field that every form with consequences has."""
-    return Markup("")
+    secret = csrf_of(request)
+    return Markup('<input type="hidden" name="{}" value="{}">').format(CSRF, secret) if secret else Markup()
+
+
+def csrf_query(request: Request) -> str:
+    """Return the same as a parameter, for forms with files: they are not read before the secret was."""
+    secret = csrf_of(request)
+    return f"?{urlencode({CSRF: secret})}" if secret else ""
 
 
 class Given(dict[str, str]):
@@ -123,9 +137,7 @@ def answer_request(form: FormData, asked: Asked) -> AnswerRequest:
         return AnswerRequest(reject=True)
     answers = [value.strip() for value in form.getlist("answer") if isinstance(value, str)]
     plan = plan_of(form, asked.plan) if asked.plan and text(form, "steps") else None
-    return AnswerRequest(
-        answers=answers, plan=plan if plan != asked.plan else None, remark=text(form, "remark")
-    )
+    return AnswerRequest(answers=answers, plan=plan if plan != asked.plan else None, remark=text(form, "remark"))
 
 
 def plan_of(form: FormData, plan: Plan) -> Plan:

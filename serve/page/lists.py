@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fathom.client.shapes import RunList, RunState, RunSummary
 from flows.listing import latest as rows
 from serve.access.caller import Caller
@@ -25,14 +23,14 @@ async def latest(desk: Desk, caller: Caller, *, limit: int, cursor: str = "", **
             continue
         found.append(
             RunSummary(
-                id=row.run_id, question=row.query, state=state, created=row.started, owner=own.owner,
-                shared=own.shared, parent=row.parent or None,
+                id=row.run_id,
+                question=row.query,
+                state=state,
+                created=row.started,
+                owner=own.owner,
+                shared=own.shared,
+                parent=row.parent or None,
             )
         )
     start = int(cursor or 0)
     return RunList(runs=found[start : start + limit], next=str(start + limit) if len(found) > start + limit else None)
-
-
-async def corpora_of(_desk: Desk, _caller: Caller) -> list[Any] | None:
-    """Return the uploaded corpora; None where the server has none to offer."""
-    return None

@@ -17,7 +17,7 @@ from fathom.text.cleaning import clean_line
 from fathom.text.counting import counted, size
 from fathom.text.urls import web_address
 from serve.page.assets import address_of
-from serve.page.forms import csrf_field
+from serve.page.forms import csrf_field, csrf_query
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -61,7 +61,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(static=address_of, csrf=csrf_field, counted=counted, states=STATES)
+    made.globals.update(static=address_of, csrf=csrf_field, csrf_query=csrf_query, counted=counted, states=STATES)
     made.filters.update(
         line=clean_line, web=web_address, when=when, stamp=stamp, took=took, money=money, count=count, size=size
     )
@@ -99,7 +99,7 @@ def money(usd: float | None) -> str:
     """Return an amount of dollars, with as many digits as it needs."""
     if usd is None:
         return "not known"
-    if usd and usd < 0.01:  # noqa: PLR2004 - less than a cent
+    if usd and usd < 0.01:
         return f"${usd:.4f}"
     return f"${usd:,.2f}"
 

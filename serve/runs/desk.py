@@ -20,6 +20,7 @@ from fathom.errors import InvalidInput, NoReport
 from fathom.errors.serving import Conflict, NotAllowed
 from fathom.models import Matter, Reply, Report
 from fathom.report.exporting import export, files_for
+from fathom.storage.corpora import Corpora
 from fathom.storage.steering import Steer
 from fathom.storage.store import ArtifactStore
 from flows import answering, following
@@ -31,6 +32,7 @@ from flows.runs import no_report
 from flows.steering import check_author, check_remark, steer
 from serve.access.caller import Caller, Ownership, Role
 from serve.access.ownership import Owners, tags_of
+from serve.corpora import CorpusDesk
 from serve.options import Options
 from serve.runs.feed import events
 from serve.runs.finding import Found, find_run
@@ -49,6 +51,7 @@ class Desk:
         self.options = options
         self.store = ArtifactStore(options.artifacts)
         self.owners = Owners(self.store)
+        self.corpora = CorpusDesk(Corpora(self.store))
 
     async def open(self) -> None:
         """Make the deployment whose runs the server starts."""

@@ -29,6 +29,7 @@ from fathom.tools.documents.readers import Unreadable
 from fathom.tools.documents.worker import Unfinished
 
 KEPT_INDEXES = 8
+UPLOADED = "corpus:"
 FORMAT = "5"  # changes when readers, layout or index treat the same files differently
 _opening = threading.Lock()
 
@@ -53,14 +54,16 @@ def check_documents(paths: Sequence[str], embed_model: str | None = None) -> Non
     raise _nothing_to_read(paths, reasons)
 
 
-def open_corpus(paths: Sequence[str], cache: Path) -> Index:
+def open_corpus(paths: Sequence[str], cache: Path, uploaded: Sequence[File] = (), uploads: Sequence[str] = ()) -> Index:
     """Open the corpus; it is read and indexed only once in a process, and once in a cache folder.
+
+    `uploaded` are the local copies of the files in uploaded corpora, whose names, with `corpus:`, are `uploads`.
 
     Raises:
         InvalidInput: as in `check_documents`.
     """
     with _opening:
-        return _opened(tuple(find_files(paths)), tuple(paths), cache)
+        return _opened((*find_files(paths), *uploaded), (*paths, *uploads), cache)
 
 
 @functools.lru_cache(maxsize=4)
@@ -77,7 +80,7 @@ def _opened(files: tuple[File, ...], paths: tuple[str, ...], cache: Path) -> Ind
 
 
 def _cached(files: tuple[File, ...], paths: tuple[str, ...], folder: Path) -> Index:
-    roots = "\0".join([FORMAT, *(str(Path(path).expanduser().resolve()) for path in paths)])
+    roots = "\0".join([FORMAT, *(p if p.startswith(UPLOADED) else str(Path(p).expanduser().resolve()) for p in paths)])
     place = folder / f"{hashlib.sha256(os.fsencode(roots)).hexdigest()[:32]}.sqlite"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -17,12 +17,17 @@ KINDS = "txt, md, rst, html, pdf, docx, yaml, json, toml, csv, tsv"
 
 
 class File(NamedTuple):
-    """A file of the corpus. `url` is the same on every machine that has the same folder."""
+    """A file of the corpus. `url` is the same on every machine that has the same folder.
+
+    The copy of an uploaded file has a `name` of its own, and the SHA-256 of its bytes is known.
+    """
 
     url: str
     path: Path
     size: int
     modified: int
+    name: str = ""
+    sha256: str = ""
 
 
 def find_files(paths: Sequence[str]) -> Iterator[File]:
@@ -41,7 +46,7 @@ def find_files(paths: Sequence[str]) -> Iterator[File]:
             raise InvalidInput(f"There is no file or folder {path!r}.", next_step="check --docs")
         if root.is_file() and root.suffix.lower() not in ENDINGS:
             raise InvalidInput(f"{path!r} is not of a kind that is read.", next_step=f"give files of these: {KINDS}")
-        name = _unused(portable(root.resolve().name), names)
+        name = unused(portable(root.resolve().name), names)
         for file in [root] if root.is_file() else _walk(root):
             if not file.is_file() or (resolved := file.resolve()) in seen:
                 continue
@@ -53,6 +58,8 @@ def find_files(paths: Sequence[str]) -> Iterator[File]:
 
 def digest(file: File) -> str:
     """Return the SHA-256 of a file's bytes, empty if it cannot be opened."""
+    if file.sha256:
+        return file.sha256
     try:
         with file.path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -73,8 +80,8 @@ def portable(name: str) -> str:
     return clean_line(unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "replace")))
 
 
-def _unused(name: str, names: set[str]) -> str:
-    """Return a name that no other folder has: the second `docs` is `docs~2`."""
-    unused = next(n for n in [name, *(f"{name}~{i}" for i in range(2, 1000))] if n not in names)
+def unused(name: str, names: set[str]) -> str:
+    """Return a name that is not among some, and add it to them: the second `docs` is `docs~2`."""
+    unused = next(n for n in [name, *(f"{name}~{i}" for i in range(2, 10_000))] if n not in names)
     names.add(unused)
     return unused

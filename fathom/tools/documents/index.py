@@ -210,6 +210,11 @@ class Index:
         """The number of documents."""
         return int(self._rows("SELECT count(*) FROM documents", ())[0][0])
 
+    @property
+    def words(self) -> int:
+        """The number of words in all documents."""
+        return int(self._rows("SELECT coalesce(sum(words), 0) FROM documents", ())[0][0])
+
     def has(self, word: str) -> bool:
         """Return whether a document has a word in any of its forms."""
         said = " OR ".join(f'"{term}"' for term in terms(word))

@@ -36,7 +36,7 @@ def read_apart(path: Path, data: bytes, seconds: float) -> LaidOut:
     """
     process = _start()
     try:
-        return _ask(process, path, data, seconds)
+        return _ask(process, encode_request(path, data), seconds)
     finally:
         _stop(process)
 
@@ -48,7 +48,7 @@ def read_files(files: Sequence[File]) -> Iterator[Read]:
     if all(quick) and cost <= PLAIN_BYTES:
         for file in files:
             try:
-                yield file, read_file(file.path)
+                yield file, read_file(file.path, file.name)
             except Unreadable as error:
                 yield file, error
         return
@@ -72,7 +72,9 @@ def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:
     def read(file: File) -> LaidOut | Unreadable:
         process = idle.pop() if idle else _start()
         try:
-            answer: LaidOut | Unreadable = _ask(process, file.path, None, SECONDS + file.size / 1_000_000)
+            answer: LaidOut | Unreadable = _ask(
+                process, encode_request(file.path, None, file.name), SECONDS + file.size / 1_000_000
+            )
         except Unfinished as error:
             _stop(process)
             return error
@@ -113,8 +115,8 @@ def _stop(process: subprocess.Popen[str]) -> None:
     process.communicate()  # closes the pipes
 
 
-def _ask(process: subprocess.Popen[str], path: Path, data: bytes | None, seconds: float) -> LaidOut:
-    """Have a process read a file, or bytes under its name; it is stopped when it takes too long."""
+def _ask(process: subprocess.Popen[str], request: str, seconds: float) -> LaidOut:
+    """Have a process read a file, or bytes; it is stopped when it takes too long."""
     assert process.stdin and process.stdout
     late = threading.Event()
 
@@ -126,7 +128,7 @@ def _ask(process: subprocess.Popen[str], path: Path, data: bytes | None, seconds
     timer.start()
     answer = ""
     try:
-        process.stdin.write(encode_request(path, data))
+        process.stdin.write(request)
         process.stdin.flush()
         answer = process.stdout.readline()
     except BrokenPipeError:

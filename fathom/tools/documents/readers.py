@@ -71,6 +71,22 @@ def read_document(name: str, data: bytes) -> ReadDocument:
     return ReadDocument(title or first, sections, stated or document_date(name, title, sections) or metadata)
 
 
+def refusal(name: str, head: bytes) -> str:
+    """Return why nobody need try to read a file, by its name and first bytes; empty if it may be readable."""
+    ending = PurePath(name).suffix.lower()
+    if not head.strip():
+        return "it is empty"
+    if head.startswith(_ZIP) and ending != ".docx":
+        return "it is an archive: unpack it, and give the files in it"
+    if ending not in ENDINGS:
+        return "it is not of a kind that is read"
+    if head.lstrip()[:5] == b"%PDF-" or head.startswith((_OLE, _ZIP)):
+        return ""
+    if ending in (".pdf", ".docx") and not _HTML_START.match(head[:2000]):
+        return f"it is damaged, or not a {ending[1:]} file"
+    return "it is not text" if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")) else ""
+
+
 def is_plain(path: Path) -> bool:
     """Return whether a file is plain text, or cannot be opened."""
     try:

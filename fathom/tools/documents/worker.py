@@ -30,13 +30,15 @@ class Unfinished(Unreadable):
     """A file that could not be read within the limits of time and memory; another time it may be."""
 
 
-def read_file(path: Path) -> LaidOut:
-    """Read a file and lay it out; its name is its title if it has no other. Of plain text, the first 20 MB are read.
+def read_file(path: Path, name: str = "") -> LaidOut:
+    """Read a file and lay it out. Of plain text, the first 20 MB are read.
+
+    Its name, by default that of the path, is its title if it has no other.
 
     Raises:
         Unreadable: it holds no readable text, or is larger than 100 MB.
     """
-    unread = ""
+    unread, name = "", name or path.name
     try:
         size = path.stat().st_size
         if not is_plain(path):
@@ -49,16 +51,16 @@ def read_file(path: Path) -> LaidOut:
             if size > PLAIN_BYTES:
                 data = data.rsplit(maxsplit=1)[0]  # no word is cut in two
                 unread = f"only the first {PLAIN_BYTES // MEGABYTE} of {math.ceil(size / MEGABYTE):,} MB were read"
-        document = read_document(path.name, data)
+        document = read_document(name, data)
     except OSError as error:
         raise Unreadable(error.strerror or type(error).__name__) from error
-    laid_out = lay_out(replace(document, title=document.title or portable(path.name)))
+    laid_out = lay_out(replace(document, title=document.title or portable(name)))
     return laid_out._replace(unread=unread)
 
 
-def encode_request(path: Path, data: bytes | None) -> str:
-    """Return the line that requests a file, or bytes whose format the path's ending tells."""
-    return json.dumps([str(path), None if data is None else base64.b64encode(data).decode()]) + "\n"
+def encode_request(path: Path, data: bytes | None, name: str = "") -> str:
+    """Return the line that requests a file, which may have another name, or bytes whose format the ending tells."""
+    return json.dumps([str(path), None if data is None else base64.b64encode(data).decode(), name]) + "\n"
 
 
 def decode_answer(answer: str) -> LaidOut:
@@ -78,9 +80,9 @@ def decode_answer(answer: str) -> LaidOut:
 
 
 def _answer(line: str) -> str:
-    path, data = json.loads(line)
+    path, data, name = json.loads(line)
     try:
-        read = read_file(Path(path)) if data is None else lay_out(read_document(path, base64.b64decode(data)))
+        read = read_file(Path(path), name) if data is None else lay_out(read_document(path, base64.b64decode(data)))
         return json.dumps(read)
     except Unreadable as error:
         return json.dumps(str(error))

@@ -1,0 +1,279 @@
+"""Corpora: named sets of files that people uploaded, on the artifact store.
+
+    corpora/{slug of the name}/editions/000001.json    the first state of the corpus; each change writes the next one
+    corpora/{slug of the name}/blobs/{SHA-256}         the bytes of a file
+
+An edition never changes once it is written, and of several that are written at once only one gets the number: the
+others begin again with what it says. The name of a file is data in an edition. No path is made of it, so it may be any
+name that some system has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+
+from pydantic import ValidationError
+
+from fathom.errors import StoreError
+from fathom.errors.serving import Conflict, NotThere
+from fathom.models import UnreadFile
+from fathom.storage.corpus_limits import LIMITS, Limits, Upload
+from fathom.storage.editions import (
+    CORPORA,
+    FILE_NAME_CHARS,
+    CorpusFile,
+    Edition,
+    UsedCorpus,
+    check_name,
+    composed,
+    folder_of,
+    is_name,
+    no_corpus,
+)
+from fathom.storage.store import ArtifactStore, json_bytes
+
+_DIGITS = 6
+MOST_LEFT_OUT = 500  # names that are kept of files that were not stored
+_TRIES = 20  # of a change, while others change the same corpus
+
+
+class Corpora:
+    """The corpora of a store."""
+
+    def __init__(self, store: ArtifactStore, limits: Limits = LIMITS) -> None:
+        self.store = store
+        self.limits = limits
+
+    async def all(self) -> list[Edition]:
+        """Return the corpora as they are now, by name."""
+        folders = await self.store.list(CORPORA)
+        found = await asyncio.gather(*(self._last(f"{CORPORA}/{folder}") for folder in folders))
+        return sorted((e for e in found if e and not e.removed), key=lambda edition: edition.name.casefold())
+
+    async def find(self, name: str) -> Edition | None:
+        """Return a corpus as it is now; None if there is none of that name."""
+        edition = await self._last(folder_of(name)) if is_name(name) else None
+        return edition if edition and not edition.removed and edition.name == composed(name) else None
+
+    async def get(self, name: str) -> Edition:
+        """Return a corpus as it is now.
+
+        Raises:
+            NotThere: there is none of that name.
+        """
+        if edition := await self.find(name):
+            return edition
+        raise no_corpus(name)
+
+    async def edition(self, used: UsedCorpus) -> Edition:
+        """Return the edition that a run reads.
+
+        Raises:
+            StoreError: it was removed.
+        """
+        edition = await self._read(folder_of(used.name), used.edition)
+        if edition is None or edition.digest != used.digest:
+            raise StoreError(
+                f"The corpus {used.name!r} is no longer stored as the run began to read it.",
+                next_step="ask the question again: the new run reads the corpus as it is now",
+            )
+        return edition
+
+    async def load(self, name: str, file: CorpusFile) -> bytes:
+        """Return the bytes of a file.
+
+        Raises:
+            StoreError: they are missing or damaged.
+        """
+        path = f"{folder_of(name)}/blobs/{file.sha256}"
+        try:
+            data = await self.store.read(path)
+        except FileNotFoundError:
+            data = b""
+        if hashlib.sha256(data).hexdigest() != file.sha256:
+            raise StoreError(
+                f"{self.store.address(path)}, the file {file.name!r} of the corpus {name!r}, is missing or damaged.",
+                next_step="upload the file again",
+            )
+        return data
+
+    async def create(
+        self,
+        name: str,
+        uploads: Sequence[Upload],
+        left_out: Sequence[UnreadFile] = (),
+        *,
+        owner: str = "",
+        shared: bool = False,
+    ) -> Edition:
+        """Make a corpus of files; `left_out` names those of the upload that are not stored.
+
+        Raises:
+            InvalidInput: its name or that of a file cannot be used.
+            Conflict: the name is taken.
+            TooLarge: a limit is exceeded; nothing was written.
+        """
+        name = check_name(name)
+        await self._check(uploads, [])
+        await self._check_free(folder_of(name), name)
+        files = await self._store(name, uploads)
+
+        def first(last: Edition | None) -> Edition:
+            if last and not last.removed:
+                raise _taken(name, last)
+            now = _now()
+            return Edition(
+                number=last.number + 1 if last else 1,
+                name=name,
+                owner=owner,
+                shared=shared,
+                created=now,
+                changed=now,
+                by=owner,
+                files=_in_order(files),
+                left_out=[*left_out][-MOST_LEFT_OUT:],
+            )
+
+        return await self._settle(await self._append(folder_of(name), first), uploads)
+
+    async def add(
+        self, name: str, uploads: Sequence[Upload], left_out: Sequence[UnreadFile] = (), *, by: str = ""
+    ) -> Edition:
+        """Add files to a corpus, each instead of the file of its name; `left_out` as for `create`.
+
+        Raises:
+            NotThere: there is no such corpus.
+            InvalidInput: the name of a file cannot be used.
+            TooLarge: a limit is exceeded; nothing was written.
+        """
+        await self._check(uploads, (await self.get(name)).files)
+        files = await self._store(name, uploads)
+        came = [*(file.name for file in files), *(file.path for file in left_out)]
+
+        def changed(last: Edition) -> Edition:
+            together = [*_without(last.files, [file.name for file in files]), *files]
+            self.limits.check_corpus(together)  # others may have added files meanwhile
+            missing = [*(file for file in last.left_out if file.path not in came), *left_out]
+            return last.model_copy(update={"files": _in_order(together), "left_out": missing[-MOST_LEFT_OUT:]})
+
+        return await self._settle(await self._change(name, by, changed), uploads)
+
+    async def drop(self, name: str, file: str, *, by: str = "") -> Edition:
+        """Remove a file of a corpus, or its name from those that were left out.
+
+        Raises:
+            NotThere: there is no such corpus or file.
+        """
+
+        def changed(last: Edition) -> Edition:
+            kept, missing = _without(last.files, [file]), [one for one in last.left_out if one.path != file]
+            if len(kept) + len(missing) == len(last.files) + len(last.left_out):
+                raise NotThere(f"The corpus {name!r} has no file {file[:FILE_NAME_CHARS]!r}.")
+            return last.model_copy(update={"files": kept, "left_out": missing})
+
+        return await self._change(name, by, changed)
+
+    async def share(self, name: str, *, shared: bool, by: str = "") -> Edition:
+        """Say whether everybody who may read may read the corpus, too.
+
+        Raises:
+            NotThere: there is no such corpus.
+        """
+        return await self._change(name, by, lambda last: last.model_copy(update={"shared": shared}))
+
+    async def remove(self, name: str, *, by: str = "") -> None:
+        """Remove a corpus. Runs that read it go on; `fathom prune` removes its files.
+
+        Raises:
+            NotThere: there is no such corpus.
+        """
+        nothing = {"removed": True, "files": [], "left_out": []}
+        await self._change(name, by, lambda last: last.model_copy(update=nothing))
+
+    async def used(self) -> int:
+        """Return the bytes that all corpora take, with their earlier editions."""
+        return sum((await self.store.sizes(CORPORA)).values()) if await self.store.exists(CORPORA) else 0
+
+    async def _check(self, uploads: Sequence[Upload], held: Sequence[CorpusFile]) -> None:
+        self.limits.check_each(uploads)
+        new = [CorpusFile(name=upload.name, sha256="", bytes=upload.size) for upload in uploads]
+        self.limits.check_corpus([*_without(held, [file.name for file in new]), *new])
+        self.limits.check_all(await self.used() + sum(file.bytes for file in new))
+
+    async def _check_free(self, folder: str, name: str) -> None:
+        if (last := await self._last(folder)) and not last.removed:
+            raise _taken(name, last)
+
+    async def _store(self, name: str, uploads: Sequence[Upload]) -> list[CorpusFile]:
+        """Store files one after the other, so that only one is in memory."""
+        files: list[CorpusFile] = []
+        for upload in uploads:
+            data = await asyncio.to_thread(upload.read)
+            file = CorpusFile(name=upload.name, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
+            await self.store.write(f"{folder_of(name)}/blobs/{file.sha256}", data)
+            files.append(file)
+        return files
+
+    async def _settle(self, edition: Edition, uploads: Sequence[Upload]) -> Edition:
+        """Store files again that `prune` removed before the edition named them."""
+        held = await self.store.list(f"{folder_of(edition.name)}/blobs")
+        sums = {file.name: file.sha256 for file in edition.files}
+        await self._store(edition.name, [u for u in uploads if sums.get(u.name) not in (None, *held)])
+        return edition
+
+    async def _change(self, name: str, by: str, changed: Callable[[Edition], Edition]) -> Edition:
+        await self.get(name)
+
+        def following(last: Edition | None) -> Edition:
+            if last is None or last.removed or last.name != composed(name):
+                raise no_corpus(name)
+            return changed(last).model_copy(update={"number": last.number + 1, "by": by, "changed": _now()})
+
+        return await self._append(folder_of(name), following)
+
+    async def _append(self, folder: str, following: Callable[[Edition | None], Edition]) -> Edition:
+        for _ in range(_TRIES):
+            edition = following(await self._last(folder))
+            if await self.store.create(_path(folder, edition.number), json_bytes(edition)):
+                return edition
+        raise Conflict(f"The corpus in {folder} is being changed by others.", next_step="try again")
+
+    async def _last(self, folder: str) -> Edition | None:
+        numbers = [name.removesuffix(".json") for name in await self.store.list(f"{folder}/editions")]
+        known = [int(number) for number in numbers if number.isdecimal()]
+        return await self._read(folder, max(known)) if known else None
+
+    async def _read(self, folder: str, number: int) -> Edition | None:
+        path = _path(folder, number)
+        try:
+            return Edition.model_validate_json(await self.store.read(path))
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            raise StoreError(f"{self.store.address(path)} is damaged: {error}.") from error
+
+
+def _taken(name: str, last: Edition) -> Conflict:
+    # The same to everybody: it says no more of a corpus of somebody else than that its name is in use.
+    similar = "" if last.name == name else ", or one that differs in case or punctuation only,"
+    return Conflict(f"The name {name!r}{similar} is taken.", next_step="choose another name")
+
+
+def _without(files: Iterable[CorpusFile], names: Iterable[str]) -> list[CorpusFile]:
+    gone = {composed(name) for name in names}
+    return [file for file in files if composed(file.name) not in gone]
+
+
+def _in_order(files: Iterable[CorpusFile]) -> list[CorpusFile]:
+    return sorted(files, key=lambda file: file.name)
+
+
+def _path(folder: str, number: int) -> str:
+    return f"{folder}/editions/{number:0{_DIGITS}}.json"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

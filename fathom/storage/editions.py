@@ -1,0 +1,114 @@
+"""A state of a corpus, and what its name and those of its files may be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+
+from fathom.errors import InvalidInput
+from fathom.errors.serving import NotThere
+from fathom.models import Model, UnreadFile
+from fathom.storage.names import cut_slug
+
+CORPORA = "corpora"
+_LIST = "fathom corpora list shows what there is"
+NAME_CHARS, FILE_NAME_CHARS = 60, 300
+_NAME = re.compile(rf"[^\W_][\w .-]{{0,{NAME_CHARS - 1}}}")
+
+
+class CorpusFile(Model):
+    """A file of a corpus. `name` is what whoever uploaded it calls it."""
+
+    name: str
+    sha256: str
+    bytes: int
+
+
+class Edition(Model):
+    """A state of a corpus. Times are ISO 8601 in UTC; `owner` is empty if nobody is known to own it."""
+
+    number: int
+    name: str
+    owner: str = ""
+    shared: bool = False
+    created: str
+    changed: str
+    by: str = ""  # who made this edition
+    removed: bool = False
+    files: list[CorpusFile] = []
+    left_out: list[UnreadFile] = []  # what was uploaded and not stored, by the names of the files
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the names and contents of its files."""
+        files = [[file.name, file.sha256] for file in self.files]
+        return hashlib.sha256(json.dumps(files, ensure_ascii=False).encode()).hexdigest()
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of its files."""
+        return sum(file.bytes for file in self.files)
+
+
+class UsedCorpus(Model):
+    """The edition of a corpus that a run reads, fixed when it begins."""
+
+    name: str
+    edition: int
+    digest: str
+
+
+def check_name(name: str) -> str:
+    """Return the name of a new corpus in the form that is stored.
+
+    Raises:
+        InvalidInput: it cannot be one.
+    """
+    kept = composed(name).strip()
+    if not _NAME.fullmatch(kept):
+        raise InvalidInput(
+            f"{name[:NAME_CHARS]!r} cannot be the name of a corpus.",
+            next_step=f"use up to {NAME_CHARS} letters, digits, spaces, '.', '-' and '_', a letter or digit first",
+        )
+    return kept
+
+
+def check_file_name(name: str) -> str:
+    """Return the name of a file as it is kept.
+
+    Raises:
+        InvalidInput: it is empty, longer than 300 characters, or has control characters.
+    """
+    if not name.strip() or len(name) > FILE_NAME_CHARS or any(unicodedata.category(c) in ("Cc", "Cs") for c in name):
+        raise InvalidInput(
+            f"{name[:80]!r} cannot be the name of a file.",
+            next_step=f"use 1 to {FILE_NAME_CHARS} characters, none of them a control character",
+        )
+    return name
+
+
+def is_name(name: str) -> bool:
+    """Whether a corpus can have this name."""
+    return bool(_NAME.fullmatch(name))
+
+
+def folder_of(name: str) -> str:
+    """Return the folder of a corpus in the store."""
+    return f"{CORPORA}/{cut_slug(composed(name), NAME_CHARS)}"
+
+
+def no_corpus(name: str) -> NotThere:
+    """Return the error of a corpus that does not exist, or that whoever asks may not see."""
+    return NotThere(f"There is no corpus {name[:NAME_CHARS]!r}.", next_step=_LIST)
+
+
+def unknown_corpus(name: str) -> InvalidInput:
+    """Return the same error for a request that names such a corpus."""
+    return InvalidInput(f"There is no corpus {name[:NAME_CHARS]!r}.", next_step=_LIST)
+
+
+def composed(name: str) -> str:
+    """Return a name with its accents composed, as most systems write it."""
+    return unicodedata.normalize("NFC", name)

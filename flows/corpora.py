@@ -1,0 +1,132 @@
+"""What the command line and the server do with uploaded corpora."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from fathom.config.environment import Environment
+from fathom.errors import InvalidInput
+from fathom.models import UnreadFile
+from fathom.storage.corpora import Corpora
+from fathom.storage.corpus_limits import Upload
+from fathom.storage.editions import Edition, UsedCorpus, folder_of, unknown_corpus
+from fathom.storage.store import ArtifactStore, json_bytes
+from fathom.tools.documents.corpus import FORMAT, UPLOADED, open_corpus
+from fathom.tools.documents.files import KINDS, File, find_files
+from fathom.tools.documents.pool import read_files
+from fathom.tools.documents.readers import Unreadable, refusal
+from fathom.tools.documents.uploaded import Reading, UploadedCorpora, urls_of
+
+_HEAD = 4_096  # bytes by which the kind of a file is told
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """A file of this machine that is to be uploaded."""
+
+    name: str
+    path: Path
+    size: int
+
+    def read(self, most: int = -1) -> bytes:
+        """Return its first bytes, by default all."""
+        with self.path.open("rb") as stream:
+            return stream.read(most)
+
+
+def local_files(paths: Sequence[str]) -> list[LocalFile]:
+    """Return the files below some paths that can be read; each is named by its folder and its place in it.
+
+    Raises:
+        InvalidInput: a path does not exist or is a file of a kind that is not read, or there is no file.
+    """
+    files = [LocalFile(f.url.removeprefix("docs:"), f.path, f.size) for f in find_files(paths)]
+    if not files:
+        raise InvalidInput(f"Nothing to read in {', '.join(paths)}.", next_step=f"give files of these: {KINDS}")
+    return files
+
+
+def sorted_out(uploads: Sequence[Upload]) -> tuple[list[Upload], list[UnreadFile]]:
+    """Return the files of an upload that may be readable, and the others with the reasons. It blocks.
+
+    Raises:
+        InvalidInput: there is no file, or none that may be readable.
+    """
+    if not uploads:
+        raise InvalidInput("There is no file.", next_step=f"give files of these: {KINDS}")
+    reasons = {upload.name: refusal(upload.name, upload.read(_HEAD)) for upload in uploads}
+    left_out = [UnreadFile(path=name, reason=reason) for name, reason in reasons.items() if reason]
+    if len(left_out) == len(reasons):
+        why = "; ".join(f"{file.path[:80]!r}: {file.reason}" for file in left_out[:3])
+        raise InvalidInput(f"None of the files can be read ({why}).", next_step=f"give files of these: {KINDS}")
+    return [upload for upload in uploads if not reasons[upload.name]], left_out
+
+
+async def used_corpora(store: ArtifactStore, names: Sequence[str]) -> list[UsedCorpus]:
+    """Return the present editions of some corpora.
+
+    Raises:
+        InvalidInput: one does not exist or has no files.
+    """
+    corpora, found = Corpora(store), list[UsedCorpus]()
+    for name in dict.fromkeys(names):
+        edition = await corpora.find(name)
+        if edition is None:
+            raise unknown_corpus(name)
+        if not edition.files:
+            raise InvalidInput(f"The corpus {name!r} has no files.", next_step="add some, or choose another corpus")
+        found.append(as_used(edition))
+    return found
+
+
+def as_used(edition: Edition) -> UsedCorpus:
+    """Return how a run names an edition."""
+    return UsedCorpus(name=edition.name, edition=edition.number, digest=edition.digest)
+
+
+async def examined(store: ArtifactStore, edition: Edition) -> Reading | None:
+    """Return what is known to be readable of an edition; None if nobody has looked yet."""
+    try:
+        reading = Reading.model_validate_json(await store.read(_place(edition)))
+    except (FileNotFoundError, ValidationError):
+        return None
+    return reading if reading.reader == FORMAT else None
+
+
+async def examine(corpora: Corpora, edition: Edition) -> Reading:
+    """Read an edition as a run does, unless somebody has, and return what can be read of it.
+
+    Raises:
+        StoreError: a file is missing or damaged.
+    """
+    if not edition.files:
+        return Reading(reader=FORMAT)
+    if known := await examined(corpora.store, edition):
+        return known
+    cache = Environment.read().cache
+    files = await UploadedCorpora(corpora, [as_used(edition)]).files(cache)
+    reading = await asyncio.to_thread(_read, edition, files, cache)
+    await corpora.store.write(_place(edition), json_bytes(reading))
+    return reading
+
+
+def _read(edition: Edition, files: Sequence[File], cache: Path) -> Reading:
+    names = [file.name for file in edition.files]
+    named = dict(zip(urls_of(edition.name, names), names, strict=True))
+    documents = words = 0
+    try:
+        index = open_corpus([], cache, files, [f"{UPLOADED}{edition.name}"])
+        documents, words, reasons = index.size, index.words, index.skipped
+    except InvalidInput:  # none can be read
+        reasons = {file.url: str(read) for file, read in read_files(files) if isinstance(read, Unreadable)}
+    unread = [UnreadFile(path=named[url], reason=reason) for url, reason in reasons.items()]
+    return Reading(reader=FORMAT, documents=documents, words=words, unread=unread)
+
+
+def _place(edition: Edition) -> str:
+    return f"{folder_of(edition.name)}/readings/{edition.digest}.json"
