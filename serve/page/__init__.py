@@ -1,4 +1,4 @@
-"""The page: where people ask, watch and read. It is made on the server; a small script keeps a run's page up to date."""
+"""The page: where people ask, watch and read. The server makes it; a small script keeps a run's page up to date."""
 
 from serve.page import asking, assets, corpora, evidence, listing, running, watching
 

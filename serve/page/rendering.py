@@ -47,13 +47,14 @@ _MINUTE, _HOUR = 60, 3_600
 def page(request: Request, name: str, status: int = HTTPStatus.OK, **values: Any) -> HTMLResponse:
     """Return a page as a response; `values` are what its template names."""
     caller = getattr(request.state, "caller", None)
-    template = _environment().get_template(f"{name}.html.j2")
+    template = templates().get_template(f"{name}.html.j2")
     text = template.render(request=request, caller=caller, path=request.url.path, **values)
     return HTMLResponse(text, status, HEADERS)
 
 
 @cache
-def _environment() -> Environment:
+def templates() -> Environment:
+    """Return the templates: what they show is escaped, and a name that they do not know is an error."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,

@@ -1,0 +1,198 @@
+"""The page: in Chromium, where it is installed, and as plain forms and links."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import unescape
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from serve.page.rendering import templates
+from tests.server import Served
+from tests.test_browser import PROGRAMS
+
+QUESTION = "How does Python look up an attribute on an instance?"
+HOSTILE = 'What is a descriptor in Python? "><script>alert(1)</script><img src=x onerror=alert(1)>'
+PATIENCE = 60_000  # milliseconds, for what a worker does
+WIDTHS = {"desktop": (1200, 900), "phone": (360, 740)}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if not program:
+        pytest.skip("Chromium is not installed")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def client(served: Served) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=served.url, timeout=60, headers={"Accept": "text/html"}) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def finished(client: httpx.Client) -> str:
+    """The path of the page of a run that has ended, with a hostile question."""
+    answer = client.post("/", data={"question": HOSTILE, "profile": "quick"})
+    assert answer.status_code == 303, answer.text
+    path = answer.headers["Location"]
+    with client.stream("GET", f"/api/v1{path}/events") as events:
+        for _ in events.iter_lines():
+            pass
+    return str(path)
+
+
+@contextmanager
+def opened(browser: Browser, served: Served, size: tuple[int, int] = (1200, 900)) -> Iterator[Page]:
+    """A page on which nothing may fail, break the policy, leave the server or be wider than the screen."""
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]}, base_url=served.url)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(f"script: {error}"))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda sent: None if sent.url.startswith(served.url) else wrong.append(f"left: {sent.url}"))
+    yield page
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    context.close()
+    assert not wrong
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_question_is_asked_approved_watched_read_and_followed_up(
+    browser: Browser, served: Served, width: str
+) -> None:
+    with opened(browser, served, WIDTHS[width]) as page:
+        page.goto("/")
+        page.get_by_role("textbox", name="Question").fill(QUESTION)
+        page.get_by_label("Quick").check()
+        page.get_by_text("More settings").click()
+        page.get_by_label("Show me the plan first").check()
+        page.get_by_role("textbox", name="Question").press("Control+Enter")
+        page.get_by_role("heading", name="Is this the right plan?").wait_for()
+        page.locator(".edit summary").first.click()
+        page.get_by_label("Title", exact=True).first.fill("The order of the lookup")
+        page.get_by_role("button", name="Accept and start").click()
+        frame = page.frame_locator("iframe.report")
+        frame.locator("#answer a.cite").first.click()
+        assert frame.locator("#card mark").first.is_visible()
+        assert "target" in frame.get_by_text("Open the stored file").first.evaluate("link => link.getAttributeNames()")
+        page.keyboard.press("Escape")
+        page.get_by_text("The plan", exact=True).click()
+        expect(page.locator(".steps")).to_contain_text("The order of the lookup")
+        page.get_by_role("button", name="Check it again").click()
+        expect(page.locator("#checked")).to_contain_text(re.compile(r"Checked just now: (\d+) of \1 claim"))
+        page.locator(".menu summary").click()
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Markdown").click()
+        assert download.value.suggested_filename.endswith(".md")
+        assert page.locator("iframe.report").evaluate("f => f.clientHeight >= f.contentDocument.body.scrollHeight")
+        first = page.url
+        page.get_by_label("A question that builds on this report").fill("And on a class?")
+        page.get_by_label("A question that builds on this report").press("Control+Enter")
+        page.wait_for_url(lambda url: url != first)
+        page.locator("[data-over]").wait_for()
+        page.goto(first)
+        expect(page.get_by_role("link", name="And on a class?")).to_be_visible()
+
+
+def test_everybody_can_use_every_view(browser: Browser, served: Served, client: httpx.Client, finished: str) -> None:
+    waits = client.post("/", data={"question": QUESTION, "profile": "quick", "approve": "plan"}).headers["Location"]
+    files = {"files": ("<img src=x onerror=alert(1)>.md", b"# Pumps\n\nThe limit is 40 bar.\n")}
+    client.post("/corpora", data={"name": "pumps"}, files=files)
+    client.post("/watches", data={"question": QUESTION, "every": "1w", "name": "page test", "profile": "quick"})
+    with opened(browser, served) as page:
+        page.goto(waits)
+        page.get_by_role("button", name="Accept and start").wait_for()
+        views = ["/", "/runs", "/watches", "/watches/page-test", "/corpora", "/corpora/pumps", "/settings"]
+        for view in [waits, *views, finished, "/runs?text=nothing-is-like-that"]:
+            page.goto(view)
+            assert page.locator("h1").count() == 1
+            page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                rules = {"runOnly": ["color-contrast"]} if scheme == "dark" else {}
+                found = Axe().run(page, options={"resultTypes": ["violations"], **rules}).response["violations"]
+                grave = [one for one in found if one["impact"] in ("serious", "critical")]
+                assert not grave, (view, scheme, [(one["id"], one["nodes"][0]["html"]) for one in grave])
+        page.goto("/")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.keyboard.press("/")
+        assert page.evaluate("document.activeElement.id") == "question"
+    client.post("/watches/page-test/remove")
+    client.post(f"{waits}/answer", data={"reject": "1"})
+
+
+def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:
+    page = client.get(finished)
+    assert "<script>alert" not in page.text and "<img" not in page.text
+    assert HOSTILE in unescape(page.text)
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    shown = templates().get_template("parts.html.j2").make_module({}).source  # type: ignore[attr-defined]
+    assert "href" not in shown({"title": "x", "url": "javascript:alert(1)"})
+    link = shown({"title": '"><b>', "url": 'https://example.org/"><b>'})
+    assert "<b>" not in link and 'rel="noopener' in link
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "field", "said"),
+    [
+        ("/", {"question": "  "}, "question", "Please write something"),
+        ("/", {"question": "Why?", "depth": "99"}, "depth", "at most 5"),
+        ("/", {"question": "Why?", "max_usd": "much"}, "max_usd", "not a number"),
+        ("/", {"question": "Why?", "template": "<b>"}, "template", "no template '<b>'"),
+        ("/watches", {"question": " ", "every": "1d"}, "question", "empty"),
+        ("/corpora", {"name": "../x"}, "files", "no form with files"),
+    ],
+)
+def test_a_form_says_at_its_field_what_is_wrong(
+    client: httpx.Client, path: str, given: dict[str, str], field: str, said: str
+) -> None:
+    answer = client.post(path, data=given)
+    assert answer.status_code == 422
+    [problem] = re.findall(rf'id="wrong-{field}" role="alert">(.*?)</p>', answer.text, re.DOTALL)
+    assert said in unescape(problem)
+    assert 'aria-invalid="true"' in answer.text
+    assert all(value.strip() in unescape(answer.text) for value in given.values() if path == "/" and value != "<b>")
+
+
+def test_everything_works_without_script(client: httpx.Client, finished: str) -> None:
+    run = client.get(f"{finished}?check=1").text
+    assert re.search(r"Checked just now: (\d+) of \1 claim", run)
+    framed, alone = client.get(f"{finished}/report?framed=1"), client.get(f"{finished}/report")
+    assert "script-src 'sha256-" in alone.headers["Content-Security-Policy"]
+    assert alone.content == client.get(f"{finished}/export/html").content
+    assert b"_blank" not in alone.content
+    [file] = set(re.findall(r'target="_blank" href="./(.*?)"', framed.text))
+    stored = client.get(f"{finished}/{file}")
+    assert stored.headers["Content-Type"].startswith("text/plain") and stored.headers["X-Content-Type-Options"]
+    for form in ("md", "json", "docx", "pdf", "bib", "ris"):
+        kept = client.get(f"{finished}/export/{form}")
+        assert kept.content and kept.headers["Content-Disposition"].endswith(f'.{form}"')
+
+
+def test_errors_are_pages_for_people_and_data_for_programs(client: httpx.Client) -> None:
+    missing = client.get("/runs/00000000-0000-4000-8000-000000000000")
+    assert missing.status_code == 404 and "There is nothing here" in missing.text
+    assert client.get("/nowhere").status_code == client.get("/static/x.css").status_code == 404
+    assert client.get("/runs/x/..%2f..%2frun.json").status_code == 404
+    assert client.get("/api/v1/runs/x").json()["code"] == "E5001"
+
+
+def test_the_style_and_the_script_are_small_and_kept(client: httpx.Client) -> None:
+    for address in re.findall(r'"(/static/[^"]+)"', client.get("/").text):
+        file = client.get(address)
+        assert "immutable" in file.headers["Cache-Control"]
+        assert len(file.content) < 20_000
