@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
+
+from pydantic import JsonValue
 
 from fathom.errors import StoreError
 from fathom.models import Model, UnreadFile
@@ -48,7 +50,7 @@ class UploadedCorpora:
         return [used.name for used in self._used]
 
     @property
-    def digests(self) -> Mapping[str, str]:
+    def digests(self) -> dict[str, JsonValue]:
         """The digest of each, on which what is found in it depends."""
         return {used.name: used.digest for used in self._used}
 
