@@ -51,7 +51,7 @@ class Desk:
         self.options = options
         self.store = ArtifactStore(options.artifacts)
         self.owners = Owners(self.store)
-        self.corpora = CorpusDesk(Corpora(self.store))
+        self.corpora = CorpusDesk(Corpora(self.store, options.uploads))
 
     async def open(self) -> None:
         """Make the deployment whose runs the server starts."""
