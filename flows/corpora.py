@@ -14,7 +14,7 @@ from fathom.errors import InvalidInput
 from fathom.models import UnreadFile
 from fathom.storage.corpora import Corpora
 from fathom.storage.corpus_limits import Upload
-from fathom.storage.editions import Edition, UsedCorpus, folder_of, unknown_corpus
+from fathom.storage.editions import Edition, folder_of
 from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.tools.documents.corpus import FORMAT, UPLOADED, open_corpus
 from fathom.tools.documents.files import KINDS, File, find_files
@@ -67,28 +67,6 @@ def sorted_out(uploads: Sequence[Upload]) -> tuple[list[Upload], list[UnreadFile
     return [upload for upload in uploads if not reasons[upload.name]], left_out
 
 
-async def used_corpora(store: ArtifactStore, names: Sequence[str]) -> list[UsedCorpus]:
-    """Return the present editions of some corpora.
-
-    Raises:
-        InvalidInput: one does not exist or has no files.
-    """
-    corpora, found = Corpora(store), list[UsedCorpus]()
-    for name in dict.fromkeys(names):
-        edition = await corpora.find(name)
-        if edition is None:
-            raise unknown_corpus(name)
-        if not edition.files:
-            raise InvalidInput(f"The corpus {name!r} has no files.", next_step="add some, or choose another corpus")
-        found.append(as_used(edition))
-    return found
-
-
-def as_used(edition: Edition) -> UsedCorpus:
-    """Return how a run names an edition."""
-    return UsedCorpus(name=edition.name, edition=edition.number, digest=edition.digest)
-
-
 async def examined(store: ArtifactStore, edition: Edition) -> Reading | None:
     """Return what is known to be readable of an edition; None if nobody has looked yet."""
     try:
@@ -109,7 +87,7 @@ async def examine(corpora: Corpora, edition: Edition) -> Reading:
     if known := await examined(corpora.store, edition):
         return known
     cache = Environment.read().cache
-    files = await UploadedCorpora(corpora, [as_used(edition)]).files(cache)
+    files = await UploadedCorpora(corpora, [edition.used()]).files(cache)
     reading = await asyncio.to_thread(_read, edition, files, cache)
     await corpora.store.write(_place(edition), json_bytes(reading))
     return reading

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from fathom.config.environment import Environment
 from fathom.models import Model
 from fathom.storage.cache import sweep
+from fathom.storage.corpus_pruning import OldUploads, prune_uploads
 from fathom.storage.pruning import Kept, OldRun, Pruning, remove, survey
 from fathom.storage.store import ArtifactStore
 from fathom.text.counting import counted, size
@@ -25,6 +26,7 @@ class Pruned(Model):
     bytes: int
     cache_files: int
     cache_bytes: int
+    uploads: OldUploads = OldUploads()  # of corpora: what none of them needs
 
     @property
     def failed(self) -> bool:
@@ -35,12 +37,15 @@ class Pruned(Model):
         """Return one line on it."""
         verb = "would be removed" if self.dry_run else "removed"
         cache = f"; {size(self.cache_bytes)} of cached answers" if self.cache_files else ""
-        if not (self.removed or self.cache_files):
+        old = self.uploads
+        uploads = f"; {size(old.bytes)} of earlier uploads" if old.files else ""
+        if not (self.removed or self.cache_files or old.files):
             return "nothing is that old"
-        return f"{counted(len(self.removed), 'run')}, {size(self.bytes)} in {counted(self.files, 'file')} {verb}{cache}"
+        found = f"{counted(len(self.removed), 'run')}, {size(self.bytes)} in {counted(self.files, 'file')} {verb}"
+        return found + cache + uploads
 
 
-def _agreed(_found: Pruning, _cache_files: int, _cache_bytes: int) -> bool:
+def _agreed(_found: Pruning, _uploads: OldUploads, _cache_files: int, _cache_bytes: int) -> bool:
     return True
 
 
@@ -51,20 +56,23 @@ async def prune(
     keep_reports: bool = False,
     unfinished: bool = False,
     dry_run: bool = False,
-    agreed: Callable[[Pruning, int, int], bool] = _agreed,
+    agreed: Callable[[Pruning, OldUploads, int, int], bool] = _agreed,
 ) -> Pruned:
     """Remove the runs of a store, and the cached answers of this machine, that are older than a period.
 
-    `agreed` is asked once it is known what goes: of the store, and files and bytes of the cache. Without its consent,
-    nothing does.
+    So is what no corpus has needed for so long. `agreed` is asked once it is known what goes: of the store, and files
+    and bytes of the cache. Without its consent, nothing does.
     """
     before = datetime.now(UTC) - older_than
     found = await survey(store, before, keep_reports=keep_reports, unfinished=unfinished)
     cache = Environment.read().cache
-    dry_run = dry_run or not agreed(found, *sweep(cache, before.timestamp(), dry_run=True))
+    old = await prune_uploads(store, before, dry_run=True)
+    dry_run = dry_run or not agreed(found, old, *sweep(cache, before.timestamp(), dry_run=True))
     done = found if dry_run else await remove(store, found)
     for parent in sorted({run.parent for run in done.runs if run.parent and not dry_run}):
         await name_follow_ups(store, parent)
+    if not dry_run:  # after the runs, some of which may have read what goes now
+        old = await prune_uploads(store, before, dry_run=False)
     cache_files, cache_bytes = sweep(cache, before.timestamp(), dry_run=dry_run)
     return Pruned(
         dry_run=dry_run,
@@ -75,4 +83,5 @@ async def prune(
         bytes=sum(run.bytes for run in done.runs),
         cache_files=cache_files,
         cache_bytes=cache_bytes,
+        uploads=old,
     )

@@ -27,6 +27,7 @@ from fathom.models import Model
 from fathom.models.batch import BatchQuestion
 from fathom.run.effort import Scope, scope_of
 from fathom.run.estimate import Bounds, PhaseEstimate, estimate
+from fathom.storage.corpora import Corpora
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
 from fathom.tools.documents.tool import DocumentsTool
@@ -131,6 +132,8 @@ def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tu
     )
     tools = configured_tools(settings, environment, follow_up=follow_up)
     check_documents(settings.docs, settings.embed_model)
+    if settings.corpora:
+        asyncio.run(Corpora(ArtifactStore(settings.artifacts or "")).fixed(settings.corpora))
     check_models(resolve(settings, environment, tools), environment)
     return settings, [*_notices(settings, tools), *_unused_servers(environment)]
 
@@ -211,6 +214,6 @@ def _notices(settings: ResearchSettings, tools: list[str]) -> list[str]:
     if any(tool.name in tools for tool in web) or DocumentsTool.name not in tools:
         return []
     missing = "No search vendor is configured (fathom doctor shows how)"
-    if settings.docs:
+    if settings.docs or settings.corpora:
         return [f"{missing}: only your documents are searched, not the web."]
     return [f"{missing} and no --docs: the built-in Python language reference is searched, not the web."]

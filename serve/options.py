@@ -6,6 +6,7 @@ import hashlib
 import socket
 from dataclasses import dataclass
 
+from fathom.storage.corpus_limits import LIMITS, Limits
 from fathom.storage.names import slug
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -24,6 +25,7 @@ class Options:
         hosts: further names under which it is reached.
         origins: web pages of other origins that may use the API.
         sign_in: whether callers must sign in although only this machine can reach the server.
+        uploads: how much may be uploaded.
         user_header: the header in which a trusted proxy names the user; empty: none is believed.
     """
 
@@ -36,6 +38,7 @@ class Options:
     origins: tuple[str, ...] = ()
     sign_in: bool = False
     user_header: str = ""
+    uploads: Limits = LIMITS
 
     @property
     def open(self) -> bool:

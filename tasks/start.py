@@ -19,10 +19,11 @@ from fathom.models import Clarification, RunManifest
 from fathom.models.run import LAYOUT
 from fathom.report.unanswered import UNANSWERED
 from fathom.run.engine import Engine, Parent, RunStart
+from fathom.storage.corpora import Corpora
 from fathom.storage.pruning import PRUNED
 from fathom.storage.store import RunFolder
 from fathom.tools.registry import configured_tools
-from tasks.durable import current_parameters, current_run_id, current_run_key, recorded_task, run_logger
+from tasks.durable import current_parameters, current_run_id, current_run_key, recorded_task, run_logger, run_store
 
 _WARNING = (
     "The parameter {name} seems to hold a key or password, and Prefect stores parameters as they are: change that key, "
@@ -54,7 +55,7 @@ async def begin(
     """Read the clock and resolve the settings, once for the whole run.
 
     Raises:
-        UserError: a chosen tool is not available.
+        UserError: a chosen tool is not available, or a corpus does not exist.
     """
     return await _start(query, settings, None, artifacts=_artifacts, environment=_environment, watch=_watch)
 
@@ -93,6 +94,7 @@ async def _start(
     warnings = [_WARNING.format(name=name) for name in Scrubber(environment.secrets).names_in(current_parameters())]
     for warning in warnings:
         run_logger().warning(warning)
+    corpora = await Corpora(run_store(artifacts)).fixed(settings.corpora or [])
     return RunStart(
         run_id=current_run_id(),
         run_key=current_run_key(),
@@ -100,6 +102,7 @@ async def _start(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         today=await first_day(),
         settings=resolved,
+        corpora=corpora,
         warnings=warnings,
         watch=watch,
         parent=parent,
@@ -132,6 +135,7 @@ async def claim_folder(
         clarifications=list(_clarifications),
         parent=start.parent.named() if start.parent else None,
         understood=start.understood,
+        corpora={used.name: used.digest for used in start.corpora},
         mcp={offer.server: offer.hash for offer in _engine.tools.offers if offer.hash},
         template=start.template.model_dump(mode="json") if start.template else None,
     )

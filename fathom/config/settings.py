@@ -74,6 +74,14 @@ class ResearchSettings(TemplatedSettings):
         "no web search configured: the Python language reference.",
         examples=[["/data/notes", "/data/contract.pdf"]],
     )
+    corpora: list[str] | None = Field(
+        None,
+        title="What to read: uploaded corpora",
+        description="Names of corpora that were uploaded to the artifact store, to research beside the documents.",
+        examples=[["handbook"]],
+        max_length=20,
+        exclude_if=lambda corpora: corpora is None,  # it came later: runs without it keep their calls
+    )
     tools: list[str] | None = Field(
         None,
         title="What to read: tools",

@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent.parent / "templates"
 MOST_BYTES = 64 * 1024  # of a file: it travels with the parameters of each run
 _ENDING = ".toml"
 _HELP = "docs/templates.md describes the file; fathom templates NAME prints one to begin with"
-_OF_THE_RUN = frozenset(("docs", "artifacts", "fetch_allow_hosts"))
+_OF_THE_RUN = frozenset(("docs", "corpora", "artifacts", "fetch_allow_hosts"))
 """Settings that no template has: what is read and where it is stored is for who starts the run to say."""
 _NOT_SET = _OF_THE_RUN | {"template", "sources"}
 

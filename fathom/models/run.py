@@ -165,6 +165,7 @@ class RunManifest(Model):
     parent: ParentRun | None = None  # of a follow-up
     understood: str = ""  # of a follow-up: its query as a question of its own
     mcp: dict[str, str] = {}  # MCP server -> SHA-256 of the names, descriptions and schemas of the tools it offered
+    corpora: dict[str, str] = {}  # uploaded corpus -> digest of the edition that is read
     template: dict[str, object] | None = None  # with its name, its SHA-256 and its content
 
 

@@ -158,7 +158,7 @@ def _next_steps(
         yield f"Check the spelling: {meant}?"
     if written_in:
         yield f"Ask in {LANGUAGES[written_in]}, the language of the sources."
-    if not settings.docs:
+    if not (settings.docs or settings.corpora):
         yield "Search your own files: add `--docs FOLDER`."
     web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.by_vendors]
     if not any(tool.name in settings.tools for tool in web):

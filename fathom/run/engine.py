@@ -22,11 +22,14 @@ from fathom.roles.base import AnswerT, RequestT, RoleSpec
 from fathom.run.effort import Scope
 from fathom.run.reliability import Reliability
 from fathom.run.speed import Speed
+from fathom.storage.corpora import Corpora
+from fathom.storage.editions import UsedCorpus
 from fathom.storage.steering import Steering
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.warnings import Warnings
 from fathom.text.terms import terms
+from fathom.tools.documents.uploaded import UploadedCorpora
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.mcp.offer import Offer
 from fathom.tools.mcp.servers import McpServers
@@ -66,6 +69,7 @@ class RunStart(Model):
     settings: ResolvedSettings
     warnings: list[str] = []  # about the request
     watch: str = ""  # the watch that the run belongs to
+    corpora: list[UsedCorpus] = []  # in the editions that it reads
     parent: Parent | None = None  # of a follow-up
     understood: str = ""  # of a follow-up: its query as a question of its own
 
@@ -98,6 +102,7 @@ class Engine:
         self.simple = False  # whether the question is, which the planner judges
         self._environment = environment
         self._earlier = EarlierRun(RunFolder(store, start.parent.folder)) if start.parent else None
+        self._corpora = UploadedCorpora(Corpora(store), start.corpora)
         self.extractive: Backend = ExtractiveBackend()
         self.ledger = ledger
         self.tools = self._toolbox()
@@ -120,9 +125,16 @@ class Engine:
             self.tools.take_up(before.offers)
 
     def _toolbox(self, servers: McpServers | None = None) -> Toolbox:
-        query, earlier = self.start.query, self._earlier
-        environment, ledger = self._environment, self.ledger
-        return open_toolbox(self.settings, environment, self, query, ledger=ledger, earlier=earlier, servers=servers)
+        return open_toolbox(
+            self.settings,
+            self._environment,
+            self,
+            self.start.query,
+            ledger=self.ledger,
+            earlier=self._earlier,
+            corpora=self._corpora,
+            servers=servers,
+        )
 
     @property
     def words(self) -> int | None:

@@ -19,8 +19,10 @@ from pydantic import BaseModel, ValidationError
 
 from fathom.storage.atomic import AtomicFiles
 
-_FOLDERS = ("searches", "pages", "documents")
-_ENTRY = re.compile(r"[0-9a-f]{64}|[0-9a-f]{32}\.sqlite|\.[0-9a-f]{32}\.tmp")  # the last: of a process that was killed
+_FOLDERS = ("searches", "pages", "documents", "corpora")
+_ENTRY = re.compile(
+    r"[0-9a-f]{64}(?:\.[a-z]{2,8})?|[0-9a-f]{32}\.sqlite|\.[0-9a-f]{32}\.tmp"
+)  # the last: of a process that was killed
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from fathom.errors import StoreError
+from fathom.errors import InvalidInput, StoreError
 from fathom.errors.serving import Conflict, NotThere
 from fathom.models import UnreadFile
 from fathom.storage.corpus_limits import LIMITS, Limits, Upload
@@ -31,7 +31,9 @@ from fathom.storage.editions import (
     composed,
     folder_of,
     is_name,
+    name_taken,
     no_corpus,
+    unknown_corpus,
 )
 from fathom.storage.store import ArtifactStore, json_bytes
 
@@ -54,9 +56,9 @@ class Corpora:
         return sorted((e for e in found if e and not e.removed), key=lambda edition: edition.name.casefold())
 
     async def find(self, name: str) -> Edition | None:
-        """Return a corpus as it is now; None if there is none of that name."""
+        """Return a corpus as it is now; None if there is none of that name, in whatever case or punctuation."""
         edition = await self._last(folder_of(name)) if is_name(name) else None
-        return edition if edition and not edition.removed and edition.name == composed(name) else None
+        return edition if edition and not edition.removed else None
 
     async def get(self, name: str) -> Edition:
         """Return a corpus as it is now.
@@ -67,6 +69,22 @@ class Corpora:
         if edition := await self.find(name):
             return edition
         raise no_corpus(name)
+
+    async def fixed(self, names: Sequence[str]) -> list[UsedCorpus]:
+        """Return the present editions of some corpora, for a run to read.
+
+        Raises:
+            InvalidInput: one does not exist or has no files.
+        """
+        found: list[UsedCorpus] = []
+        for name in {folder_of(name): name for name in names}.values():
+            edition = await self.find(name)
+            if edition is None:
+                raise unknown_corpus(name)
+            if not edition.files:
+                raise InvalidInput(f"The corpus {name!r} has no files.", next_step="add some, or choose another corpus")
+            found.append(edition.used())
+        return found
 
     async def edition(self, used: UsedCorpus) -> Edition:
         """Return the edition that a run reads.
@@ -123,7 +141,7 @@ class Corpora:
 
         def first(last: Edition | None) -> Edition:
             if last and not last.removed:
-                raise _taken(name, last)
+                raise name_taken(name, last)
             now = _now()
             return Edition(
                 number=last.number + 1 if last else 1,
@@ -193,6 +211,12 @@ class Corpora:
         nothing = {"removed": True, "files": [], "left_out": []}
         await self._change(name, by, lambda last: last.model_copy(update=nothing))
 
+    async def history(self, folder: str) -> Sequence[Edition]:
+        """Return the stored editions of the corpus in a folder, the last one at the end."""
+        numbers = await self._numbers(folder)
+        found = await asyncio.gather(*(self._read(folder, number) for number in numbers))
+        return [edition for edition in found if edition]
+
     async def used(self) -> int:
         """Return the bytes that all corpora take, with their earlier editions."""
         return sum((await self.store.sizes(CORPORA)).values()) if await self.store.exists(CORPORA) else 0
@@ -205,7 +229,7 @@ class Corpora:
 
     async def _check_free(self, folder: str, name: str) -> None:
         if (last := await self._last(folder)) and not last.removed:
-            raise _taken(name, last)
+            raise name_taken(name, last)
 
     async def _store(self, name: str, uploads: Sequence[Upload]) -> list[CorpusFile]:
         """Store files one after the other, so that only one is in memory."""
@@ -228,7 +252,7 @@ class Corpora:
         await self.get(name)
 
         def following(last: Edition | None) -> Edition:
-            if last is None or last.removed or last.name != composed(name):
+            if last is None or last.removed:
                 raise no_corpus(name)
             return changed(last).model_copy(update={"number": last.number + 1, "by": by, "changed": _now()})
 
@@ -242,9 +266,12 @@ class Corpora:
         raise Conflict(f"The corpus in {folder} is being changed by others.", next_step="try again")
 
     async def _last(self, folder: str) -> Edition | None:
-        numbers = [name.removesuffix(".json") for name in await self.store.list(f"{folder}/editions")]
-        known = [int(number) for number in numbers if number.isdecimal()]
-        return await self._read(folder, max(known)) if known else None
+        numbers = await self._numbers(folder)
+        return await self._read(folder, numbers[-1]) if numbers else None
+
+    async def _numbers(self, folder: str) -> Sequence[int]:
+        names = [name.removesuffix(".json") for name in await self.store.list(f"{folder}/editions")]
+        return sorted(int(name) for name in names if name.isdecimal())
 
     async def _read(self, folder: str, number: int) -> Edition | None:
         path = _path(folder, number)
@@ -254,12 +281,6 @@ class Corpora:
             return None
         except ValidationError as error:
             raise StoreError(f"{self.store.address(path)} is damaged: {error}.") from error
-
-
-def _taken(name: str, last: Edition) -> Conflict:
-    # The same to everybody: it says no more of a corpus of somebody else than that its name is in use.
-    similar = "" if last.name == name else ", or one that differs in case or punctuation only,"
-    return Conflict(f"The name {name!r}{similar} is taken.", next_step="choose another name")
 
 
 def _without(files: Iterable[CorpusFile], names: Iterable[str]) -> list[CorpusFile]:

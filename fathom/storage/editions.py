@@ -8,7 +8,7 @@ import re
 import unicodedata
 
 from fathom.errors import InvalidInput
-from fathom.errors.serving import NotThere
+from fathom.errors.serving import Conflict, NotThere
 from fathom.models import Model, UnreadFile
 from fathom.storage.names import cut_slug
 
@@ -45,6 +45,10 @@ class Edition(Model):
         """The SHA-256 of the names and contents of its files."""
         files = [[file.name, file.sha256] for file in self.files]
         return hashlib.sha256(json.dumps(files, ensure_ascii=False).encode()).hexdigest()
+
+    def used(self) -> UsedCorpus:
+        """Return how a run names it."""
+        return UsedCorpus(name=self.name, edition=self.number, digest=self.digest)
 
     @property
     def bytes(self) -> int:
@@ -107,6 +111,13 @@ def no_corpus(name: str) -> NotThere:
 def unknown_corpus(name: str) -> InvalidInput:
     """Return the same error for a request that names such a corpus."""
     return InvalidInput(f"There is no corpus {name[:NAME_CHARS]!r}.", next_step=_LIST)
+
+
+def name_taken(name: str, last: Edition) -> Conflict:
+    """Return the error of a new corpus whose name is in use."""
+    # The same to everybody: it says no more of a corpus of somebody else than that its name is in use.
+    similar = "" if last.name == name else " by one that differs in case or punctuation only"
+    return Conflict(f"The name {name!r} is taken{similar}.", next_step="choose another name")
 
 
 def composed(name: str) -> str:

@@ -25,6 +25,7 @@ from fathom.tools.pages import WebPage
 from fathom.tools.paying import Till
 
 if TYPE_CHECKING:
+    from fathom.tools.documents.uploaded import UploadedCorpora
     from fathom.tools.earlier import EarlierRun
     from fathom.tools.fetch.render import Renderer
     from fathom.tools.fetch.web import WebReader
@@ -176,6 +177,7 @@ class RunContext:
     fetchable: Sequence[str]  # names of the tools whose results may be fetched
     till: Till = field(default_factory=Till)  # that pays for searches and pages
     earlier: EarlierRun | None = None  # the run that it follows up on
+    corpora: UploadedCorpora | None = None  # in the editions that it reads
 
     def variable(self, name: str) -> str:
         """Return an environment variable; empty if it is not set."""

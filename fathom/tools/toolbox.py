@@ -15,6 +15,7 @@ from fathom.errors import ToolNotFound, ToolRejected
 from fathom.models import Catalogue, PlanStep, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.text.cleaning import without_controls
 from fathom.tools.base import ArtifactReader, RunContext, Tool, read_by_tools
+from fathom.tools.documents.uploaded import UploadedCorpora
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.mcp.offer import Offer
@@ -151,12 +152,14 @@ def open_toolbox(
     registry: Registry = REGISTRY,
     ledger: Ledger | None = None,
     earlier: EarlierRun | None = None,
+    corpora: UploadedCorpora | None = None,
     servers: McpServers | None = None,
 ) -> Toolbox:
     """Open the tools that the settings name. Nothing is read and no connection made before the first call.
 
     The query is the run's question, which may name pages to fetch; the ledger is that of the run, which pays; `earlier`
-    is the run that it follows up on. `servers` are the MCP servers, where some are open already.
+    is the run that it follows up on. `corpora` are the uploaded ones in the editions that it reads, `servers` the MCP
+    servers, where some are open already.
     """
     search = settings.search
     run = RunContext(
@@ -168,6 +171,7 @@ def open_toolbox(
         fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
         till=Till(ledger, settings.search_prices),
         earlier=earlier,
+        corpora=corpora,
     )
     chosen = [tool for tool in registry.tools.values() if tool.name in settings.tools]
     of_servers = [name for name in settings.tools if name.startswith(PREFIX)]
@@ -180,6 +184,10 @@ def open_toolbox(
         scrubber=Scrubber(environment.secrets | servers.secrets if servers else environment.secrets),
         redact=settings.redact,
         run=run,
-        settings={**read_by_tools(settings), **({"earlier": earlier.folder} if earlier else {})},
+        settings={
+            **read_by_tools(settings),
+            **({"earlier": earlier.folder} if earlier else {}),
+            **({"corpora": corpora.digests} if corpora and corpora.digests else {}),
+        },
         servers=servers,
     )

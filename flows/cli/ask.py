@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import Json, Mcp, Open, Quiet, Root, Run
+from flows.cli.options import Corpora, Json, Mcp, Open, Quiet, Root, Run
 from flows.cli.printing import one_line
 from flows.cli.research import follow, is_terminal
 
@@ -27,6 +27,7 @@ def ask(
     docs: Annotated[
         list[str] | None, typer.Option(metavar="PATH", help="Files or folders instead of the run's; repeatable.")
     ] = None,
+    corpus: Corpora = None,
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model for every role.")] = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard or deep.")] = None,
     mode: Annotated[
@@ -67,6 +68,7 @@ def ask(
     parent, root = read_run(run, artifacts, found)
     given = {
         "docs": docs,
+        "corpora": corpus,
         "model": model,
         "profile": profile,
         "mode": mode,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import Json, Mcp, Quiet, Root, Template
+from flows.cli.options import Corpora, Json, Mcp, Quiet, Root, Template
 from flows.cli.printing import output
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def batch(
         typer.Option("--format", metavar="NAME", help="txt, csv or jsonl; by default, what the ending says."),
     ] = None,
     docs: Annotated[list[str] | None, typer.Option(metavar="PATH", help="File or folder to read; repeatable.")] = None,
+    corpus: Corpora = None,
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
     template: Template = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
@@ -69,7 +70,7 @@ def batch(
 
     name = "batch" if file == "-" else Path(file).stem
     written = format_of(f".{kind}" if kind else "" if file == "-" else file)
-    chosen = {"docs": docs, "model": model, "profile": profile, "mode": mode, "artifacts": artifacts}
+    chosen = {"docs": docs, "corpora": corpus, "model": model, "profile": profile, "mode": mode, "artifacts": artifacts}
     chosen["template"] = template_from(template)
     settings = settings_from(
         read_settings(setting or []) | {name: one for name, one in chosen.items() if one is not None}

@@ -16,6 +16,7 @@ from flows.cli.answer import answer
 from flows.cli.ask import ask
 from flows.cli.audit import audit
 from flows.cli.batch import batch
+from flows.cli.corpora import corpora
 from flows.cli.costs import costs
 from flows.cli.diff import diff
 from flows.cli.doctor import doctor
@@ -50,7 +51,7 @@ COMMANDS = (
 )
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
-for name, group in (("watch", watch), ("notify", notify), ("limits", limits)):
+for name, group in (("watch", watch), ("corpora", corpora), ("notify", notify), ("limits", limits)):
     app.add_typer(group, name=name)
 
 

@@ -50,6 +50,10 @@ Root = Annotated[
     str | None,
     typer.Option("--artifacts", metavar="URL", help="Where runs are stored: a folder or s3:// URL. [FATHOM_ARTIFACTS]"),
 ]
+Corpora = Annotated[
+    list[str] | None,
+    typer.Option("--corpus", metavar="NAME", help="Uploaded corpus; fathom corpora list shows them; repeatable."),
+]
 Template = Annotated[
     str | None,
     typer.Option(

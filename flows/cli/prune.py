@@ -13,6 +13,7 @@ from flows.cli.printing import line, one_line, output, row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fathom.storage.corpus_pruning import OldUploads
     from fathom.storage.pruning import OldRun, Pruning
     from flows.keeping import Pruned
 
@@ -36,7 +37,8 @@ def prune(
     """Remove old runs from the artifact store.
 
     Runs in progress stay, and so do runs whose run key a newer run uses. Old answers in this machine's cache go too,
-    and the costs of a removed run are no longer counted. With --keep-reports, a run can still be shown and exported,
+    and so do uploaded files that their corpus has had no more for so long, unless a run that has not finished reads
+    it. The costs of a removed run are no longer counted. With --keep-reports, a run can still be shown and exported,
     but no longer be verified or replayed. Exits with 1 if something could not be removed.
 
     Example: fathom prune --older-than 90d --keep-reports --dry-run
@@ -47,7 +49,7 @@ def prune(
     from fathom.errors import InvalidInput
     from fathom.storage.outages import OUTAGE_SECONDS
     from fathom.storage.store import ArtifactStore
-    from fathom.text.counting import counted, size
+    from fathom.text.counting import counted, joined, size
     from flows.keeping import prune as remove
     from flows.preflight import artifact_root
 
@@ -57,13 +59,14 @@ def prune(
     if asking and (as_json or not sys.stdin.isatty()):
         raise InvalidInput("Nothing is removed without a yes.", next_step="add --yes, or --dry-run to look first")
 
-    def agreed(found: Pruning, cache_files: int, cache_bytes: int) -> bool:
-        if not (asking and (found.keys or cache_files)):
+    def agreed(found: Pruning, uploads: OldUploads, cache_files: int, cache_bytes: int) -> bool:
+        if not (asking and (found.keys or uploads.files or cache_files)):
             return True
         _show_runs(found.runs)
         parts = [f"{counted(len(found.runs), 'run')} from {store.address()}"] if found.keys else []
         parts += [f"{counted(cache_files, 'cached file')} ({size(cache_bytes)})"] if cache_files else []
-        return typer.confirm(f"Remove {' and '.join(parts)}?", err=True)
+        parts += [f"{counted(uploads.files, 'earlier upload')} ({size(uploads.bytes)})"] if uploads.files else []
+        return typer.confirm(f"Remove {joined(parts, 'and')}?", err=True)
 
     done = asyncio.run(
         remove(store, age, keep_reports=keep_reports, unfinished=unfinished, dry_run=dry_run, agreed=agreed)

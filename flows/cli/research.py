@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from flows.cli.options import Json, Mcp, Open, Quiet, Root, Run, Template
+from flows.cli.options import Corpora, Json, Mcp, Open, Quiet, Root, Run, Template
 from flows.cli.printing import line, open_page, output, show_summary
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def research(
         list[str] | None,
         typer.Option(metavar="PATH", help="File or folder (txt md rst html pdf docx yaml ...); repeatable."),
     ] = None,
+    corpus: Corpora = None,
     model: Annotated[
         str | None,
         typer.Option(metavar="MODEL", help="Model for every role, such as openai/gpt-5-mini. [FATHOM_MODEL]"),
@@ -117,6 +118,7 @@ def research(
     settings = settings_from(
         {
             "docs": docs,
+            "corpora": corpus,
             "model": model,
             "role_models": parse_role_models(role_model or []),
             "fallback_models": fallback_model,

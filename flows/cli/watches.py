@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import Json, Quiet, Root, Template
+from flows.cli.options import Corpora, Json, Quiet, Root, Template
 from flows.cli.printing import line, one_line, output, row
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def add(
     docs: Annotated[
         list[str] | None, typer.Option(metavar="PATH", help="File or folder to research; repeatable.")
     ] = None,
+    corpus: Corpora = None,
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
     template: Template = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
@@ -69,6 +70,7 @@ def add(
     settings = settings_from(
         {
             "docs": docs,
+            "corpora": corpus,
             "model": model,
             "template": template_from(template),
             "profile": profile,

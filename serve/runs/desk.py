@@ -51,7 +51,7 @@ class Desk:
         self.options = options
         self.store = ArtifactStore(options.artifacts)
         self.owners = Owners(self.store)
-        self.corpora = CorpusDesk(Corpora(self.store))
+        self.corpora = CorpusDesk(Corpora(self.store, options.uploads))
 
     async def open(self) -> None:
         """Make the deployment whose runs the server starts."""
@@ -71,7 +71,11 @@ class Desk:
             Conflict: the key was used for another request.
         """
         caller.check(Role.asker)
-        settings = self._settings(caller, request.settings, request.template)
+        if request.corpora and "corpora" in request.settings:
+            raise InvalidInput("Corpora are named twice.", next_step="leave them out of the settings")
+        given = {**request.settings, **({"corpora": request.corpora} if request.corpora else {})}
+        settings = self._settings(caller, given, request.template)
+        await self.corpora.check_readable(caller, settings.corpora or [])
         checked = await asyncio.to_thread(check_request, request.question, settings)
         ownership = Ownership(owner=caller.name, shared=request.shared)
         return await self._submit(caller, checked.query, checked.settings, ownership, key=key)
@@ -90,7 +94,12 @@ class Desk:
             raise _no_report_yet(run_id)
         parent = await following.parent_of(self.store, {**found.manifest, "folder": found.folder.folder})
         given = self._settings(caller, request.settings).model_dump(mode="json", exclude_unset=True)
-        settings = settings_from({**parent.settings_with(given), "artifacts": self.options.artifacts})
+        earlier = parent.settings_with(given)
+        if "corpora" in given:
+            await self.corpora.check_readable(caller, given["corpora"])
+        elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
+            earlier["corpora"] = await self.corpora.readable(caller, earlier["corpora"])
+        settings = settings_from({**earlier, "artifacts": self.options.artifacts})
         checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=True)
         own = Ownership(owner=caller.name, shared=ownership.shared)
         return await self._submit(caller, checked.query, checked.settings, own, key=key, parent=run_id)

@@ -18,10 +18,12 @@ from fathom.retrieval.titles import path_words
 from fathom.text.languages import language_tag
 from fathom.text.urls import source_ids
 from fathom.tools.base import RunContext, Tool
-from fathom.tools.documents.corpus import open_corpus
+from fathom.tools.documents.corpus import UPLOADED, open_corpus
 from fathom.tools.documents.embedding import hybrid_search
+from fathom.tools.documents.files import File
+from fathom.tools.documents.index import Index, StoredDocument
 from fathom.tools.documents.index import Passage as StoredPassage
-from fathom.tools.documents.index import StoredDocument
+from fathom.tools.documents.uploaded import UploadedCorpora
 
 WHOLE_WORDS = 2_500  # a document of up to 2,500 words is returned whole, of a longer one this much
 WHOLE = 1.5  # weight of a document's score in the index beside that of its best excerpt
@@ -36,13 +38,22 @@ class DocumentsTool(Tool):
     name = "documents"
     searches = True
 
-    def __init__(self, paths: Sequence[str], cache: Path, max_results: int, embed_model: str | None = None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        cache: Path,
+        max_results: int,
+        embed_model: str | None = None,
+        corpora: UploadedCorpora | None = None,
+    ) -> None:
         self._paths = tuple(paths)
+        self._corpora = corpora
+        self._uploads = [f"{UPLOADED}{name}" for name in corpora.names] if corpora else []
         self._cache = cache
         self._max_results = max_results
         self._embed_model = embed_model
-        names = ", ".join(Path(path).expanduser().resolve().name for path in paths)
-        what = f"the user's documents in {names}" if paths else EMBEDDED
+        names = [*(Path(path).expanduser().resolve().name for path in paths), *(corpora.names if corpora else [])]
+        what = f"the user's documents in {', '.join(names)}" if names else EMBEDDED
         self.description = (
             f"Searches {what} and reads the closest ones. Input: one search query of a few specific words."
         )
@@ -51,27 +62,35 @@ class DocumentsTool(Tool):
     def open(cls, run: RunContext) -> Self:
         """Search the run's documents."""
         settings = run.settings
-        return cls(settings.docs, run.environment.cache, settings.max_results, settings.embed_model)
+        return cls(settings.docs, run.environment.cache, settings.max_results, settings.embed_model, run.corpora)
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
         """Return whether the user has documents, or nothing else can be searched."""
-        return bool(settings.docs) or not any(tool.searches for tool in configured if tool is not cls)
+        return bool(settings.docs or settings.corpora) or not any(
+            tool.searches for tool in configured if tool is not cls
+        )
 
     async def run(self, tool_input: str) -> ToolOutput:
         """Return the best documents: small ones whole, long ones as matching passages with their neighbours."""
-        return await asyncio.to_thread(self._search, tool_input)
+        return await asyncio.to_thread(self._search, await self._uploaded(), tool_input)
 
     async def survey(self, query: str, limit: int) -> Survey:
         """Return the names and best headings of the documents closest to a query, and the files left out."""
-        return await asyncio.to_thread(self._survey, query, limit)
+        return await asyncio.to_thread(self._survey, await self._uploaded(), query, limit)
 
     async def holdings(self, words: Sequence[str]) -> Holdings:
         """Return where the documents are and how many, their language, and the words that none of them has."""
-        return await asyncio.to_thread(self._holdings, words)
+        return await asyncio.to_thread(self._holdings, await self._uploaded(), words)
 
-    def _search(self, query: str) -> ToolOutput:
-        index = open_corpus(self._paths, self._cache)
+    async def _uploaded(self) -> Sequence[File]:
+        return await self._corpora.files(self._cache) if self._corpora else []
+
+    def _open(self, uploaded: Sequence[File]) -> Index:
+        return open_corpus(self._paths, self._cache, uploaded, self._uploads)
+
+    def _search(self, uploaded: Sequence[File], query: str) -> ToolOutput:
+        index = self._open(uploaded)
         if self._embed_model:
             matches = hybrid_search(index, self._embed_model, self._cache, query, self._max_results)
         else:
@@ -93,8 +112,8 @@ class DocumentsTool(Tool):
             results.append(_source_text(documents[number], passages, places.get(number, []), ids))
         return ToolOutput(results=results)
 
-    def _survey(self, query: str, limit: int) -> Survey:
-        index = open_corpus(self._paths, self._cache)
+    def _survey(self, uploaded: Sequence[File], query: str, limit: int) -> Survey:
+        index = self._open(uploaded)
         documents: list[Document] = []
         for match in index.search(query, limit):
             title = index.document(match.document).title
@@ -104,13 +123,13 @@ class DocumentsTool(Tool):
         unread = [UnreadFile(path=url, reason=reason) for url, reason in index.skipped.items()]
         return Survey(documents=documents, unread=unread)
 
-    def _holdings(self, words: Sequence[str]) -> Holdings:
-        index = open_corpus(self._paths, self._cache)
+    def _holdings(self, uploaded: Sequence[File], words: Sequence[str]) -> Holdings:
+        index = self._open(uploaded)
         absent = [word for word in words if not index.has(word)]
         known = index.vocabulary() if absent else {}
         return Holdings(
             tool=self.name,
-            where=[str(Path(path).expanduser().resolve()) for path in self._paths] or [EMBEDDED],
+            where=[*(str(Path(path).expanduser().resolve()) for path in self._paths), *self._uploads] or [EMBEDDED],
             documents=index.size,
             language=language_tag(index.beginnings()),
             absent=[AbsentWord(word=word, nearby=meant_by(word, known)) for word in absent],

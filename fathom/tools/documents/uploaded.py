@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
+
+from pydantic import JsonValue
 
 from fathom.errors import StoreError
 from fathom.models import Model, UnreadFile
@@ -19,6 +21,7 @@ from fathom.storage.corpora import Corpora
 from fathom.storage.editions import CorpusFile, UsedCorpus
 from fathom.tools.documents.corpus import UPLOADED
 from fathom.tools.documents.files import File, portable, unused
+from fathom.tools.documents.readers import ENDINGS
 
 FOLDER = "corpora"
 _AT_ONCE = 4  # files that are copied, and so in memory
@@ -48,7 +51,7 @@ class UploadedCorpora:
         return [used.name for used in self._used]
 
     @property
-    def digests(self) -> Mapping[str, str]:
+    def digests(self) -> dict[str, JsonValue]:
         """The digest of each, on which what is found in it depends."""
         return {used.name: used.digest for used in self._used}
 
@@ -77,7 +80,8 @@ class UploadedCorpora:
 
     async def _copied(self, name: str, file: CorpusFile, url: str, folder: Path) -> File:
         title = file.name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-        own = f"{file.sha256}{PurePath(title).suffix.lower()}"
+        ending = PurePath(title).suffix.lower()
+        own = f"{file.sha256}{ending if ending in ENDINGS else ''}"
         path = folder / own
         # A file in its place is whole. Another size, or a time that is no time of the copy, would be another file.
         if not (path.is_file() and path.stat().st_size == file.bytes):

@@ -1,0 +1,80 @@
+"""What no corpus needs any more is removed: earlier editions, and files that only these have.
+
+An edition is needed while it is the last one of its corpus, for a period after it was replaced, and as long as a run
+that has not finished reads the corpus.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+
+from fathom.models import Model
+from fathom.storage.corpora import Corpora
+from fathom.storage.editions import CORPORA, Edition, folder_of
+from fathom.storage.lease import RESULTS, read_lease
+from fathom.storage.store import ArtifactStore, runs
+
+_BATCH = 1_000  # files that S3 removes at once
+
+
+class OldUploads(Model):
+    """What no corpus needs: files on the store, and their bytes."""
+
+    files: int = 0
+    bytes: int = 0
+
+
+async def prune_uploads(store: ArtifactStore, before: datetime, *, dry_run: bool) -> OldUploads:
+    """Remove what no corpus has needed since a time, and return what was removed, or with `dry_run` would be."""
+    folders = [f"{CORPORA}/{name}" for name in await store.list(CORPORA)]
+    found = [old for folder in folders if (old := await _old(store, folder, before))]
+    reads = await _read_by_unfinished(store) if found else set()
+    sizes: dict[str, int] = {}
+    for folder in (next(iter(old)).rsplit("/", 2)[0] for old in found):
+        if folder in reads:
+            continue
+        # Once more, as others may have added files meanwhile.
+        old = await _old(store, folder, before)
+        sizes |= old
+        paths = list(old)
+        for start in range(0, 0 if dry_run else len(paths), _BATCH):
+            await store.remove_all(paths[start : start + _BATCH])
+    return OldUploads(files=len(sizes), bytes=sum(sizes.values()))
+
+
+async def _old(store: ArtifactStore, folder: str, before: datetime) -> Mapping[str, int]:
+    """Return what is not needed of a corpus, with its bytes, in the order in which it may go: the last edition last."""
+    sizes = await store.sizes(folder)
+    editions = await Corpora(store).history(folder)
+    kept = [edition for edition, until in zip(editions, [*editions[1:], None], strict=True) if _needed(until, before)]
+    if kept and kept[-1].removed and datetime.fromisoformat(kept[-1].changed) < before:
+        kept = []
+    own = {f"{folder}/editions/{edition.number:06}.json" for edition in kept}
+    needed = own | {path for edition in kept for path in _files(folder, edition)}
+    return {
+        path: sizes[path] for path in sorted(sizes, key=lambda path: ("/editions/" in path, path)) if path not in needed
+    }
+
+
+def _needed(replaced_by: Edition | None, before: datetime) -> bool:
+    return replaced_by is None or datetime.fromisoformat(replaced_by.changed) >= before
+
+
+def _files(folder: str, edition: Edition) -> list[str]:
+    return [f"{folder}/readings/{edition.digest}.json", *(f"{folder}/blobs/{file.sha256}" for file in edition.files)]
+
+
+async def _read_by_unfinished(store: ArtifactStore) -> set[str]:
+    """Return the folders of the corpora that runs read which have not finished; a few may have no folder yet."""
+    manifests = await runs(store, partial=True)
+    ends = await asyncio.gather(*(store.exists(f"{run['folder']}/result.json") for run in manifests))
+    finished = {str(run.get("run_key")) for run, ended in zip(manifests, ends, strict=True) if ended}
+    open_runs = [run for run, ended in zip(manifests, ends, strict=True) if not ended]
+    names = [str(name) for run in open_runs for name in run.get("corpora") or {}]
+    for key in await store.list(RESULTS):
+        if key not in finished and (lease := await read_lease(store, key)):
+            settings = lease.parameters.get("settings")
+            names += [str(name) for name in (settings or {}).get("corpora") or []] if isinstance(settings, dict) else []
+    return {folder_of(name) for name in names}

@@ -1,0 +1,286 @@
+"""Uploaded corpora: what is stored of them, who may read them, and what runs make of them."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.types import Message
+
+from fathom.client.shapes import RunRequest
+from fathom.config.environment import Environment
+from fathom.errors import InvalidInput
+from fathom.errors.serving import Conflict, NotAllowed, NotThere, TooLarge
+from fathom.evidence.verify import verify_run
+from fathom.models import RunResult
+from fathom.storage.corpora import Corpora
+from fathom.storage.corpus_limits import Limits
+from fathom.storage.editions import CORPORA
+from fathom.storage.store import ArtifactStore, runs
+from fathom.tools.documents.uploaded import UploadedCorpora
+from flows.corpora import sorted_out
+from flows.keeping import prune
+from flows.replay import replay
+from flows.runs import files_of
+from serve.access.caller import Caller, Role
+from serve.corpora import CorpusDesk
+from serve.options import Options
+from serve.runs.desk import Desk
+from serve.uploads import Uploaded, upload_form
+from tests.conftest import quiet_port
+from tests.inprocess import research
+from tests.server import Served, served_with
+
+LEAVE = b"# Leave\n\nEverybody has 30 days of paid leave a year. Unused leave expires on 31 March of the next year.\n"
+TRAVEL = b"# Travel\n\nTrains are booked in second class. Flights need the approval of the head of the department.\n"
+QUESTION = "How many days of paid leave does everybody have a year?"
+ANN, BOB, EVE = Caller("ann", Role.asker), Caller("bob", Role.asker), Caller("eve", Role.reader)
+ROOT = Caller("root", Role.admin)
+HOSTILE = (
+    "../../outside.txt", "/etc/passwd.txt", "C:\\Windows\\a.txt", "..\\..\\a.txt", "CON.txt", "a.txt ", "a\x00b.txt",
+    "~/a.txt", ".txt", "ü" * 200 + ".md", "x" * 300 + ".txt", "\u202etxt.exe", "a/b/c.md", "$(rm -rf).md",
+    "<script>.html", "%2e%2e%2fa.md",
+)  # fmt: skip
+
+
+def upload(name: str, data: bytes = LEAVE) -> Uploaded:
+    return Uploaded(name, len(data), io.BytesIO(data))
+
+
+def desk(root: Path, **limits: int) -> CorpusDesk:
+    return CorpusDesk(Corpora(ArtifactStore(str(root)), Limits(**limits)))
+
+
+def files_below(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+file_names = st.sampled_from(HOSTILE) | st.text(min_size=1, max_size=40).map(lambda name: f"{name}.md")
+corpus_names = st.just("Handbook 2.0") | st.text(max_size=70)
+
+
+@settings(max_examples=40)
+@given(names=st.lists(file_names, min_size=1, max_size=4, unique=True), corpus=corpus_names)
+@example(names=["e\u0301.md", "a.md", "A.md"], corpus="Handbook")
+@example(names=["a  b.md", "a b.md"], corpus="ハンドブック")
+@example(names=["a.md"], corpus="..")
+def test_no_name_becomes_a_path(tmp_path_factory: pytest.TempPathFactory, names: list[str], corpus: str) -> None:
+    folder = tmp_path_factory.mktemp("hostile")
+    root, cache = folder / "store", folder / "cache"
+    corpora = Corpora(ArtifactStore(str(root)))
+    uploads = [upload(name, f"# Text {number}\n\nWords.".encode()) for number, name in enumerate(names)]
+
+    async def stored() -> list[str]:
+        await corpora.create(corpus, uploads)
+        (edition,) = await corpora.all()
+        copies = await UploadedCorpora(corpora, [edition.used()]).files(cache)
+        assert len({copy.url for copy in copies}) == len(copies)
+        for copy, file in zip(copies, edition.files, strict=True):
+            assert copy.path.parent == cache / CORPORA and copy.path.name[:64] == file.sha256
+        return [file.name for file in edition.files]
+
+    try:
+        assert asyncio.run(stored()) == sorted(names)
+    except InvalidInput:
+        assert not files_below(root)
+    else:
+        places = [path.relative_to(root).parts for path in files_below(root)]
+        assert {place[0] for place in places} == {CORPORA} and len({place[1] for place in places}) == 1
+        assert {(place[2], len(place)) for place in places} == {("editions", 4), ("blobs", 4)}
+    assert {path.name for path in folder.iterdir()} <= {"store", "cache"}
+
+
+# -- limits, forgeries, access -------------------------------------------------------------------------------------
+
+
+async def test_what_is_too_much_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    small = desk(tmp_path, file_bytes=200, corpus_bytes=300, corpus_files=3, all_bytes=3_000)
+    for uploads, of in (
+        ([upload("a.md", b"a" * 201)], "a file may have 200 bytes"),
+        ([upload(f"{n}.md", b"a" * 150) for n in range(3)], "it may have 300 bytes"),
+        ([upload(f"{n}.md") for n in range(4)], "it may have 3"),
+    ):
+        with pytest.raises(TooLarge, match=of):
+            await small.create(ANN, "handbook", uploads)
+    with pytest.raises(InvalidInput, match="Two files"):
+        await small.create(ANN, "handbook", [upload("\u00e9.md"), upload("e\u0301.md")])
+    assert not files_below(tmp_path)
+    await small.create(ANN, "handbook", [upload("a.md")])
+    before = files_below(tmp_path)
+    with pytest.raises(TooLarge, match="it may have 300 bytes"):
+        await small.add(ANN, "handbook", [upload("b.md", b"b" * 199), upload("c.md", b"c")])
+    for data in (b"0" * 150, b"1" * 150):  # what was replaced counts until it is pruned
+        await small.add(ANN, "handbook", [upload("a.md", data)])
+    with pytest.raises(TooLarge, match="All corpora together"):
+        await desk(tmp_path, all_bytes=700).create(ANN, "second", [upload("a.md", b"a" * 150)])
+    assert len(files_below(tmp_path)) == len(before) + 4
+
+
+async def test_no_more_of_a_request_is_read_than_is_allowed(tmp_path: Path) -> None:
+    head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.md"\r\n\r\n'
+    read = 0
+
+    async def receive() -> Message:
+        nonlocal read
+        read += 1
+        return {"type": "http.request", "body": head if read == 1 else b"a" * 1_000, "more_body": True}
+
+    scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"multipart/form-data; boundary=x")]}
+    with pytest.raises(TooLarge):
+        async with upload_form(Request(scope, receive), Limits(corpus_bytes=10_000, corpus_files=1)):
+            pass
+    assert read == 13
+
+
+def test_forged_files_are_left_out_or_refused() -> None:
+    forged = {
+        "a.exe": (b"MZ\x90\x00", "it is not of a kind that is read"),
+        "a.pdf": (b"not a pdf", "it is damaged, or not a pdf file"),
+        "a.docx": (b"not a docx", "it is damaged, or not a docx file"),
+        "a.zip": (b"PK\x03\x04...", "it is an archive"),
+        "a.md": (b"PK\x03\x04...", "it is an archive"),
+        "a.txt": (b"\x7fELF\x02\x01\x01\x00", "it is not text"),
+        "b.txt": (b" \n", "it is empty"),
+        "a.html": (b"", "it is empty"),
+        "md": (LEAVE, "it is not of a kind that is read"),
+    }
+    for name, (data, reason) in forged.items():
+        with pytest.raises(InvalidInput, match=reason):
+            sorted_out([upload(name, data)])
+    good, left_out = sorted_out([upload("leave.md"), *(upload(name, data) for name, (data, _) in forged.items())])
+    assert [one.name for one in good] == ["leave.md"] and {file.path for file in left_out} == set(forged)
+
+
+async def test_who_may_read_and_change_a_corpus(tmp_path: Path) -> None:
+    corpora, server = desk(tmp_path), Desk(Options(str(tmp_path)))
+    with pytest.raises(NotAllowed):
+        await corpora.create(EVE, "eves", [upload("a.md")])
+    await corpora.create(ANN, "handbook", [upload("a.md")])
+    with pytest.raises(Conflict, match="taken by one that differs in case"):
+        await corpora.create(BOB, "Handbook", [upload("a.md")])
+    for caller in (BOB, EVE):
+        assert not (await corpora.list(caller)).corpora
+        with pytest.raises(NotThere):
+            await corpora.read(caller, "handbook")
+        with pytest.raises(NotThere):
+            await corpora.add(caller, "handbook", [upload("b.md")])
+    for asked in (
+        RunRequest(question=QUESTION, settings={"corpora": ["handbook"]}),
+        RunRequest(question=QUESTION, corpora=["handbook"]),
+    ):  # wherever it is named
+        with pytest.raises(InvalidInput, match="There is no corpus 'handbook'"):
+            await server.start(BOB, asked)
+    await corpora.share(ANN, "handbook", shared=True)
+    assert (await corpora.read(EVE, "handbook")).documents == 1
+    for refused in (corpora.remove(BOB, "handbook"), corpora.share(BOB, "handbook", shared=False)):
+        with pytest.raises(NotAllowed):
+            await refused
+    await corpora.remove(ROOT, "handbook")
+    with pytest.raises(NotThere):
+        await corpora.read(ANN, "handbook")
+    await corpora.create(BOB, "Handbook", [upload("b.md")])
+    assert [corpus.owner for corpus in (await corpora.list(BOB)).corpora] == ["bob"]
+
+
+async def test_two_who_change_a_corpus_at_once_lose_nothing(tmp_path: Path) -> None:
+    corpora = desk(tmp_path)
+    await corpora.create(ANN, "handbook", [upload("0.md")])
+    await asyncio.gather(*(desk(tmp_path).add(ANN, "handbook", [upload(f"{n}.md")]) for n in range(1, 8)))
+    assert len((await corpora.read(ANN, "handbook")).contents) == 8
+
+
+# -- over HTTP -----------------------------------------------------------------------------------------------------
+
+
+def test_a_corpus_over_http_and_a_run_that_reads_it(served: Served) -> None:
+    with httpx.Client(base_url=f"{served.url}/api/v1", timeout=60) as client:
+        files = [
+            ("files", ("../Leave rules.md", LEAVE)),
+            ("files", ("photo.png", b"\x89PNG\0")),
+            ("files", ("x.pdf", b"%PDF-1.4")),
+        ]
+        made = client.post("/corpora", data={"name": "Handbook of 2026"}, files=files)
+        assert made.status_code == 201, made.text
+        place = made.headers["Location"].removeprefix("/api/v1")
+        found = client.get(place).json()
+        assert [file["name"] for file in found["contents"]] == ["../Leave rules.md", "x.pdf"]
+        assert [file["path"] for file in found["unread"]] == ["photo.png", "x.pdf"] and found["documents"] == 1
+        assert client.post("/corpora", data={"name": "Handbook of 2026"}, files=files).status_code == 409
+        assert client.put(f"{place}/files", files=[("files", ("travel.md", TRAVEL))]).json()["files"] == 3
+        assert client.delete(f"{place}/files", params={"file": "x.pdf"}).json()["files"] == 2
+        assert client.delete(f"{place}/files", params={"file": "x.pdf"}).status_code == 404
+        assert client.patch(place, json={"shared": True}).json()["shared"]
+        for wrong in (
+            {"data": {"name": "b"}},
+            {"data": {"name": "../b"}, "files": files},
+            {"files": files},
+            {"json": {}},
+        ):
+            assert client.post("/corpora", **wrong).status_code == 422
+        unknown = client.post("/runs", json={"question": QUESTION, "corpora": ["nothing"]})
+        assert unknown.status_code == 422 and "There is no corpus 'nothing'" in unknown.json()["detail"]
+
+        asked = {"question": QUESTION, "corpora": ["handbook of 2026"], "settings": {"profile": "quick"}}
+        run = client.post("/runs", json=asked).json()
+        client.get(run["links"]["events"].removeprefix("/api/v1"))  # until it ends
+        assert client.delete(place).status_code == 204 and client.get(place).status_code == 404
+        result = client.get(f"/runs/{run['id']}").json()["result"]
+    assert "corpus:Handbook of 2026/../Leave rules.md" in [source["url"] for source in result["sources"]]
+    assert "Leave rules.md" in Path(result["report"]).read_text()
+
+
+def test_a_large_upload_is_refused_over_http(prefect_server: object, tmp_path: Path) -> None:
+    small = Options(str(tmp_path), port=quiet_port(), uploads=Limits(corpus_bytes=10_000, corpus_files=2))
+    with served_with(small, limit=0) as running, httpx.Client(base_url=f"{running.url}/api/v1") as client:
+        before = files_below(tmp_path)
+        for data in (b"a" * 15_000, iter([b"a" * 15_000])):  # the second without saying how long it is
+            form = {"content-type": "multipart/form-data; boundary=x"}
+            answer = client.post("/corpora", content=data, headers=form)
+            assert answer.status_code == 413 and answer.json()["code"] == TooLarge.code
+        assert files_below(tmp_path) == before
+
+
+# -- runs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_runs_keep_the_edition_that_they_began_with(tmp_path: Path) -> None:
+    store, corpora = ArtifactStore(str(tmp_path / "store")), desk(tmp_path / "store")
+    await corpora.create(ANN, "handbook", [upload("Leave.md"), upload("travel.md", TRAVEL)])
+    used = await corpora.corpora.fixed(["handbook"])
+    chosen = {"model": "extractive", "profile": "quick", "corpora": ["handbook"], "run_key": "one"}
+
+    async def asked(sufficiency: int) -> tuple[RunResult, set[str], str, str]:
+        """Ask in another run with the same key, which takes over the folder."""
+        result = await research(store.address(), QUESTION, sufficiency=sufficiency, **chosen)
+        calls = {name for name in await store.list(".results/one") if name.startswith("tool-")}
+        read = json.loads(Path(result.artifacts, "run.json").read_bytes())["corpora"]["handbook"]
+        return result, calls, read, Path(result.report or "").read_text(encoding="utf-8")
+
+    first, calls, read, report = await asked(8)
+    assert [source.url for source in first.sources] == ["corpus:handbook/Leave.md"] and "30 days" in report
+    cache = Environment.read().cache
+    assert all(str(cache).encode() not in path.read_bytes() for path in files_below(tmp_path / "store"))
+    assert (await asked(7))[1:3] == (calls, read)
+
+    await corpora.add(ANN, "handbook", [upload("Leave.md", LEAVE.replace(b"30 days", b"25 days"))])
+    changed, more, other, report = await asked(6)
+    assert more > calls and other != read and "25 days" in report
+    (leave, _) = await UploadedCorpora(corpora.corpora, used).files(cache)
+    assert leave.path.read_bytes() == LEAVE
+
+    await corpora.remove(ANN, "handbook")
+    assert (await prune(store, timedelta(0))).uploads.files
+    shutil.rmtree(cache)
+    manifest = next(run for run in await runs(store) if run["run_id"] == changed.run_id)
+    assert {file.state for file in await replay(store, manifest)} == {"same"}
+    assert verify_run(await files_of(store, manifest)).ok
