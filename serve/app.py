@@ -12,15 +12,17 @@ from starlette.exceptions import HTTPException
 
 from fathom.errors import FathomError
 from serve import problems
+from serve.access import me, sign_in
+from serve.access.gate import Gate
 from serve.access.guard import Guard
-from serve.api import health, runs
+from serve.api import health, runs, sharing
 from serve.options import Options
 from serve.runs.desk import Desk
 
 
 def create_app(options: Options) -> FastAPI:
     """Return the application of a server. It needs a Prefect API: call `flows.server.ensure_api` first."""
-    desk = Desk(options)
+    desk, gate = Desk(options), Gate(options)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -36,11 +38,11 @@ def create_app(options: Options) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.desk = desk
+    app.state.desk, app.state.gate = desk, gate
     app.add_exception_handler(FathomError, problems.on_failure)
     app.add_exception_handler(RequestValidationError, problems.on_invalid)
     app.add_exception_handler(HTTPException, problems.on_http)
-    for part in (health, runs):
+    for part in (health, runs, sharing, me, sign_in):
         app.include_router(part.router)
-    app.add_middleware(Guard, options=options)
+    app.add_middleware(Guard, gate=gate)
     return app

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from fathom.client.shapes import Problem
+from fathom.config.secrets import without_credentials
 from fathom.errors import (
     FathomError,
     MissingCredential,
@@ -21,11 +22,23 @@ from fathom.errors import (
     StoreError,
     UserError,
 )
-from fathom.errors.serving import Conflict, NotAllowed, NotSignedIn, NotThere, TooManyRequests
+from fathom.errors.serving import (
+    Conflict,
+    ForeignPage,
+    NotAllowed,
+    NotSignedIn,
+    NotThere,
+    TooLarge,
+    TooManyRequests,
+    WrongHost,
+)
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
     NotAllowed: HTTPStatus.FORBIDDEN,
+    ForeignPage: HTTPStatus.FORBIDDEN,
+    WrongHost: HTTPStatus.MISDIRECTED_REQUEST,
+    TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     RunNotFound: HTTPStatus.NOT_FOUND,
     NotThere: HTTPStatus.NOT_FOUND,
     NoReport: HTTPStatus.NOT_FOUND,
@@ -54,7 +67,7 @@ def problem_of(error: FathomError) -> Problem:
         type=f"urn:fathom:error:{error.code}",
         title=status.phrase,
         status=status,
-        detail=error.message,
+        detail=without_credentials(error.message),  # which may repeat what was sent
         code=error.code,
         next_step=error.next_step or error.remedy,
     )
@@ -80,7 +93,11 @@ async def on_invalid(_request: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     status = HTTPStatus.UNPROCESSABLE_ENTITY
-    return answer(Problem(title=status.phrase, status=status, detail=f"{place}: {first['msg']}", code="E4001"))
+    return answer(
+        Problem(
+            title=status.phrase, status=status, detail=without_credentials(f"{place}: {first['msg']}"), code="E4001"
+        )
+    )
 
 
 async def on_http(_request: Request, error: Exception) -> JSONResponse:
