@@ -11,8 +11,10 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from fathom.errors import FathomError
+from serve.access import me, sign_in
+from serve.access.gate import Gate
 from serve.access.guard import Guard
-from serve.api import corpora, health, runs
+from serve.api import corpora, health, runs, sharing
 from serve.options import Options
 from serve.page import PAGE, failures
 from serve.runs.desk import Desk
@@ -20,7 +22,7 @@ from serve.runs.desk import Desk
 
 def create_app(options: Options) -> FastAPI:
     """Return the application of a server. It needs a Prefect API: call `flows.server.ensure_api` first."""
-    desk = Desk(options)
+    desk, gate = Desk(options), Gate(options)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -36,10 +38,10 @@ def create_app(options: Options) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.desk = desk
+    app.state.desk, app.state.gate = desk, gate
     for kind in (FathomError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, failures.on_error)
-    for part in (health, runs, corpora, *PAGE):
+    for part in (health, runs, sharing, corpora, me, sign_in, *PAGE):
         app.include_router(part.router)
-    app.add_middleware(Guard, options=options)
+    app.add_middleware(Guard, gate=gate)
     return app

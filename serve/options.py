@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import socket
 from dataclasses import dataclass
 
+from fathom.errors import InvalidInput
 from fathom.storage.corpus_limits import LIMITS, Limits
 from fathom.storage.names import slug
+from serve.access.caller import Role
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -27,6 +30,9 @@ class Options:
         sign_in: whether callers must sign in although only this machine can reach the server.
         uploads: how much may be uploaded.
         user_header: the header in which a trusted proxy names the user; empty: none is believed.
+        trusted_proxies: addresses or networks of proxies that are believed; with `user_header`, also this machine.
+        proxy_role: the role of users whom a proxy names.
+        models: models that callers who are no administrators may choose, beside the server's own.
     """
 
     artifacts: str
@@ -39,6 +45,35 @@ class Options:
     sign_in: bool = False
     user_header: str = ""
     uploads: Limits = LIMITS
+    trusted_proxies: tuple[str, ...] = ()
+    proxy_role: Role = Role.asker
+    models: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the addresses of proxies.
+
+        Raises:
+            InvalidInput: one is none.
+        """
+        for address in self.trusted_proxies:
+            try:
+                ipaddress.ip_network(address)
+            except ValueError as error:
+                raise InvalidInput(
+                    f"--trusted-proxy {address!r}: {error}.", next_step="for example 10.0.0.5 or 10.0.0.0/24"
+                ) from None
+
+    def trusts(self, peer: str) -> bool:
+        """Whether what a peer says of the user and of the first connection is believed."""
+        try:
+            address = ipaddress.ip_address(peer)
+        except ValueError:
+            return False
+        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+            address = address.ipv4_mapped
+        if self.user_header and address.is_loopback:
+            return True
+        return any(address in ipaddress.ip_network(network) for network in self.trusted_proxies)
 
     @property
     def open(self) -> bool:

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from fathom.client.shapes import Problem
+from fathom.config.secrets import without_credentials
 from fathom.errors import (
     FathomError,
     MissingCredential,
@@ -21,18 +22,29 @@ from fathom.errors import (
     StoreError,
     UserError,
 )
-from fathom.errors.serving import Conflict, NotAllowed, NotSignedIn, NotThere, TooLarge, TooManyRequests
+from fathom.errors.serving import (
+    Conflict,
+    ForeignPage,
+    NotAllowed,
+    NotSignedIn,
+    NotThere,
+    TooLarge,
+    TooManyRequests,
+    WrongHost,
+)
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
     NotAllowed: HTTPStatus.FORBIDDEN,
+    ForeignPage: HTTPStatus.FORBIDDEN,
+    WrongHost: HTTPStatus.MISDIRECTED_REQUEST,
+    TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     RunNotFound: HTTPStatus.NOT_FOUND,
     NotThere: HTTPStatus.NOT_FOUND,
     NoReport: HTTPStatus.NOT_FOUND,
     Conflict: HTTPStatus.CONFLICT,
     RunBusy: HTTPStatus.CONFLICT,
     TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,
-    TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     ServerUnreachable: HTTPStatus.SERVICE_UNAVAILABLE,
     ServerLost: HTTPStatus.SERVICE_UNAVAILABLE,
     StoreError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -55,7 +67,7 @@ def problem_of(error: FathomError) -> Problem:
         type=f"urn:fathom:error:{error.code}",
         title=status.phrase,
         status=status,
-        detail=error.message,
+        detail=without_credentials(error.message),  # which may repeat what was sent
         code=error.code,
         next_step=error.next_step or error.remedy,
     )
@@ -81,7 +93,11 @@ async def on_invalid(_request: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     status = HTTPStatus.UNPROCESSABLE_ENTITY
-    return answer(Problem(title=status.phrase, status=status, detail=f"{place}: {first['msg']}", code="E4001"))
+    return answer(
+        Problem(
+            title=status.phrase, status=status, detail=without_credentials(f"{place}: {first['msg']}"), code="E4001"
+        )
+    )
 
 
 async def on_http(_request: Request, error: Exception) -> JSONResponse:

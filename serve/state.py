@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from serve.access.caller import Caller
+from serve.access.gate import Gate
 from serve.runs.desk import Desk
 
 
@@ -16,6 +17,12 @@ def _desk(request: Request) -> Desk:
     return desk
 
 
+def _gate(request: Request) -> Gate:
+    gate = request.app.state.gate
+    assert isinstance(gate, Gate)
+    return gate
+
+
 def _caller(request: Request) -> Caller:
     caller = request.state.caller
     assert isinstance(caller, Caller)
@@ -23,5 +30,6 @@ def _caller(request: Request) -> Caller:
 
 
 TheDesk = Annotated[Desk, Depends(_desk)]
+TheGate = Annotated[Gate, Depends(_gate)]
 TheCaller = Annotated[Caller, Depends(_caller)]
 """Set by `serve.access.guard` before any route is reached."""

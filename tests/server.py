@@ -35,7 +35,12 @@ class Served:
 def served_with(options: Options, *, limit: int = 4) -> Iterator[Served]:
     """Serve while the block runs; at most `limit` runs at once, with 0 none. It needs `prefect_server`."""
     config = uvicorn.Config(
-        create_app(options), host=options.host, port=options.port or quiet_port(), log_level="warning", lifespan="on"
+        create_app(options),
+        host=options.host,
+        port=options.port or quiet_port(),
+        log_level="warning",
+        lifespan="on",
+        proxy_headers=False,
     )
     server = uvicorn.Server(config)
 

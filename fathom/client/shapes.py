@@ -71,6 +71,51 @@ class RemarkRequest(Model):
     text: Annotated[str, Field(min_length=1, max_length=1_000)] = Field(examples=["Look at the 2025 figures too."])
 
 
+class SharingRequest(Model):
+    """Whether everybody who is signed in may read a run, and who may ask also answer and steer it."""
+
+    shared: bool
+
+
+class ShareLink(Model):
+    """A link that shares a run with whoever has it and is signed in. `page`: its path, told only when it is made."""
+
+    id: str
+    by: str
+    created: str  # ISO 8601 in UTC
+    page: str | None = None
+
+
+class DeedEntry(Model):
+    """What somebody did with a run over a server, such as `cancelled`. `at` is ISO 8601 in UTC."""
+
+    at: str
+    by: str
+    role: str
+    deed: str
+    detail: str = ""
+
+
+class Deeds(Model):
+    """`events`: the run's audit log, as docs/audit.md has it. `people`: who did what over a server."""
+
+    events: list[dict[str, JsonValue]]
+    people: list[DeedEntry]
+
+
+class Me(Model):
+    """Who asks, and what they may use. A limit that is null does not exist."""
+
+    name: str
+    role: Literal["reader", "asker", "admin"]
+    requests_per_minute: int | None = None
+    requests_left: int | None = None
+    runs_per_day: int | None = None
+    runs_left: int | None = None
+    daily_usd: float | None = None
+    usd_left: float | None = None
+
+
 class Links(Model):
     """Where more about a run is: paths on this server, and its page in the Prefect UI."""
 

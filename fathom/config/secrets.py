@@ -25,10 +25,11 @@ from fathom.errors import FathomError
 HIDDEN = "***"
 BEGINNING = 12  # characters of a secret that are treated like the whole
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/?#\"'<>]+@")
-# Keys that services give a form of their own: OpenAI and others, Tavily, AWS, GitHub, Slack, Google, Hugging Face.
+# Keys that services give a form of their own: OpenAI and others, Tavily, AWS, GitHub, Slack, Google, Hugging Face; and
+# the tokens of `fathom serve`, also cut off.
 _KEYS = re.compile(
     r"\b(?:sk-(?=[\w-]*\d)[\w-]{20,}|tvly-[\w-]{16,}|A[KS]IA[0-9A-Z]{16}|gh[opsur]_\w{36,}|github_pat_\w{36,}|xox[abeoprs]-[\w-]{20,}"
-    r"|AIza[\w-]{35}|hf_\w{30,})"
+    r"|AIza[\w-]{35}|hf_\w{30,}|fathom_[0-9a-f]{12}_[0-9a-f]{4,})"
 )
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

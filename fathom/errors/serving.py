@@ -45,9 +45,25 @@ class NotThere(UserError):
     remedy = "check the name or address"
 
 
-class TooLarge(UserError):
-    """An upload exceeds a limit of bytes or files."""
+class WrongHost(UserError):
+    """The request names a host that is not this server's, as after DNS rebinding."""
 
     code = "E7010"
+    reaction = "the request is answered with 421, and nothing is written"
+    remedy = "use the address that `fathom serve` printed, or name the host with `--host-name`"
+
+
+class ForeignPage(UserError):
+    """A page of another site sent the request, or the secret of the form is missing."""
+
+    code = "E7011"
+    reaction = "the request is answered with 403, and nothing is written"
+    remedy = "load the page again and repeat it there; `--origin` lets pages of another site use the API"
+
+
+class TooLarge(UserError):
+    """The body of the request is larger than such a request may have."""
+
+    code = "E7012"
     reaction = "the request is answered with 413, and nothing is written"
-    remedy = "upload less, or make room"
+    remedy = "send less; files are uploaded to a corpus"

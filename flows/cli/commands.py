@@ -32,6 +32,7 @@ from flows.cli.runs import runs, show
 from flows.cli.serve import serve
 from flows.cli.steer import stop, tell
 from flows.cli.templates import templates
+from flows.cli.tokens import tokens
 from flows.cli.verify import trace, verify
 from flows.cli.watches import watch
 from flows.cli.worker import worker
@@ -51,7 +52,7 @@ COMMANDS = (
 )
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
-for name, group in (("watch", watch), ("corpora", corpora), ("notify", notify), ("limits", limits)):
+for name, group in (("watch", watch), ("corpora", corpora), ("notify", notify), ("limits", limits), ("tokens", tokens)):
     app.add_typer(group, name=name)
 
 

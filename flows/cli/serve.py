@@ -8,6 +8,8 @@ import typer
 
 from flows.cli.options import Root
 
+_NO_NAMES: list[str] = []
+
 
 def serve(
     *,
@@ -17,20 +19,57 @@ def serve(
         str, typer.Option(metavar="NAME", help="Work pool whose workers do the research; by default, processes here.")
     ] = "",
     at_once: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Most runs at once without --pool.")] = 2,
+    sign_in: Annotated[bool, typer.Option("--sign-in", help="Ask for a token on this machine, too.")] = False,
+    host_name: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Another name of this server; may be repeated.")
+    ] = _NO_NAMES,
+    origin: Annotated[
+        list[str], typer.Option(metavar="URL", help="Site whose pages may use the API; may be repeated.")
+    ] = _NO_NAMES,
+    user_header: Annotated[str, typer.Option(metavar="NAME", help="Header in which a proxy names the user.")] = "",
+    trusted_proxy: Annotated[
+        list[str], typer.Option(metavar="ADDRESS", help="Proxy that is believed, beside this machine; may be repeated.")
+    ] = _NO_NAMES,
+    proxy_role: Annotated[
+        str, typer.Option(metavar="ROLE", help="Role of users that the proxy names: reader, asker or admin.")
+    ] = "asker",
+    allow_model: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Model that anybody may choose; may be repeated.")
+    ] = _NO_NAMES,
     artifacts: Root = None,
 ) -> None:
     """Serve a page to ask on, and an API.
+
+    Any address but this machine's own needs sign-in: fathom tokens add NAME makes a token.
 
     Example: fathom serve --at-once 4
     """
     import asyncio
 
+    from flows.cli.tokens import role_of
     from flows.preflight import artifact_root
+    from serve.access.reach import check_reach
+    from serve.options import Options
+
+    options = Options(
+        artifact_root(artifacts),
+        host,
+        port,
+        pool,
+        at_once,
+        hosts=tuple(host_name),
+        origins=tuple(name.rstrip("/") for name in origin),
+        sign_in=sign_in,
+        user_header=user_header,
+        trusted_proxies=tuple(trusted_proxy),
+        proxy_role=role_of("--proxy-role", proxy_role),
+        models=tuple(allow_model),
+    )
+    asyncio.run(check_reach(options))
     from flows.server import be_patient, ensure_api
 
     be_patient()
     ensure_api()
-    from serve.options import Options
     from serve.running import serve as run
 
-    asyncio.run(run(Options(artifact_root(artifacts), host, port, pool, at_once)))
+    asyncio.run(run(options))

@@ -24,12 +24,22 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What somebody may use. None: no limit."""
+
+    requests_per_minute: int | None = None
+    runs_per_day: int | None = None
+    daily_usd: float | None = None
+
+
+@dataclass(frozen=True)
 class Caller:
     """Who sent a request. `token`: the id of the token that they sent; empty if they needed none."""
 
     name: str
     role: Role
     token: str = ""
+    limits: Limits = Limits()
 
     def check(self, role: Role) -> None:
         """Check that the caller may do what a role may.
@@ -42,14 +52,18 @@ class Caller:
 
 
 class Ownership(Model):
-    """Whose a run is. `owner` is empty where nobody is known, as of a run that a command started."""
+    """Whose a run is. `owner` is empty where nobody is known, as of a run that a command started.
+
+    `guest`: the one who asks now, if a link to the run let them in; it is not stored.
+    """
 
     owner: str = ""
     shared: bool = False
+    guest: str = ""
 
     def readable_by(self, caller: Caller) -> bool:
         """Whether somebody may read the run."""
-        return caller.role is Role.admin or self.shared or (bool(self.owner) and self.owner == caller.name)
+        return caller.role is Role.admin or self.shared or caller.name in {self.owner, self.guest} - {""}
 
     def check_read(self, caller: Caller, run_id: str) -> None:
         """Check that somebody may read a run.

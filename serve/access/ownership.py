@@ -21,7 +21,7 @@ class Owners:
 
     async def record(self, run_id: str, ownership: Ownership) -> None:
         """Store whose a run is."""
-        await self._store.write(_path(run_id), json_bytes(ownership))
+        await self._store.write(_path(run_id), json_bytes(ownership.model_dump(exclude={"guest"})))
 
     async def of(self, run_id: str, tags: list[str]) -> Ownership:
         """Return whose a run is: what is stored, else what the tags of its flow run say.

@@ -22,7 +22,15 @@ CSRF = "csrf_token"
 _BUDGET = {"max_usd": float, "max_calls": int}
 _MINUTE = 60
 _OPTION = re.compile(r"--([a-z-]+)(?: .*?)?: (.*)", re.DOTALL)
-_FIELDS = {"template": "template", "profile": "profile", "max-usd": "max_usd", "max-calls": "max_calls", "max-seconds": "minutes", "depth": "depth", "model": "model"}
+_FIELDS = {
+    "template": "template",
+    "profile": "profile",
+    "max-usd": "max_usd",
+    "max-calls": "max_calls",
+    "max-seconds": "minutes",
+    "depth": "depth",
+    "model": "model",
+}
 
 
 def csrf_of(request: Request) -> str:

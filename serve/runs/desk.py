@@ -10,14 +10,15 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from prefect.client.orchestration import get_client
+from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterIdempotencyKey
 from prefect.client.schemas.objects import FlowRun
 from prefect.states import Cancelling
 
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, Form, Run, RunEvent, RunList, RunRequest
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport
-from fathom.errors.serving import Conflict, NotAllowed
+from fathom.errors.serving import Conflict
 from fathom.models import Matter, Reply, Report
 from fathom.report.exporting import export, files_for
 from fathom.storage.corpora import Corpora
@@ -31,17 +32,19 @@ from flows.preflight import check_request, settings_from
 from flows.runs import no_report
 from flows.steering import check_author, check_remark, steer
 from serve.access.caller import Caller, Ownership, Role
-from serve.access.ownership import Owners, tags_of
+from serve.access.journal import Deed
+from serve.access.ownership import tags_of
+from serve.access.permitted import capped, check_choice, check_most, most_usd
+from serve.access.sharing import Sharing
+from serve.access.spending import Spending
 from serve.corpora import CorpusDesk
 from serve.options import Options
 from serve.runs.feed import events
-from serve.runs.finding import Found, find_run
+from serve.runs.finding import Found
 from serve.runs.reading import read_run
 
 OF_THE_SERVER = ("artifacts", "template")
 """Settings that no request sets: the store is the server's, and a template has a field of its own."""
-OF_ADMINS = ("docs", "fetch_allow_hosts", "prices", "search_prices")
-"""Settings that let a run read files of the server or its network, or spend more than it counts."""
 
 
 class Desk:
@@ -50,8 +53,10 @@ class Desk:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.store = ArtifactStore(options.artifacts)
-        self.owners = Owners(self.store)
-        self.corpora = CorpusDesk(Corpora(self.store, options.uploads))
+        self.sharing = Sharing(self.store)
+        self.owners = self.sharing.owners
+        self.spending = Spending(self.store)
+        self.corpora = CorpusDesk(Corpora(self.store, self.options.uploads))
 
     async def open(self) -> None:
         """Make the deployment whose runs the server starts."""
@@ -67,6 +72,7 @@ class Desk:
 
         Raises:
             NotAllowed: the caller may not ask, or not with these settings.
+            TooManyRequests: the caller has used up what a day allows.
             InvalidInput: the request cannot be researched.
             Conflict: the key was used for another request.
         """
@@ -85,6 +91,8 @@ class Desk:
 
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
+            NotAllowed: the caller may not ask, or not with these settings.
+            TooManyRequests: the caller has used up what a day allows.
             NoReport: it has no report to follow up on.
             InvalidInput: the request cannot be researched.
         """
@@ -130,6 +138,7 @@ class Desk:
                 await client.set_flow_run_state(
                     found.flow_run.id, Cancelling(message=f"{caller.name} cancelled it."), force=True
                 )
+            await self.sharing.journal.note(run_id, caller, Deed.cancelled)
 
     async def answer(self, caller: Caller, run_id: str, request: AnswerRequest) -> Run:
         """Answer what a run asks.
@@ -150,6 +159,7 @@ class Desk:
             answers += defaults[len(answers) :]
         reply = Reply(answers=answers, plan=request.plan, remark=request.remark, stop=request.reject, by=caller.name)
         await answering.answer(waits, reply)
+        await self.sharing.journal.note(run_id, caller, Deed.answered, waits.asked.matter.value)
         return await self.get(caller, run_id)
 
     async def tell(self, caller: Caller, run_id: str, text: str) -> None:
@@ -220,18 +230,15 @@ class Desk:
             raise await no_report(found.folder) from None
 
     async def _readable(self, caller: Caller, run_id: str) -> tuple[Found, Ownership]:
-        found = await find_run(self.store, run_id)
-        ownership = await self.owners.of(run_id, found.tags)
-        ownership.check_read(caller, run_id)
-        return found, ownership
+        return await self.sharing.readable(caller, run_id)
 
     def _settings(self, caller: Caller, given: Mapping[str, Any], template: str | None = None) -> ResearchSettings:
         for name in OF_THE_SERVER:
             if name in given:
                 raise InvalidInput(f"The setting {name!r} is not one of a request.", next_step="leave it out")
-        if caller.role is not Role.admin and (refused := [name for name in OF_ADMINS if name in given]):
-            raise NotAllowed(f"Only administrators may set {refused[0]!r}.")
-        return settings_from({**given, "template": template, "artifacts": self.options.artifacts})
+        settings = settings_from({**given, "template": template, "artifacts": self.options.artifacts})
+        check_choice(caller, settings, self.options.models)
+        return settings
 
     async def _submit(
         self,
@@ -243,27 +250,46 @@ class Desk:
         key: str,
         parent: str = "",
     ) -> Run:
+        check_most(caller, settings)
+        settings = capped(caller, settings)
         given = settings.model_dump(mode="json", exclude_unset=True)
         parameters = {"query": query, "settings": given, **({"parent": parent} if parent else {})}
+        own_key = f"serve/{caller.name}/{key}" if key else ""
         async with get_client() as client:
             deployment = await client.read_deployment_by_name(f"{FLOW}/{self.options.deployment}")
-            flow_run: FlowRun = await client.create_flow_run_from_deployment(
-                deployment.id,
-                parameters=parameters,
-                tags=tags_of(ownership),
-                idempotency_key=f"serve/{caller.name}/{key}" if key else None,
-            )
+            repeated = bool(own_key) and await _exists(client, own_key)
+            taken = None if repeated else await self.spending.take(caller, most_usd(settings))
+            flow_run: FlowRun | None = None
+            try:
+                flow_run = await client.create_flow_run_from_deployment(
+                    deployment.id, parameters=parameters, tags=tags_of(ownership), idempotency_key=own_key or None
+                )
+            finally:
+                if taken and not flow_run:
+                    await self.spending.give_back(caller, taken)
+        if taken:
+            await self.spending.hold(caller, taken, str(flow_run.id))
         if key and {name: flow_run.parameters.get(name) for name in parameters} != parameters:
             raise Conflict("This Idempotency-Key was used for another request.", next_step="choose another key")
         run_id = str(flow_run.id)
-        await self.owners.record(run_id, ownership)
-        return await read_run(self.store, await find_run(self.store, run_id), ownership)
+        if not repeated:
+            await self.owners.record(run_id, ownership)
+            await self.sharing.journal.note(run_id, caller, Deed.asked)
+        return await self.get(caller, run_id)
 
     async def _steer(self, caller: Caller, run_id: str, kind: Steer, text: str) -> None:
         found, ownership = await self._readable(caller, run_id)
         ownership.check_write(caller, run_id)
         manifest = {"run_id": run_id, "run_key": found.run_key, "folder": found.folder.folder if found.folder else ""}
         await steer(self.store, manifest, kind, text, check_author(caller.name))
+        deed = Deed.told if kind is Steer.tell else Deed.stopped
+        await self.sharing.journal.note(run_id, caller, deed, text)
+
+
+async def _exists(client: PrefectClient, key: str) -> bool:
+    """Whether there is a run that was started with a key."""
+    found = FlowRunFilter(idempotency_key=FlowRunFilterIdempotencyKey(any_=[key]))
+    return bool(await client.read_flow_runs(flow_run_filter=found, limit=1))
 
 
 def _no_report_yet(run_id: str) -> NoReport:

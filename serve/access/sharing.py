@@ -1,0 +1,116 @@
+"""Sharing a run, and who may read one."""
+
+from __future__ import annotations
+
+from fathom.client.shapes import Deeds, ShareLink
+from fathom.storage.store import ArtifactStore
+from fathom.telemetry.audit_events import AuditEvent, events_in
+from fathom.telemetry.audit_log import AUDIT_FILE
+from serve.access.caller import Caller, Ownership
+from serve.access.journal import Deed, Journal
+from serve.access.links import ShareLinks
+from serve.access.ownership import Owners
+from serve.runs.finding import Found, find_run
+
+
+class Sharing:
+    """Who may read which run of a store, and how others are let in."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+        self.owners = Owners(store)
+        self.journal = Journal(store)
+        self._links = ShareLinks(store)
+
+    async def readable(self, caller: Caller, run_id: str) -> tuple[Found, Ownership]:
+        """Return a run and whose it is.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+        """
+        found = await find_run(self._store, run_id)
+        ownership = await self.owners.of(run_id, found.tags)
+        if not ownership.readable_by(caller) and await self._links.let_in(run_id, caller):
+            ownership = ownership.model_copy(update={"guest": caller.name})
+        ownership.check_read(caller, run_id)
+        return found, ownership
+
+    async def share(self, caller: Caller, run_id: str, *, shared: bool) -> None:
+        """Share a run with everybody who may sign in, or with nobody any more.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+            NotAllowed: it is somebody else's.
+        """
+        ownership = await self._owned(caller, run_id)
+        if ownership.shared != shared:
+            await self.owners.record(run_id, ownership.model_copy(update={"shared": shared, "guest": ""}))
+            await self.journal.note(run_id, caller, Deed.shared if shared else Deed.unshared)
+
+    async def link(self, caller: Caller, run_id: str) -> ShareLink:
+        """Make a link to a run for whoever has it and is signed in.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+            NotAllowed: it is somebody else's.
+        """
+        await self._owned(caller, run_id)
+        made = await self._links.make(run_id, caller)
+        await self.journal.note(run_id, caller, Deed.linked, made.id)
+        return made
+
+    async def links(self, caller: Caller, run_id: str) -> list[ShareLink]:
+        """Return the links to a run, without their addresses.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+            NotAllowed: it is somebody else's.
+        """
+        await self._owned(caller, run_id)
+        return await self._links.of(run_id)
+
+    async def unlink(self, caller: Caller, run_id: str, link_id: str) -> None:
+        """Remove a link; who came by it may no longer read the run.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+            NotAllowed: it is somebody else's.
+            NotThere: there is no such link.
+        """
+        await self._owned(caller, run_id)
+        await self._links.remove(run_id, link_id)
+        await self.journal.note(run_id, caller, Deed.unlinked, link_id)
+
+    async def join(self, caller: Caller, run_id: str, secret: str) -> None:
+        """Let a caller in who has a link; from then on they read the run without it.
+
+        Raises:
+            NotThere: it is no link to this run, or was removed.
+        """
+        link_id = await self._links.join(run_id, secret, caller)
+        if link_id:
+            await self.journal.note(run_id, caller, Deed.joined, link_id)
+
+    async def deeds(self, caller: Caller, run_id: str) -> Deeds:
+        """Return the run's audit log, and what people did with the run over a server.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+        """
+        found, _ = await self.readable(caller, run_id)
+        try:
+            lines = events_in(await found.folder.load(AUDIT_FILE), AuditEvent) if found.folder else []
+        except FileNotFoundError:
+            lines = []
+        people = await self.journal.of(run_id)
+        return Deeds.model_validate(
+            {
+                "events": [event.model_dump(mode="json") for event in lines],
+                "people": [entry.model_dump(mode="json", exclude={"unique", "token"}) for entry in people],
+            }
+        )
+
+    async def _owned(self, caller: Caller, run_id: str) -> Ownership:
+        _, ownership = await self.readable(caller, run_id)
+        ownership.check_owner(caller, run_id)
+        return ownership

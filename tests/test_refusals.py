@@ -1,0 +1,494 @@
+"""What a server refuses: each with the right status and a problem, and nothing is written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.responses import StreamingResponse
+
+from fathom.client.shapes import RunState
+from fathom.config.secrets import without_credentials
+from fathom.errors import InvalidInput
+from fathom.errors.serving import NotSignedIn
+from fathom.storage.store import ArtifactStore, json_bytes
+from serve.access import guard
+from serve.access.caller import Limits, Role
+from serve.access.gate import Gate
+from serve.access.sessions import COOKIE, Sessions
+from serve.access.tokens import Tokens
+from serve.app import create_app
+from serve.options import Options
+from tests.conftest import FathomCLI, PrefectServer, quiet_port
+from tests.server import Served, served_with
+
+RUNS = "/api/v1/runs"
+QUESTION = {"question": "What is a descriptor in Python?", "settings": {"profile": "quick"}}
+BODIES: Mapping[str, Mapping[str, Any]] = {
+    f"POST {RUNS}": QUESTION,
+    f"PATCH {RUNS}/{{run_id}}": {"shared": True},
+    f"POST {RUNS}/{{run_id}}/answer": {},
+    f"POST {RUNS}/{{run_id}}/ask": {"question": "And on a class?"},
+    f"POST {RUNS}/{{run_id}}/remarks": {"text": "Look at slots."},
+}
+"""What routes want that change something; others get an empty object."""
+OPEN_ROUTES = ("/api/v1/health", "/api/v1/ready", "/sign-in")
+PROBLEM = "application/problem+json"
+
+
+@dataclass(frozen=True)
+class House:
+    """A server that needs sign-in, its people's tokens, and a finished run of ann's."""
+
+    served: Served
+    tokens: dict[str, str]
+    run_id: str
+    prefect: str
+
+    def client(self, name: str = "", **headers: str) -> httpx.Client:
+        own = {"Authorization": f"Bearer {self.tokens[name]}"} if name else {}
+        return httpx.Client(base_url=self.served.url, headers={**own, **headers}, timeout=60)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Check that the block changes no file of the store and starts no run."""
+        before = self._written()
+        yield
+        assert self._written() == before
+
+    def _written(self) -> object:
+        files = {path: path.read_bytes() for path in self.served.root.rglob("*") if path.is_file()}
+        return files, httpx.post(f"{self.prefect}/flow_runs/count", json={}).json()
+
+
+@pytest.fixture(scope="module")
+def house(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    root, elsewhere = tmp_path_factory.mktemp("house"), tmp_path_factory.mktemp("elsewhere")
+    options = Options(str(root), port=quiet_port(), sign_in=True)
+
+    async def people() -> dict[str, str]:
+        known = Tokens(ArtifactStore(str(root)))
+        made = {
+            "ann": await known.add("ann", Role.asker, Limits(runs_per_day=1, daily_usd=3)),
+            "bob": await known.add("bob", Role.asker, Limits()),
+            "rita": await known.add("rita", Role.reader, Limits()),
+            "root": await known.add("root", Role.admin, Limits()),
+            "quick": await known.add("quick", Role.reader, Limits(requests_per_minute=2)),
+            "gone": await known.add("gone", Role.admin, Limits()),
+            "old": await known.add("old", Role.admin, Limits(), days=1e-9),
+            "foreign": await Tokens(ArtifactStore(str(elsewhere))).add("ann", Role.admin, Limits()),
+        }
+        await known.revoke("gone")
+        return {name: text for name, (_, text) in made.items()}
+
+    tokens = asyncio.run(people())
+    with served_with(options, limit=1) as served:
+        house = House(served, tokens, "", prefect_server.api_url)
+        with house.client("ann") as ann:
+            started = ann.post(RUNS, json=QUESTION, headers={"Idempotency-Key": "one"})
+            assert started.status_code == 202, started.text
+            run_id = started.json()["id"]
+            deadline = time.monotonic() + 120
+            while not RunState(ann.get(f"{RUNS}/{run_id}").json()["state"]).ended:
+                assert time.monotonic() < deadline
+                time.sleep(0.3)
+        yield replace(house, run_id=run_id)
+
+
+def routes(app: FastAPI, run_id: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the method, the path as it is declared and one address of every route."""
+    for route in _flat(app.routes):
+        address = route.path.replace("{run_id}", run_id)
+        for part in route.param_convertors:
+            address = address.replace(f"{{{part}}}", "x").replace(f"{{{part}:path}}", "x")
+        for method in sorted(route.methods - {"HEAD"}):
+            yield method, route.path, address
+
+
+def _flat(found: Any) -> Iterator[APIRoute]:
+    for route in found:
+        if isinstance(route, APIRoute):
+            yield route
+        else:
+            yield from _flat(getattr(route, "routes", None) or [])
+
+
+def all_routes(house: House) -> list[tuple[str, str, str]]:
+    found = list(routes(create_app(house.served.options), house.run_id))
+    assert ("DELETE", f"{RUNS}/{{run_id}}", f"{RUNS}/{house.run_id}") in found
+    return found
+
+
+def send(client: httpx.Client, method: str, path: str, address: str, **more: Any) -> httpx.Response:
+    body = None if method in ("GET", "DELETE") else BODIES.get(f"{method} {path}", {})
+    with client.stream(method, address, json=body, **more) as answer:
+        if "event-stream" not in answer.headers.get("content-type", ""):
+            answer.read()
+        return answer
+
+
+def refused(answer: httpx.Response, status: int, code: str) -> None:
+    assert answer.status_code == status, (answer.request.url, answer.status_code, answer.text)
+    assert answer.headers["content-type"] == PROBLEM
+    assert answer.json()["code"] == code and answer.json()["status"] == status
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "unsafe-inline" not in answer.headers["content-security-policy"]
+
+
+def test_nobody_comes_in_without_a_valid_token(house: House) -> None:
+    good = house.tokens["ann"]
+    spoiled = good[:-1] + ("0" if good[-1] != "0" else "1")
+    bad = [house.tokens["gone"], house.tokens["old"], house.tokens["foreign"], spoiled, good[:-1], good + "0", "x", ""]
+    headers = [{}, *({"Authorization": f"Bearer {token}"} for token in bad), {"Authorization": f"Basic {good}"}]
+    with house.unchanged(), house.client() as nobody:
+        for method, path, address in all_routes(house):
+            if path not in OPEN_ROUTES:
+                refused(send(nobody, method, path, address), 401, "E7001")
+        for sent in headers:
+            for method, path, address in (("GET", RUNS, f"{RUNS}/{house.run_id}"), ("POST", RUNS, RUNS)):
+                answer = send(nobody, method, path, address, headers=sent)
+                refused(answer, 401, "E7001")
+                assert answer.headers["www-authenticate"] == "Bearer"
+                assert good[20:] not in answer.text and spoiled[20:] not in answer.text
+        refused(nobody.get(f"{RUNS}/{house.run_id}?token={good}"), 401, "E7001")
+        page = nobody.get(f"/runs/{house.run_id}", headers={"Accept": "text/html"})
+        assert (page.status_code, page.headers["location"]) == (303, f"/sign-in?next=/runs/{house.run_id}")
+        assert nobody.get("/api/v1/health").status_code == 200
+
+
+def test_another_users_run_does_not_exist(house: House) -> None:
+    """Every route of a run: a new one that forgets to ask whose it is fails here."""
+    nowhere = str(uuid.uuid4())
+    with house.unchanged(), house.client("bob") as bob:
+        for method, path, address in all_routes(house):
+            if "{run_id}" not in path:
+                continue
+            answer, other = (
+                send(bob, method, path, address),
+                send(bob, method, path, address.replace(house.run_id, nowhere)),
+            )
+            refused(answer, 404, other.json()["code"])
+            assert answer.text.replace(house.run_id, nowhere) == other.text
+
+
+def test_readers_change_nothing(house: House) -> None:
+    with house.client("ann") as ann, house.client("rita") as rita:
+        refused(rita.get(f"{RUNS}/{house.run_id}"), 404, "E5001")
+        assert ann.patch(f"{RUNS}/{house.run_id}", json={"shared": True}).json()["shared"] is True
+        with house.unchanged():
+            assert rita.get(f"{RUNS}/{house.run_id}").json()["owner"] == "ann"
+            for method, path, address in all_routes(house):
+                if method == "GET" or path in (*OPEN_ROUTES, "/sign-out"):
+                    continue
+                answer = send(rita, method, path, address)
+                assert answer.status_code in ((403,) if f"{method} {path}" in BODIES else (403, 404, 422)), address
+                assert answer.headers["content-type"] == PROBLEM
+        assert ann.patch(f"{RUNS}/{house.run_id}", json={"shared": False}).json()["shared"] is False
+        refused(rita.get(f"{RUNS}/{house.run_id}"), 404, "E5001")
+
+
+def test_hosts_pages_and_paths_that_are_forged(house: House) -> None:
+    run = f"{RUNS}/{house.run_id}"
+    port = house.served.url.rpartition(":")[2]
+    with house.unchanged(), house.client("root") as root:
+        for host in (
+            "evil.example",
+            f"evil.example:{port}",
+            "127.0.0.1",
+            "127.0.0.1:1",
+            f"127.0.0.1.evil.example:{port}",
+            f"x@127.0.0.1:{port}",
+            f"127.0.0.1:{port}/x",
+            f"[::2]:{port}",
+        ):
+            refused(root.get(run, headers={"Host": host}), 421, "E7010")
+        assert root.get(run, headers={"Host": f"localhost:{port}"}).status_code == 200
+        own = house.served.url
+        for headers in (
+            {"Origin": "http://evil.example"},
+            {"Origin": "null"},
+            {"Origin": f"http://127.0.0.1:{int(port) + 1}"},
+            {"Origin": f"{own}.evil.example"},
+            {"Sec-Fetch-Site": "cross-site"},
+            {"Sec-Fetch-Site": "same-site", "Origin": own},
+        ):
+            for method, address in (("POST", RUNS), ("DELETE", run), ("POST", "/sign-in"), ("PATCH", run)):
+                refused(root.request(method, address, headers=headers, json=QUESTION), 403, "E7011")
+            assert "access-control-allow-origin" not in root.get(run, headers=headers).headers
+        asked = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
+        assert "access-control-allow-origin" not in root.options(RUNS, headers=asked).headers
+        for path in (
+            "/../../etc/passwd",
+            "/%2e%2e/x",
+            f"{run}/artifacts/..%2frun.json",
+            f"{run}/artifacts/%2fetc%2fpasswd",
+            f"{run}/artifacts/..%5crun.json",
+            f"{run}/artifacts/run.json%00.md",
+            f"{run}/artifacts/..",
+            "/api/v1/runs/..%2f",
+        ):
+            refused(raw(house, path), 404, "E7005")
+        for run_id in ("x", house.run_id.upper(), house.run_id[:8], "%7B%7D", ".serve", "1" * 5_000):
+            assert root.get(f"{RUNS}/{run_id}").status_code == 404
+        refused(root.post(RUNS, content=b"x" * (guard.MOST_BYTES + 1)), 413, "E7012")
+        refused(root.post(RUNS, content=iter([b"x" * guard.MOST_BYTES, b"x"])), 413, "E7012")
+
+
+def raw(house: House, path: str) -> httpx.Response:
+    """Ask for a path as it is, which httpx would make a plain one."""
+    url = httpx.URL(house.served.url)
+    request = httpx.Request("GET", url, headers={"Authorization": f"Bearer {house.tokens['root']}"})
+    request.extensions["target"] = path.encode()
+    with httpx.HTTPTransport() as transport:
+        answer = transport.handle_request(request)
+        answer.request = request
+        answer.read()
+        return answer
+
+
+def test_sessions_that_are_forged(house: House) -> None:
+    run = f"{RUNS}/{house.run_id}"
+    store = ArtifactStore(str(house.served.root))
+    with house.client() as page:
+        signed_in = page.post("/sign-in", data={"token": house.tokens["root"], "next": "//evil.example"})
+        assert (signed_in.status_code, signed_in.headers["location"]) == (303, "/")
+        said = signed_in.headers["set-cookie"].lower()
+        assert "httponly" in said and "samesite=lax" in said and "max-age=" in said and "secure" not in said
+        cookie = page.cookies[COOKIE]
+        session = asyncio.run(Sessions(store).read(cookie))
+        assert house.tokens["root"][20:] not in cookie
+        assert page.get(run).status_code == 200
+        other = asyncio.run(Sessions(ArtifactStore(f"memory://{uuid.uuid4()}")).begin(session.token_id)).cookie
+        parts = cookie.split(".")
+        forged = [
+            other,
+            ".".join([*parts[:1], str(int(parts[1]) + 1), *parts[2:]]),
+            ".".join([house.tokens["ann"].split("_")[1], *parts[1:]]),
+            ".".join([*parts[:3], "0" * 64]),
+            f"{cookie}0",
+            session.csrf,
+            "x",
+        ]
+        with house.unchanged(), house.client() as thief:
+            for text in forged:
+                refused(thief.get(run, headers={"Cookie": f"{COOKIE}={text}"}), 401, "E7001")
+                refused(thief.post(RUNS, json=QUESTION, headers={"Cookie": f"{COOKIE}={text}"}), 401, "E7001")
+            for name in ("", "0" * 64, other.rpartition(".")[2], cookie.rpartition(".")[2], "ä"):
+                secret = {"X-CSRF-Token": name.encode()} if name else {}
+                refused(page.post(RUNS, json=QUESTION, headers=secret), 403, "E7011")
+                refused(page.post("/sign-out", data={"csrf_token": name}), 403, "E7011")
+                refused(page.delete(run, headers=secret), 403, "E7011")
+        assert page.patch(run, json={"shared": False}, headers={"X-CSRF-Token": session.csrf}).status_code == 200
+        signed_out = page.post("/sign-out", data={"csrf_token": session.csrf})
+        assert signed_out.status_code == 303
+        refused(page.get(run, headers={"Cookie": f"{COOKIE}={cookie}"}), 401, "E7001")
+        with house.unchanged():
+            for token in (house.tokens["gone"], house.tokens["foreign"], "x", ""):
+                answer = page.post("/sign-in", data={"token": token})
+                assert answer.status_code == 401 and "set-cookie" not in answer.headers
+                assert not token[20:] or token[20:] not in answer.text
+
+
+async def test_proxies_that_are_forged(tmp_path: Path) -> None:
+    options = Options(str(tmp_path), hosts=("fathom.example",), user_header="X-User", trusted_proxies=("10.1.0.0/16",))
+    app = create_app(options)
+
+    async def ask(peer: str, headers: list[tuple[str, str]], app: FastAPI = app) -> httpx.Response:
+        transport = httpx.ASGITransport(app, client=(peer, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://fathom.example") as client:
+            return await client.get("/api/v1/me", headers=headers)
+
+    named = ("X-User", "zoe@example.org")
+    for peer in ("127.0.0.1", "10.1.2.3", "::1", "::ffff:10.1.2.3"):
+        assert (await ask(peer, [named])).json()["name"] == "zoe@example.org"
+        assert (await ask(peer, [named])).json()["role"] == "asker"
+        refused(await ask(peer, [named, ("X-User", "root")]), 403, "E7002")
+        refused(await ask(peer, [("X-User", "../../x")]), 401, "E7001")
+        refused(await ask(peer, []), 401, "E7001")
+    for peer in ("10.2.0.1", "192.0.2.1", ""):
+        refused(await ask(peer, [named]), 403, "E7002")
+        refused(await ask(peer, [named, ("X-Forwarded-For", "127.0.0.1")]), 403, "E7002")
+    plain = create_app(Options(str(tmp_path), hosts=("fathom.example",), sign_in=True))
+    refused(await ask("127.0.0.1", [named], plain), 401, "E7001")
+    opened = create_app(Options(str(tmp_path), hosts=("fathom.example",)))
+    refused(await ask("127.0.0.1", [("X-Forwarded-For", "192.0.2.1")], opened), 403, "E7002")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    with pytest.raises(InvalidInput):
+        Options(str(tmp_path), trusted_proxies=("everybody",))
+
+
+HOSTILE: list[dict[str, Any]] = [
+    {"docs": ["/etc"]},
+    {"fetch_allow_hosts": ["169.254.169.254"]},
+    {"embed_model": "/tmp/model"},
+    {"prices": {"openai/x": {"input": 0, "output": 0}}},
+    {"model": "huggingface/http://10.0.0.1/"},
+    {"fallback_models": ["ollama/x"]},
+    {"role_models": {"planner": {"model": "extractive", "fallbacks": ["openai/x"]}}},
+    {"budget": {"max_usd": 1_000_000}},
+    {"budget": {"max_tokens": 10**12}},
+    {"concurrency": 32},
+    {"model_calls": {"at_once": 64}},
+    {"people": {"wait_minutes": 10_000}},
+]
+
+
+def test_settings_that_reach_too_far(house: House) -> None:
+    with house.unchanged(), house.client("bob") as bob:
+        for settings in HOSTILE:
+            refused(bob.post(RUNS, json={**QUESTION, "settings": settings}), 403, "E7002")
+        for settings in ({"artifacts": "/tmp/x"}, {"template": "x"}, {"unknown": 1}):
+            refused(bob.post(RUNS, json={**QUESTION, "settings": settings}), 422, "E4001")
+        template = 'title = "x"\nabout = "x"\n[settings]\nembed_model = "/tmp/model"\n'
+        assert bob.post(RUNS, json={**QUESTION, "template": template}).status_code in (403, 422)
+
+
+def test_limits(house: House) -> None:
+    """Ann has had the one run of her day; what it did not spend was given back when it had ended."""
+    with house.client("ann") as ann, house.client("quick") as quick:
+        me = ann.get("/api/v1/me").json()
+        assert (me["name"], me["role"], me["runs_left"], me["usd_left"]) == ("ann", "asker", 0, 3.0)
+        with house.unchanged():
+            answer = ann.post(RUNS, json=QUESTION)
+            refused(answer, 429, "E7003")
+            assert 0 < int(answer.headers["retry-after"]) <= 86_401
+            refused(ann.post(RUNS, json={**QUESTION, "settings": {"budget": {"max_usd": 4}}}), 403, "E7002")
+            again = ann.post(RUNS, json=QUESTION, headers={"Idempotency-Key": "one"})
+            assert (again.status_code, again.json()["id"]) == (202, house.run_id)
+            codes = [quick.get("/api/v1/me").status_code for _ in range(3)]
+            assert codes == [200, 200, 429]
+
+
+def test_links_and_who_did_what(house: House) -> None:
+    run = f"{RUNS}/{house.run_id}"
+    with house.client("ann") as ann, house.client("rita") as rita, house.client("bob") as bob:
+        made = ann.post(f"{run}/links").json()
+        secret = made["page"].rpartition("/")[2]
+        assert [link["page"] for link in ann.get(f"{run}/links").json()] == [None]
+        with house.unchanged(), house.client() as nobody:
+            refused(nobody.get(made["page"]), 401, "E7001")
+            refused(rita.get(f"/runs/{house.run_id}/join/{'0' * 64}"), 404, "E7005")
+            refused(rita.get(f"/runs/{uuid.uuid4()}/join/{secret}"), 404, "E7005")
+        assert rita.get(made["page"]).headers["location"] == f"/runs/{house.run_id}"
+        assert rita.get(run).status_code == 200
+        refused(rita.post(f"{run}/remarks", json={"text": "x"}), 403, "E7002")
+        refused(bob.get(run), 404, "E5001")
+        assert ann.delete(f"{run}/links/{made['id']}").status_code == 204
+        refused(rita.get(run), 404, "E5001")
+        deeds = ann.get(f"{run}/audit").json()
+        assert deeds["people"][0]["deed"] == "asked" and deeds["events"][0]["type"] == "session_created"
+        said = [(entry["by"], entry["deed"]) for entry in deeds["people"]]
+        assert said[-3:] == [("ann", "linked"), ("rita", "joined"), ("ann", "unlinked")]
+        everything = b"".join(path.read_bytes() for path in house.served.root.rglob("*") if path.is_file())
+        assert secret.encode() not in everything
+        assert not [name for name, text in house.tokens.items() if text[20:].encode() in everything]
+
+
+async def test_a_stream_ends_with_its_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "LOOK_SECONDS", 0)
+    gate = Gate(Options(str(tmp_path), sign_in=True))
+    _, text = await gate.tokens.add("ann", Role.reader, Limits())
+
+    async def forever(scope: Any, receive: Any, send: Any) -> None:
+        async def lines() -> AsyncIterator[str]:
+            for number in range(10_000):
+                if number == 3:
+                    await gate.tokens.revoke("ann")
+                yield f"id: {number}\n\n"
+            raise AssertionError("it went on")
+
+        await StreamingResponse(lines(), media_type="text/event-stream")(scope, receive, send)
+
+    transport = httpx.ASGITransport(guard.Guard(forever, gate), client=("127.0.0.1", 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        answer = await client.get("/events", headers={"Authorization": f"Bearer {text}"})
+    assert answer.text.splitlines()[:2] == ["id: 0", ""] and "id: 3" not in answer.text
+    gate.rates.check_stream("ann")
+
+
+async def test_named_origins_may_use_the_api(tmp_path: Path) -> None:
+    page = "https://app.example"
+    app = create_app(Options(str(tmp_path), hosts=("fathom.example",), origins=(page,), sign_in=True))
+    transport = httpx.ASGITransport(app, client=("192.0.2.1", 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://fathom.example") as client:
+        headers = {"Origin": page, "Access-Control-Request-Method": "POST"}
+        preflight = await client.options(RUNS, headers=headers)
+        assert preflight.status_code == 204 and preflight.headers["access-control-allow-origin"] == page
+        assert "access-control-allow-credentials" not in preflight.headers
+        refused(await client.post(RUNS, json=QUESTION, headers={"Origin": page}), 401, "E7001")
+        other = await client.options(RUNS, headers={**headers, "Origin": "https://app.example.evil"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+TEXT = st.text(max_size=150) | st.from_regex(r"fathom_[0-9a-f]{12}_[0-9a-f]{64}", fullmatch=True)
+COOKIES = st.text(max_size=150) | st.from_regex(
+    r"[0-9a-f]{12}\.[0-9]{10,11}\.[0-9a-f]{32}\.[0-9a-f]{64}", fullmatch=True
+)
+
+
+@given(TEXT, st.integers(0, 82), st.characters())
+def test_no_other_text_is_a_token(text: str, at: int, char: str) -> None:
+    async def tried() -> None:
+        tokens = Tokens(ArtifactStore(f"memory://{uuid.uuid4()}"))
+        _, good = await tokens.add("ann", Role.asker, Limits())
+        assert (await tokens.check(good)).name == "ann"
+        assert good not in without_credentials(f"{good}, {good[:30]}")
+        for other in {text, good[:at] + char + good[at + 1 :], good[:at], good + char} - {good}:
+            with pytest.raises(NotSignedIn):
+                await tokens.check(other)
+
+    asyncio.run(tried())
+
+
+@given(COOKIES, st.integers(0, 121), st.characters())
+def test_no_other_text_is_a_session(text: str, at: int, char: str) -> None:
+    async def tried() -> None:
+        store = ArtifactStore(f"memory://{uuid.uuid4()}")
+        session = await Sessions(store).begin("0" * 12)
+        assert await Sessions(store).read(session.cookie) == session
+        for other in {text, session.cookie[:at] + char + session.cookie[at + 1 :], session.cookie + char}:
+            if other != session.cookie:
+                with pytest.raises(NotSignedIn):
+                    await Sessions(store).read(other)
+
+    asyncio.run(tried())
+
+
+def test_the_commands(fathom_cli: FathomCLI, tmp_path: Path) -> None:
+    here = ["--artifacts", str(tmp_path / "art")]
+    refused_start = fathom_cli(["serve", "--host", "0.0.0.0", *here])
+    assert refused_start.returncode == 2 and "fathom tokens add" in refused_start.stderr
+    assert not (tmp_path / "art").exists()
+    made = fathom_cli(["tokens", "add", "ann", "--days", "30", "--daily-usd", "5", "--json", *here])
+    token = json.loads(made.stdout)["token"]
+    again = fathom_cli(["tokens", "add", "ann", *here])
+    assert again.returncode == 2 and "ann has a token" in again.stderr
+    for bad in (
+        ["add", "../x"],
+        ["add", "local"],
+        ["add", "b", "--role", "god"],
+        ["add", "b", "--days", "0"],
+        ["revoke", "b"],
+    ):
+        assert fathom_cli(["tokens", *bad, *here]).returncode == 2, bad
+    listed = fathom_cli(["tokens", "list", *here])
+    assert "ann" in listed.stdout and token[20:] not in listed.stdout
+    assert asyncio.run(Tokens(ArtifactStore(str(tmp_path / "art"))).check(token)).daily_usd == 5
+    assert fathom_cli(["tokens", "revoke", "ann", *here]).returncode == 0
+    assert json.loads(fathom_cli(["tokens", "list", "--json", *here]).stdout)[0]["state"] == "revoked"
+    damaged = tmp_path / "art/.serve/tokens" / f"{'0' * 12}.json"
+    damaged.write_bytes(json_bytes({"id": "x"}))
+    assert "is damaged" in fathom_cli(["tokens", "list", *here]).stderr
