@@ -68,12 +68,12 @@ class Feeds:
             self._states = self._start(self._ask())
         feed.listeners += 1
         try:
-            sent, shown = bisect_right(feed.events, after, key=lambda event: event.id), 0
+            shown = 0
             while not self.closing.is_set():
                 news = feed.news
-                while sent < len(feed.events) and not self.closing.is_set():
-                    sent += 1
-                    yield feed.events[sent - 1]
+                while (event := feed.next(after)) and not self.closing.is_set():
+                    after = event.id
+                    yield event
                 if feed.end:
                     yield feed.end
                     return
@@ -144,6 +144,11 @@ class _Feed:
         self._run_key = found.run_key
         self._log = LogReader(store, found.run_id, found.run_key, found.folder.folder if found.folder else "")
         self._seconds = LOCAL_SECONDS if store.local else REMOTE_SECONDS
+
+    def next(self, after: int) -> RunEvent | None:
+        """Return the first event after the one of an id, if it is there already."""
+        place = bisect_right(self.events, after, key=lambda event: event.id)
+        return self.events[place] if place < len(self.events) else None
 
     def tell(self) -> None:
         """Wake who listens."""

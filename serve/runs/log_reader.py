@@ -8,12 +8,14 @@ the next one.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from pydantic import ValidationError
 
 from fathom.client.shapes import RunEvent
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
-from fathom.telemetry.audit_events import AuditEvent, AuditType
+from fathom.telemetry.audit_events import AuditEvent, AuditType, ChainedEvent
 from fathom.telemetry.audit_log import AUDIT_FILE, PENDING_FILE
 from serve.runs.telling import told
 from tasks.durable import recorded_folders
@@ -24,9 +26,10 @@ _SESSIONS = (AuditType.session_created, AuditType.session_resumed)
 class _File:
     """A log file, read from where the last call stopped. The log of runs that share a key has the lines of all."""
 
-    def __init__(self, store: ArtifactStore, path: str, run_id: str, run_key: str) -> None:
+    def __init__(self, store: ArtifactStore, path: str, kind: type[AuditEvent], run_id: str, run_key: str) -> None:
         self._store = store
         self._path = path
+        self._kind = kind
         self._run_id = run_id
         self._own = run_id == run_key
         self._offset = 0
@@ -42,10 +45,9 @@ class _File:
         self._offset += len(whole)
         found: list[RunEvent] = []
         for line in whole.split(b"\n")[:-1]:
-            try:
-                event = AuditEvent.model_validate_json(line)
-            except ValidationError:  # damaged, or of a later version: it keeps its number
-                event = None
+            event: AuditEvent | None = None
+            with suppress(ValidationError):  # damaged, or of a later version: it keeps its number
+                event = self._kind.model_validate_json(line)
             if event and event.type in _SESSIONS and "run_id" in event.details:
                 self._own = event.details["run_id"] == self._run_id
             if self._own:
@@ -62,7 +64,7 @@ class LogReader:
         self._run_id = run_id
         self._run_key = run_key
         self._folder = folder
-        self._file = self._open(f"{RESULTS}/{run_key}/{PENDING_FILE}")
+        self._file = self._open(f"{RESULTS}/{run_key}/{PENDING_FILE}", AuditEvent)
         self._settled = False
         self._told = 0
 
@@ -84,12 +86,12 @@ class LogReader:
     async def _in_folder(self) -> list[RunEvent]:
         """Go on in the run's folder if its log has reached that, and return what is there."""
         for folder in [self._folder] if self._folder else await recorded_folders(self._store, self._run_key):
-            file = self._open(f"{folder}/{AUDIT_FILE}")
+            file = self._open(f"{folder}/{AUDIT_FILE}", ChainedEvent)
             found = await file.new()
             if found:
                 self._file, self._settled = file, True
                 return found
         return []
 
-    def _open(self, path: str) -> _File:
-        return _File(self._store, path, self._run_id, self._run_key)
+    def _open(self, path: str, kind: type[AuditEvent]) -> _File:
+        return _File(self._store, path, kind, self._run_id, self._run_key)
