@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from flows.cli.exits import logged
 from flows.cli.options import Root
 
 _NO_NAMES: list[str] = []
@@ -41,6 +42,7 @@ def serve(
     """Serve a page to ask on, and an API.
 
     Any address but this machine's own needs sign-in: fathom tokens add NAME makes a token.
+    Ctrl-C or SIGTERM stops it: what it works on goes on when it is started again, and repeats no finished call.
 
     Example: fathom serve --at-once 4
     """
@@ -67,9 +69,17 @@ def serve(
     )
     asyncio.run(check_reach(options))
     from flows.server import be_patient, ensure_api
+    from serve.listening import check_reachable, listen
 
-    be_patient()
-    ensure_api()
-    from serve.running import serve as run
+    check_reachable(options)
+    with listen(options) as listener:
+        be_patient()
+        ensure_api(_say)
+        from serve.running import serve as run
 
-    asyncio.run(run(options))
+        asyncio.run(run(options, listener, _say))
+
+
+def _say(line: str) -> None:
+    if not logged(line):
+        typer.echo(line, err=True)

@@ -19,9 +19,8 @@ from fathom.storage.store import runs
 from serve.page.evidence import Check, check_again
 from serve.page.forms import Given, Wrong, answer_request, text
 from serve.page.rendering import page
-from serve.page.story import story_of
+from serve.page.story import read_story
 from serve.runs.desk import Desk
-from serve.runs.feed import so_far
 from serve.runs.finding import find_run
 from serve.state import TheCaller, TheDesk
 
@@ -108,8 +107,8 @@ async def _show(
 ) -> Response:
     caller = request.state.caller
     found = await find_run(desk.store, run.id)
-    report, events, around = await asyncio.gather(
-        _report(desk, run, caller), so_far(desk.store, found), _around(desk, run, caller)
+    report, story, around = await asyncio.gather(
+        _report(desk, run, caller), read_story(desk.store, found), _around(desk, run, caller)
     )
     return page(
         request,
@@ -117,7 +116,7 @@ async def _show(
         HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
         run=run,
         over=run.state.ended,
-        story=story_of(events),
+        story=story,
         report=report,
         wrong=wrong or Wrong(),
         given=given or Given(),
@@ -125,7 +124,6 @@ async def _show(
         told="told" in request.query_params,
         may_answer=_may(desk, run, caller),
         rows=[*(run.asked.plan.steps if run.asked and run.asked.plan else []), *[None] * _ROWS][:MOST_STEPS],
-        stopping=_stopping(run),
         RunState=RunState,
         **around,
     )
@@ -161,10 +159,6 @@ def _may(desk: Desk, run: Run, caller: Any) -> bool:
     from serve.access.caller import Ownership, Role
 
     return caller.role.covers(Role.asker) and Ownership(owner=run.owner, shared=run.shared).readable_by(caller)
-
-
-def _stopping(run: Run) -> bool:
-    return "stop" in run.phase
 
 
 def _wrong(error: UserError | ValidationError, field: str) -> Wrong:

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from markupsafe import Markup
+
 from fathom.client.shapes import EventType, RunEvent
+from fathom.models import ReportSection
+from fathom.report.prose import section_html
+from fathom.storage.store import ArtifactStore
+from serve.runs.finding import Found
+from serve.runs.log_reader import LogReader
 
 _QUIET = ("llm_called",)
 
@@ -17,7 +24,7 @@ class Told:
 
     title: str
     at: str
-    text: str = ""
+    html: Markup = field(default_factory=Markup)
     sources: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -31,14 +38,24 @@ class Story:
     remarks: list[Told] = field(default_factory=list)
     warnings: list[Told] = field(default_factory=list)
     sources: int = 0
-    searches: int = 0
     log: list[RunEvent] = field(default_factory=list)
+
+
+async def read_story(store: ArtifactStore, found: Found) -> Story:
+    """Return what has happened in a run.
+
+    Raises:
+        StoreError: the store fails.
+    """
+    folder = found.folder.folder if found.folder else ""
+    return story_of(await LogReader(store, found.run_id, found.run_key, folder).new())
 
 
 def story_of(events: Sequence[RunEvent]) -> Story:
     """Return what some events tell."""
     story = Story(last=events[-1].id if events else 0)
     known: dict[str, dict[str, Any]] = {}
+    sections: dict[object, Told] = {}  # by their places: one may be written again
     for event in events:
         data = event.data
         state = data.get("state")
@@ -49,13 +66,11 @@ def story_of(events: Sequence[RunEvent]) -> Story:
             case EventType.note_created:
                 ids = data.get("source_ids")
                 sources = [known[i] for i in ids if i in known] if isinstance(ids, list) else []
-                title = event.message.partition(": ")[2] or event.message
-                story.notes.append(Told(title, event.at, sources=sources))
+                story.notes.append(Told(str(data.get("title", "")), event.at, sources=sources))
             case EventType.section:
-                text = data.get("markdown") or data.get("text") or ""
-                story.sections.append(Told(str(data.get("heading") or event.message), event.at, str(text)))
-            case EventType.tool_called:
-                story.searches += 1
+                heading = str(data.get("heading", ""))
+                section = ReportSection(heading=heading, markdown=str(data.get("text", "")))
+                sections[data.get("position")] = Told(heading, event.at, section_html(section, (), {}))
             case EventType.warning | EventType.error:
                 story.warnings.append(Told(event.message, event.at))
             case _ if state == "steered":
@@ -63,4 +78,5 @@ def story_of(events: Sequence[RunEvent]) -> Story:
         if state not in _QUIET and event.id:
             story.log.append(event)
     story.sources = len(known)
+    story.sections = list(sections.values())
     return story
