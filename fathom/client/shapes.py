@@ -97,9 +97,13 @@ class DeedEntry(Model):
 
 
 class Deeds(Model):
-    """`events`: the run's audit log, as docs/audit.md has it. `people`: who did what over a server."""
+    """`events`: the run's audit log, as docs/audit.md has it. `people`: who did what over a server.
+
+    `whole` is false if a line of the run's log was changed, moved or removed.
+    """
 
     events: list[dict[str, JsonValue]]
+    whole: bool
     people: list[DeedEntry]
 
 

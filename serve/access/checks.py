@@ -105,7 +105,7 @@ def shared_with(origins: Iterable[str], headers: Headers) -> dict[str, str]:
         return {}
     return {
         "Access-Control-Allow-Origin": origin,
-        "Access-Control-Expose-Headers": "Location, Retry-After",
+        "Access-Control-Expose-Headers": "Location, Retry-After, Mcp-Session-Id",
         "Vary": "Origin",
     }
 
@@ -117,7 +117,8 @@ def is_preflight(method: str, headers: Headers) -> bool:
 
 PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, Last-Event-ID",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, "
+    "Mcp-Session-Id, Mcp-Protocol-Version",
     "Access-Control-Max-Age": "600",
 }
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fathom.client.shapes import Deeds, ShareLink
 from fathom.storage.store import ArtifactStore
-from fathom.telemetry.audit_events import AuditEvent, events_in
-from fathom.telemetry.audit_log import AUDIT_FILE
+from flows.runs import read_audit
 from serve.access.caller import Caller, Ownership
 from serve.access.journal import Deed, Journal
 from serve.access.links import ShareLinks
@@ -98,14 +97,13 @@ class Sharing:
             RunNotFound: there is no such run, or the caller may not see it.
         """
         found, _ = await self.readable(caller, run_id)
-        try:
-            lines = events_in(await found.folder.load(AUDIT_FILE), AuditEvent) if found.folder else []
-        except FileNotFoundError:
-            lines = []
+        folder = {"folder": found.folder.folder} if found.folder else {}
+        audit = await read_audit(self._store, {**found.manifest, **folder}) if folder else None
         people = await self.journal.of(run_id)
         return Deeds.model_validate(
             {
-                "events": [event.model_dump(mode="json") for event in lines],
+                "events": [event.model_dump(mode="json") for event in audit.events] if audit else [],
+                "whole": audit.whole if audit else True,
                 "people": [entry.model_dump(mode="json", exclude={"unique", "token"}) for entry in people],
             }
         )

@@ -66,7 +66,10 @@ async def find_run(store: ArtifactStore, run_id: str) -> Found:
         async with get_client() as client:
             flow_run = await client.read_flow_run(known_as)
     if flow_run is None or "query" not in flow_run.parameters:
-        manifest = await find(store, run_id)
+        try:
+            manifest = await find(store, run_id)
+        except RunNotFound:  # which says where the store is
+            raise missing from None
         if manifest.get("run_id") != run_id:
             raise missing
         folder = RunFolder(store, str(manifest["folder"])) if manifest["folder"] else None
