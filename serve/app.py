@@ -13,7 +13,8 @@ from starlette.exceptions import HTTPException
 from fathom.errors import FathomError
 from serve import problems
 from serve.access.guard import Guard
-from serve.api import health, runs
+from serve.api import batches, document, health, reports, runs, sessions, status, watches
+from serve.batches import open_batches
 from serve.options import Options
 from serve.runs.desk import Desk
 
@@ -25,6 +26,7 @@ def create_app(options: Options) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await desk.open()
+        await open_batches(desk)
         yield
 
     app = FastAPI(
@@ -34,13 +36,15 @@ def create_app(options: Options) -> FastAPI:
         openapi_url="/api/v1/openapi.json",
         docs_url=None,  # it loads its script from elsewhere
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
         lifespan=lifespan,
     )
     app.state.desk = desk
     app.add_exception_handler(FathomError, problems.on_failure)
     app.add_exception_handler(RequestValidationError, problems.on_invalid)
     app.add_exception_handler(HTTPException, problems.on_http)
-    for part in (health, runs):
+    for part in (health, runs, reports, watches, batches, status, sessions):
         app.include_router(part.router)
+    document.describe(app)
     app.add_middleware(Guard, options=options)
     return app

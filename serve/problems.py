@@ -21,7 +21,16 @@ from fathom.errors import (
     StoreError,
     UserError,
 )
-from fathom.errors.serving import Conflict, NotAllowed, NotSignedIn, NotThere, TooManyRequests
+from fathom.errors.serving import (
+    Conflict,
+    NotAcceptable,
+    NotAllowed,
+    NotInstalled,
+    NotSignedIn,
+    NotThere,
+    TooManyRequests,
+    WrongMediaType,
+)
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
@@ -29,8 +38,11 @@ _STATUS: dict[type[FathomError], HTTPStatus] = {
     RunNotFound: HTTPStatus.NOT_FOUND,
     NotThere: HTTPStatus.NOT_FOUND,
     NoReport: HTTPStatus.NOT_FOUND,
+    NotAcceptable: HTTPStatus.NOT_ACCEPTABLE,
     Conflict: HTTPStatus.CONFLICT,
     RunBusy: HTTPStatus.CONFLICT,
+    WrongMediaType: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    NotInstalled: HTTPStatus.NOT_IMPLEMENTED,
     TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,
     ServerUnreachable: HTTPStatus.SERVICE_UNAVAILABLE,
     ServerLost: HTTPStatus.SERVICE_UNAVAILABLE,

@@ -17,7 +17,7 @@ from prefect.states import Cancelling
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, Form, Run, RunEvent, RunList, RunRequest
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport
-from fathom.errors.serving import Conflict, NotAllowed
+from fathom.errors.serving import Conflict, NotAllowed, NotInstalled
 from fathom.models import Matter, Reply, Report
 from fathom.report.exporting import export, files_for
 from fathom.storage.steering import Steer
@@ -34,6 +34,7 @@ from serve.access.ownership import Owners, tags_of
 from serve.options import Options
 from serve.runs.feed import events
 from serve.runs.finding import Found, find_run
+from serve.runs.listing import EVERYTHING, MOST, Listing, Wanted
 from serve.runs.reading import read_run
 
 OF_THE_SERVER = ("artifacts", "template")
@@ -49,6 +50,7 @@ class Desk:
         self.options = options
         self.store = ArtifactStore(options.artifacts)
         self.owners = Owners(self.store)
+        self.listing = Listing(self.store, self.owners)
 
     async def open(self) -> None:
         """Make the deployment whose runs the server starts."""
@@ -68,7 +70,7 @@ class Desk:
             Conflict: the key was used for another request.
         """
         caller.check(Role.asker)
-        settings = self._settings(caller, request.settings, request.template)
+        settings = self.settings_for(caller, request.settings, request.template)
         checked = await asyncio.to_thread(check_request, request.question, settings)
         ownership = Ownership(owner=caller.name, shared=request.shared)
         return await self._submit(caller, checked.query, checked.settings, ownership, key=key)
@@ -82,11 +84,11 @@ class Desk:
             InvalidInput: the request cannot be researched.
         """
         caller.check(Role.asker)
-        found, ownership = await self._readable(caller, run_id)
+        found, ownership = await self.readable(caller, run_id)
         if not found.folder:
             raise _no_report_yet(run_id)
         parent = await following.parent_of(self.store, {**found.manifest, "folder": found.folder.folder})
-        given = self._settings(caller, request.settings).model_dump(mode="json", exclude_unset=True)
+        given = self.settings_for(caller, request.settings).model_dump(mode="json", exclude_unset=True)
         settings = settings_from({**parent.settings_with(given), "artifacts": self.options.artifacts})
         checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=True)
         own = Ownership(owner=caller.name, shared=ownership.shared)
@@ -98,11 +100,17 @@ class Desk:
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
         """
-        return await read_run(self.store, *await self._readable(caller, run_id))
+        return await read_run(self.store, *await self.readable(caller, run_id))
 
-    async def latest(self, caller: Caller, *, limit: int = 50, cursor: str = "") -> RunList:
-        """Return the runs that the caller may see, the newest first."""
-        raise NotImplementedError
+    async def latest(
+        self, caller: Caller, wanted: Wanted = EVERYTHING, *, limit: int = 50, cursor: str = ""
+    ) -> RunList:
+        """Return the runs that the caller may see, the newest first; with a cursor those after the page before.
+
+        Raises:
+            InvalidInput: the cursor is none of this list.
+        """
+        return await self.listing.page(caller, wanted, min(limit, MOST), cursor)
 
     async def cancel(self, caller: Caller, run_id: str) -> None:
         """End a run without a report; one that has ended stays as it is.
@@ -111,7 +119,7 @@ class Desk:
             RunNotFound: there is no such run, or the caller may not see it.
             NotAllowed: it is somebody else's.
         """
-        found, ownership = await self._readable(caller, run_id)
+        found, ownership = await self.readable(caller, run_id)
         ownership.check_owner(caller, run_id)
         if found.flow_run and not (found.flow_run.state and found.flow_run.state.is_final()):
             async with get_client() as client:
@@ -126,7 +134,7 @@ class Desk:
             RunNotFound: there is no such run, or the caller may not see it.
             InvalidInput: it asks nothing, or the answer cannot be used.
         """
-        found, ownership = await self._readable(caller, run_id)
+        found, ownership = await self.readable(caller, run_id)
         ownership.check_write(caller, run_id)
         if not found.flow_run:
             raise InvalidInput(f"The run {run_id[:8]} asks nothing.")
@@ -164,7 +172,7 @@ class Desk:
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
         """
-        await self._readable(caller, run_id)
+        await self.readable(caller, run_id)
         async with aclosing(events(self.store, run_id, after)) as found:
             async for event in found:
                 yield event
@@ -175,12 +183,12 @@ class Desk:
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
             NoReport: it has no report, or none yet.
-            InvalidInput: a library that the form needs is not installed.
+            NotInstalled: a library that the form needs is not installed.
         """
         files = await self.files(caller, run_id, files_for([form]))
         written, failed = await asyncio.to_thread(export, files, [form])
         if form in failed:
-            raise failed[form]
+            raise NotInstalled(failed[form].message, next_step=failed[form].next_step)
         return written[form]
 
     async def report_data(self, caller: Caller, run_id: str) -> Report:
@@ -199,7 +207,7 @@ class Desk:
             RunNotFound: there is no such run, or the caller may not see it.
             NoReport: one does not exist.
         """
-        found, _ = await self._readable(caller, run_id)
+        found, _ = await self.readable(caller, run_id)
         if not found.folder:
             raise _no_report_yet(run_id)
         try:
@@ -207,13 +215,24 @@ class Desk:
         except FileNotFoundError:
             raise await no_report(found.folder) from None
 
-    async def _readable(self, caller: Caller, run_id: str) -> tuple[Found, Ownership]:
+    async def readable(self, caller: Caller, run_id: str) -> tuple[Found, Ownership]:
+        """Return a run, and whose it is.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+        """
         found = await find_run(self.store, run_id)
         ownership = await self.owners.of(run_id, found.tags)
         ownership.check_read(caller, run_id)
         return found, ownership
 
-    def _settings(self, caller: Caller, given: Mapping[str, Any], template: str | None = None) -> ResearchSettings:
+    def settings_for(self, caller: Caller, given: Mapping[str, Any], template: str | None = None) -> ResearchSettings:
+        """Return the settings of a request, on the store of the server.
+
+        Raises:
+            NotAllowed: the caller may not set one of them.
+            InvalidInput: one cannot be used.
+        """
         for name in OF_THE_SERVER:
             if name in given:
                 raise InvalidInput(f"The setting {name!r} is not one of a request.", next_step="leave it out")
@@ -248,7 +267,7 @@ class Desk:
         return await read_run(self.store, await find_run(self.store, run_id), ownership)
 
     async def _steer(self, caller: Caller, run_id: str, kind: Steer, text: str) -> None:
-        found, ownership = await self._readable(caller, run_id)
+        found, ownership = await self.readable(caller, run_id)
         ownership.check_write(caller, run_id)
         manifest = {"run_id": run_id, "run_key": found.run_key, "folder": found.folder.folder if found.folder else ""}
         await steer(self.store, manifest, kind, text, check_author(caller.name))
