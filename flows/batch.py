@@ -80,6 +80,7 @@ async def research_batch(  # noqa: PLR0917 - the boxes of a form
                 budget=budget,
                 at_once=at_once,
                 deployment=deployment,
+                tags=flow_run.tags,  # such as whose it is
                 show=lambda batch: _show(display, batch),
             )
             await batch.run()

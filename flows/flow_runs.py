@@ -24,6 +24,8 @@ FLOWS = (FLOW, BATCH)
 """Flows whose runs hold a lease while a process works on them."""
 _FIRST_WORD = re.compile(rf"({'|'.join(Ending)})\b")
 WAITING = "waiting for you"
+ENDING_SECONDS = 30.0
+"""In which a process that has given its run up tells Prefect how it ended."""
 UNDER_WAY = ("RUNNING", "PENDING", "CANCELLING")
 
 
@@ -85,7 +87,8 @@ async def state_of(run: FlowRunRow) -> str:
     with suppress(StoreError):
         lease = await read_lease(*place(run.id, run.parameters))
         if lease and (waits or has_begun(run.state.timestamp if run.state else None, lease)):
-            return state if lease.alive else "interrupted"
+            ending = lease.released and lease.age < ENDING_SECONDS
+            return state if lease.alive or ending else "interrupted"
     host, _, pid = (run.infrastructure_pid or "").rpartition(":")
     return "interrupted" if pid.isdecimal() and is_gone(host, int(pid)) else state
 

@@ -48,7 +48,7 @@ async def finish(
     """
     if result := await result_of(flow_run):
         return result
-    flow_run = await _reschedule(flow_run)
+    flow_run = await reschedule(flow_run)
     if flow_run.deployment_id is None:
         return await execute(flow_run)
     say("Scheduled again; a worker of its work pool takes it up.")
@@ -120,7 +120,7 @@ async def _again(store: ArtifactStore, key: str) -> FlowRun:
     return await create(str(parameters.get("query")), given, run_key, watch, parameters.get("parent") or "")
 
 
-async def _reschedule(flow_run: FlowRun) -> FlowRun:
+async def reschedule(flow_run: FlowRun) -> FlowRun:
     """Make a run that ended, or whose process is gone, ready to run again under its own id.
 
     Raises:

@@ -46,7 +46,7 @@ class Batch:
     """Researches its questions, at most `at_once` of them at the same time.
 
     A record of each is stored before its run is submitted and when it has ended, so a batch that was stopped goes on
-    where it was. `show` is called after the results were stored.
+    where it was. Its runs have `tags` beside their own. `show` is called after the results were stored.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Batch:
         budget: BatchBudget,
         at_once: int,
         deployment: str = ON_DEMAND,
+        tags: Sequence[str] = (),
         show: Callable[[Batch], object] = lambda batch: None,
     ) -> None:
         self.folder = BatchFolder(store, key)
@@ -70,6 +71,7 @@ class Batch:
         self._budget = SharedBudget(caps(budget.max_usd, budget.max_tokens, budget.max_calls), at_once)
         self._at_once = at_once
         self._deployment = deployment
+        self._tags = [*dict.fromkeys(["fathom", f"batch:{key}", *tags])]
         self._show = show
         self._questions: dict[str, BatchQuestion] = {}  # by id, as is the next
         self._records: dict[str, Record] = {}
@@ -179,7 +181,7 @@ class Batch:
                 parameters={"query": question.question, "settings": given, "run_key": run_key},
                 timeout=0,
                 as_subflow=False,
-                tags=["fathom", f"batch:{self._key}"],
+                tags=self._tags,
                 idempotency_key=f"{self._key}/{row_id}/{attempt}",
             )
         except (PrefectHTTPStatusError, PrefectException) as error:

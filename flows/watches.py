@@ -35,7 +35,7 @@ from fathom.errors import InvalidInput, RunBusy
 from fathom.storage.names import slug
 from fathom.text.counting import counted
 from flows.deep_research import deep_research
-from flows.deploying import deploy
+from flows.deploying import POOL, deploy
 from flows.flow_runs import FLOW, UNDER_WAY, FlowRunRow, state_of
 from flows.local import create
 
@@ -60,6 +60,7 @@ class Watch:
     deployment: str  # its name in Prefect
     deployment_id: str
     parameters: dict[str, Any]
+    tags: tuple[str, ...] = ()
 
 
 def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
@@ -90,8 +91,15 @@ def name_of(text: str) -> str:
     return slug(text).replace("_", "-").removeprefix(_PREFIX)[:LONGEST].strip("-")
 
 
-async def add(name: str, question: str, settings: ResearchSettings, schedule: Schedule) -> Watch:
-    """Create a watch.
+async def add(  # noqa: PLR0917 - what, how and when, then where and whose
+    name: str,
+    question: str,
+    settings: ResearchSettings,
+    schedule: Schedule,
+    pool: str = POOL,
+    tags: Sequence[str] = (),
+) -> Watch:
+    """Create a watch, whose runs a work pool takes; each of them has the tags as well.
 
     Raises:
         InvalidInput: there is one of that name.
@@ -112,7 +120,8 @@ async def add(name: str, question: str, settings: ResearchSettings, schedule: Sc
             "watch": name,
         },
         schedules=[DeploymentScheduleCreate(schedule=schedule, active=True)],
-        tags=TAGS,
+        tags=list(dict.fromkeys([*TAGS, *tags])),
+        pool=pool,
         one_at_a_time=True,
     )
     try:
@@ -172,14 +181,14 @@ async def start(name: str) -> FlowRun:
         RunBusy: another run of it is under way: both would tell the same changes.
     """
     found = await find(name)
-    if busy := await _under_way(found.name):
+    if busy := await under_way(found.name):
         message = f"The run {busy[:8]} of the watch {found.name!r} is under way."
         raise RunBusy(message, next_step="wait for it, or stop it first")
     settings = ResearchSettings.model_validate(found.parameters.get("settings") or {})
     return await create(found.question, settings, watch=found.name)
 
 
-async def _under_way(name: str) -> str:
+async def under_way(name: str) -> str:
     """Return the id of a run of a watch that a process works on, else nothing."""
     flow, states = FlowFilterName(any_=[FLOW]), FlowRunFilterStateType(any_=[StateType(one) for one in UNDER_WAY])
     async with get_client() as client:
@@ -217,6 +226,7 @@ def _watch(found: DeploymentResponse, next_run: str) -> Watch:
         deployment=f"{FLOW}/{found.name}",
         deployment_id=str(found.id),
         parameters=found.parameters,
+        tags=tuple(found.tags),
     )
 
 

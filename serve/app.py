@@ -14,7 +14,8 @@ from fathom.errors import FathomError
 from serve.access import me, sign_in
 from serve.access.gate import Gate
 from serve.access.guard import Guard
-from serve.api import corpora, health, runs, sharing
+from serve.api import batches, corpora, document, health, reports, runs, sessions, sharing, status, watches
+from serve.batches import open_batches
 from serve.options import Options
 from serve.page import PAGE, failures
 from serve.runs.desk import Desk
@@ -30,6 +31,7 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await desk.open()
+        await open_batches(desk)
         yield
         await desk.feeds.aclose()
 
@@ -40,12 +42,14 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
         openapi_url="/api/v1/openapi.json",
         docs_url=None,  # it loads its script from elsewhere
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
         lifespan=lifespan,
     )
     app.state.desk, app.state.gate = desk, gate
     for kind in (FathomError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, failures.on_error)
-    for part in (health, runs, sharing, corpora, me, sign_in, *PAGE):
+    for part in (health, runs, reports, watches, batches, status, sessions, sharing, corpora, me, sign_in, *PAGE):
         app.include_router(part.router)
+    document.describe(app)
     app.add_middleware(Guard, gate=gate)
     return app

@@ -25,13 +25,16 @@ from fathom.errors import (
 from fathom.errors.serving import (
     Conflict,
     ForeignPage,
+    NotAcceptable,
     NotAllowed,
+    NotInstalled,
     NotReady,
     NotSignedIn,
     NotThere,
     TooLarge,
     TooManyRequests,
     WrongHost,
+    WrongMediaType,
 )
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
@@ -43,8 +46,11 @@ _STATUS: dict[type[FathomError], HTTPStatus] = {
     RunNotFound: HTTPStatus.NOT_FOUND,
     NotThere: HTTPStatus.NOT_FOUND,
     NoReport: HTTPStatus.NOT_FOUND,
+    NotAcceptable: HTTPStatus.NOT_ACCEPTABLE,
     Conflict: HTTPStatus.CONFLICT,
     RunBusy: HTTPStatus.CONFLICT,
+    WrongMediaType: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    NotInstalled: HTTPStatus.NOT_IMPLEMENTED,
     TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,
     NotReady: HTTPStatus.SERVICE_UNAVAILABLE,
     ServerUnreachable: HTTPStatus.SERVICE_UNAVAILABLE,

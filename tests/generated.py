@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -275,9 +276,19 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
+def openapi_document() -> str:
+    """Return `docs/openapi.json`, without the routes of the page."""
+    from serve.app import create_app
+    from serve.options import Options
+
+    found = create_app(Options(str(ROOT / "artifacts"))).openapi()
+    return f"{json.dumps({**found, 'servers': [{'url': 'http://127.0.0.1:8700'}]}, indent=1, ensure_ascii=False)}\n"
+
+
 DOCUMENTS: Mapping[str, Callable[[], str]] = {
     "docs/errors.md": errors_page,
     "docs/faults.md": faults_page,
+    "docs/openapi.json": openapi_document,
     "docs/providers.md": providers_page,
     "docs/tools.md": tools_page,
 }

@@ -75,3 +75,27 @@ class TooLarge(UserError):
     code = "E7012"
     reaction = "the request is answered with 413, and nothing is written"
     remedy = "send less; files are uploaded to a corpus"
+
+
+class NotAcceptable(UserError):
+    """The request accepts no media type that there is."""
+
+    code = "E7014"
+    reaction = "the request is answered with 406; the message lists what there is"
+    remedy = "send another Accept header"
+
+
+class WrongMediaType(UserError):
+    """The body of the request has a media type that is not read here."""
+
+    code = "E7015"
+    reaction = "the request is answered with 415, and nothing is written"
+    remedy = "send JSON, with Content-Type: application/json"
+
+
+class NotInstalled(UserError):
+    """A library that this needs is not installed on the server."""
+
+    code = "E7016"
+    reaction = "the request is answered with 501"
+    remedy = "choose another form, or have the library installed on the server"

@@ -31,10 +31,10 @@ def verify(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
 
     Example: fathom verify 1a2b3c4d
     """
-    from fathom.evidence.verify import verify_run
-    from flows.runs import files_of, read_run
+    from flows.runs import read_run
+    from flows.verifying import verified
 
-    found = verify_run(read_run(run, artifacts, files_of))
+    found = read_run(run, artifacts, verified)
     output(found, _show_verification, as_json=as_json)
     raise typer.Exit(0 if found.ok else 1)
 
@@ -77,14 +77,12 @@ def trace(
 
     Example: fathom trace 1a2b3c4d 7
     """
-    from fathom.evidence.trace import trace as follow
-    from fathom.evidence.verify import misquotations
-    from flows.runs import files_of, read_run, recorded
+    from flows.runs import read_run
+    from flows.verifying import traced
 
-    files = read_run(run, artifacts, files_of)
-    found = follow(recorded(files), files, number)
+    found, wrong = read_run(run, artifacts, lambda store, manifest: traced(store, manifest, number))
     output(found, _show_trace, as_json=as_json)
-    changed = sorted({f"{problem.file}: {problem.message}" for problem in misquotations(found.claim, files)})
+    changed = sorted({f"{problem.file}: {problem.message}" for problem in wrong})
     for problem in changed:
         typer.echo(f"fathom: {problem}", err=True)
     raise typer.Exit(1 if changed else 0)

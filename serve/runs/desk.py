@@ -18,7 +18,7 @@ from prefect.states import Cancelled, Cancelling
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, Form, Run, RunEvent, RunList, RunRequest
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport
-from fathom.errors.serving import Conflict
+from fathom.errors.serving import Conflict, NotInstalled
 from fathom.models import Matter, Reply, Report
 from fathom.report.exporting import export, files_for
 from fathom.storage.corpora import Corpora
@@ -41,6 +41,7 @@ from serve.corpora import CorpusDesk
 from serve.options import Options
 from serve.runs.feed import Feeds
 from serve.runs.finding import Found
+from serve.runs.listing import EVERYTHING, MOST, Listing, Wanted
 from serve.runs.readiness import Readiness
 from serve.runs.reading import read_run
 from serve.runs.sse import PULSE_SECONDS, stream
@@ -65,6 +66,7 @@ class Desk:
         self.feeds = Feeds(self.store)
         self.readiness = Readiness(self.store, options)
         self._wake = wake
+        self.listing = Listing(self.store, self.owners)
 
     async def open(self) -> None:
         """Make the deployment whose runs the server starts."""
@@ -88,7 +90,7 @@ class Desk:
         if request.corpora and "corpora" in request.settings:
             raise InvalidInput("Corpora are named twice.", next_step="leave them out of the settings")
         given = {**request.settings, **({"corpora": request.corpora} if request.corpora else {})}
-        settings = self._settings(caller, given, request.template)
+        settings = self.settings_for(caller, given, request.template)
         await self.corpora.check_readable(caller, settings.corpora or [])
         checked = await asyncio.to_thread(check_request, request.question, settings)
         ownership = Ownership(owner=caller.name, shared=request.shared)
@@ -105,11 +107,11 @@ class Desk:
             InvalidInput: the request cannot be researched.
         """
         caller.check(Role.asker)
-        found, ownership = await self._readable(caller, run_id)
+        found, ownership = await self.readable(caller, run_id)
         if not found.folder:
             raise _no_report_yet(run_id)
         parent = await following.parent_of(self.store, {**found.manifest, "folder": found.folder.folder})
-        given = self._settings(caller, request.settings).model_dump(mode="json", exclude_unset=True)
+        given = self.settings_for(caller, request.settings).model_dump(mode="json", exclude_unset=True)
         earlier = parent.settings_with(given)
         if "corpora" in given:
             await self.corpora.check_readable(caller, given["corpora"])
@@ -126,11 +128,17 @@ class Desk:
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
         """
-        return await read_run(self.store, *await self._readable(caller, run_id))
+        return await read_run(self.store, *await self.readable(caller, run_id))
 
-    async def latest(self, caller: Caller, *, limit: int = 50, cursor: str = "") -> RunList:
-        """Return the runs that the caller may see, the newest first."""
-        raise NotImplementedError
+    async def latest(
+        self, caller: Caller, wanted: Wanted = EVERYTHING, *, limit: int = 50, cursor: str = ""
+    ) -> RunList:
+        """Return the runs that the caller may see, the newest first; with a cursor those after the page before.
+
+        Raises:
+            InvalidInput: the cursor is none of this list.
+        """
+        return await self.listing.page(caller, wanted, min(limit, MOST), cursor)
 
     async def cancel(self, caller: Caller, run_id: str) -> None:
         """End a run without a report; one that has ended stays as it is.
@@ -139,7 +147,7 @@ class Desk:
             RunNotFound: there is no such run, or the caller may not see it.
             NotAllowed: it is somebody else's.
         """
-        found, ownership = await self._readable(caller, run_id)
+        found, ownership = await self.readable(caller, run_id)
         ownership.check_owner(caller, run_id)
         state = found.flow_run.state if found.flow_run else None
         if found.flow_run and not (state and state.is_final()):
@@ -159,7 +167,7 @@ class Desk:
             RunNotFound: there is no such run, or the caller may not see it.
             InvalidInput: it asks nothing, or the answer cannot be used.
         """
-        found, ownership = await self._readable(caller, run_id)
+        found, ownership = await self.readable(caller, run_id)
         ownership.check_write(caller, run_id)
         if not found.flow_run:
             raise InvalidInput(f"The run {run_id[:8]} asks nothing.")
@@ -199,7 +207,7 @@ class Desk:
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
         """
-        found, _ = await self._readable(caller, run_id)
+        found, _ = await self.readable(caller, run_id)
         async with aclosing(self.feeds.follow(found, after)) as events:
             async for event in events:
                 if event:
@@ -211,7 +219,7 @@ class Desk:
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
         """
-        found, _ = await self._readable(caller, run_id)
+        found, _ = await self.readable(caller, run_id)
         return stream(self.feeds.follow(found, after, PULSE_SECONDS))
 
     async def report(self, caller: Caller, run_id: str, form: Form) -> bytes:
@@ -220,12 +228,12 @@ class Desk:
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
             NoReport: it has no report, or none yet.
-            InvalidInput: a library that the form needs is not installed.
+            NotInstalled: a library that the form needs is not installed.
         """
         files = await self.files(caller, run_id, files_for([form]))
         written, failed = await asyncio.to_thread(export, files, [form])
         if form in failed:
-            raise failed[form]
+            raise NotInstalled(failed[form].message, next_step=failed[form].next_step)
         return written[form]
 
     async def report_data(self, caller: Caller, run_id: str) -> Report:
@@ -244,7 +252,7 @@ class Desk:
             RunNotFound: there is no such run, or the caller may not see it.
             NoReport: one does not exist.
         """
-        found, _ = await self._readable(caller, run_id)
+        found, _ = await self.readable(caller, run_id)
         if not found.folder:
             raise _no_report_yet(run_id)
         try:
@@ -252,10 +260,21 @@ class Desk:
         except FileNotFoundError:
             raise await no_report(found.folder) from None
 
-    async def _readable(self, caller: Caller, run_id: str) -> tuple[Found, Ownership]:
+    async def readable(self, caller: Caller, run_id: str) -> tuple[Found, Ownership]:
+        """Return a run, and whose it is.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+        """
         return await self.sharing.readable(caller, run_id)
 
-    def _settings(self, caller: Caller, given: Mapping[str, Any], template: str | None = None) -> ResearchSettings:
+    def settings_for(self, caller: Caller, given: Mapping[str, Any], template: str | None = None) -> ResearchSettings:
+        """Return the settings of a request, on the store of the server.
+
+        Raises:
+            NotAllowed: the caller may not set one of them.
+            InvalidInput: one cannot be used.
+        """
         for name in OF_THE_SERVER:
             if name in given:
                 raise InvalidInput(f"The setting {name!r} is not one of a request.", next_step="leave it out")
@@ -302,7 +321,7 @@ class Desk:
         return await self.get(caller, run_id)
 
     async def _steer(self, caller: Caller, run_id: str, kind: Steer, text: str) -> None:
-        found, ownership = await self._readable(caller, run_id)
+        found, ownership = await self.readable(caller, run_id)
         ownership.check_write(caller, run_id)
         manifest = {"run_id": run_id, "run_key": found.run_key, "folder": found.folder.folder if found.folder else ""}
         await steer(self.store, manifest, kind, text, check_author(caller.name))

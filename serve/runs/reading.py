@@ -49,7 +49,7 @@ async def read_run(store: ArtifactStore, found: Found, ownership: Ownership) -> 
             "id": found.run_id,
             "question": found.question,
             "state": state,
-            "created": found.manifest.get("started") or _created(flow_run),
+            "created": _created(flow_run) or found.manifest.get("started"),
             "ended": ended,
             "owner": ownership.owner,
             "shared": ownership.shared,
@@ -64,7 +64,7 @@ async def read_run(store: ArtifactStore, found: Found, ownership: Ownership) -> 
             "plan": plan,
             "asked": asked,
             "complaint": complaint,
-            "result": result,
+            "result": linked(result, base) if result else None,
             "links": Links(
                 run=base,
                 events=f"{base}/events",
@@ -90,6 +90,12 @@ async def state_in(flow_run: FlowRun | None, result: RunResult | None) -> RunSta
         return RunState.failed
     told = await state_of(FlowRunRow.model_validate(flow_run.model_dump(mode="json")))
     return _STATES.get(told, RunState.waiting if told == "suspended" else RunState.running)
+
+
+def linked(result: RunResult, base: str) -> RunResult:
+    """Return a result with addresses of the API in place of where the server stores it; `base` is that of the run."""
+    report = f"{base}/report" if result.report else None
+    return result.model_copy(update={"artifacts": f"{base}/artifacts", "report": report})
 
 
 async def _files(store: ArtifactStore, found: Found) -> tuple[Plan | None, RunResult | None]:

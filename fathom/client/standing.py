@@ -1,0 +1,197 @@
+"""What the API is asked and answers about questions that stand: watched ones and batches; and what a server can do."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from fathom.client.shapes import RunSummary, Text
+from fathom.models import Model
+from fathom.models.batch import BatchRow, RowStatus
+
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class WatchRequest(Model):
+    """A question to ask again on a schedule: give either `every` or `cron`."""
+
+    question: Text = Field(examples=["What does the Pro plan cost?"])
+    every: str | None = Field(None, max_length=20, description="How often: 30m, 6h, 1d, 2w.", examples=["1d"])
+    cron: str | None = Field(
+        None, max_length=100, description="Minute, hour, day, month, weekday.", examples=["0 6 * * 1-5"]
+    )
+    timezone: str = Field("UTC", max_length=60, description="Time zone of `cron`.", examples=["Europe/Berlin"])
+    name: str = Field("", max_length=100, description="By default, made of the question.", examples=["pro-plan"])
+    settings: dict[str, JsonValue] = Field({}, description="Settings of each run, as docs/settings.md lists them.")
+    template: str | None = Field(None, description="Name of a template.")
+
+
+class WatchChange(Model):
+    """`paused`: it starts no more runs until it is `active` again."""
+
+    state: Literal["active", "paused"]
+
+
+class Watch(Model):
+    """A watched question. `next_run` is an ISO 8601 time in UTC, null while it is paused or not planned yet."""
+
+    name: str
+    question: str
+    schedule: str = Field(examples=["every 1 day"])
+    state: Literal["active", "paused"]
+    next_run: str | None = None
+    owner: str = ""
+    settings: dict[str, JsonValue] = {}
+
+
+class WatchList(Model):
+    """Watched questions, by name."""
+
+    watches: list[Watch]
+
+
+class WatchRun(RunSummary):
+    """A run of a watch. `changes`: what changed since the run before, in one line; empty if it was not compared."""
+
+    changes: str = ""
+
+
+class WatchHistory(Model):
+    """The runs of a watch, the newest first."""
+
+    name: str
+    runs: list[WatchRun]
+
+
+class Question(Model):
+    """A question of a batch, with the settings that differ from those of the batch."""
+
+    question: Text
+    settings: dict[str, JsonValue] = {}
+
+
+class BatchCaps(Model):
+    """Caps over all questions of a batch together."""
+
+    max_usd: Annotated[float, Field(gt=0)] | None = None
+    max_tokens: Annotated[int, Field(gt=0, le=10**12)] | None = None
+    max_calls: Annotated[int, Field(gt=0, le=10**9)] | None = None
+
+
+class BatchRequest(Model):
+    """Questions to research, each in a run of its own."""
+
+    questions: list[Text | Question] = Field(
+        min_length=1, max_length=10_000, examples=[["What is a descriptor?", "What is a metaclass?"]]
+    )
+    settings: dict[str, JsonValue] = Field({}, description="Settings of every question.")
+    template: str | None = Field(None, description="Name of a template.")
+    at_once: int = Field(8, ge=1, le=500, description="Most questions that are researched at the same time.")
+    budget: BatchCaps = BatchCaps()
+    name: str = Field("batch", min_length=1, max_length=40, description="What the batch's id begins with.")
+
+
+class BatchSummary(Model):
+    """A line of the list of batches. `id` is also the key under which its results are stored."""
+
+    id: str
+    run_id: str  # of its flow run; empty until it has one
+    state: Literal["queued", "running", "ended", "interrupted", "cancelled", "failed"]
+    created: str
+    owner: str = ""
+    questions: int
+    ended: dict[RowStatus, int] = {}  # questions, by how far they are
+
+
+class Batch(BatchSummary):
+    """A batch with a row for each question; `report` of a row is a path of this server."""
+
+    rows: list[BatchRow]
+    cost_usd: float | None = None  # null where a price is not known
+
+
+class BatchList(Model):
+    """Batches, the newest first."""
+
+    batches: list[BatchSummary]
+
+
+class TemplateSummary(Model):
+    """A line of the list of templates."""
+
+    name: str
+    title: str
+    description: str
+
+
+class TemplateList(Model):
+    """The templates that Fathom has, by name."""
+
+    templates: list[TemplateSummary]
+
+
+class Range(Model):
+    """An amount in the usual case, and at most."""
+
+    usual: float
+    most: float
+
+
+class PhaseCost(Model):
+    """What a phase of a run would use; `usd` is null where a price is not known. `model` is empty for the whole."""
+
+    phase: str
+    model: str = ""
+    tool_calls: Range
+    model_calls: Range
+    tokens: Range
+    usd: Range | None = None
+
+
+class Estimate(Model):
+    """What a request would use, by phase; the last one is the whole run."""
+
+    phases: list[PhaseCost]
+
+
+class CostLine(Model):
+    """What a group of runs has cost. `unpriced_runs` have a call whose price is not known."""
+
+    name: str
+    runs: int
+    unpriced_runs: int
+    calls: int
+    sent: int
+    received: int
+    usd: float
+
+
+class CostTable(Model):
+    """What the runs that began since a time have cost. `unsettled_usd`: what open requests may cost besides."""
+
+    since: str
+    by: Literal["model", "day", "deployment"]
+    lines: list[CostLine]
+    total: CostLine
+    unsettled_usd: float
+
+
+class Condition(Model):
+    """One thing that was checked. `off`: runs work without it; `broken`: a run would fail."""
+
+    name: str
+    state: Literal["ok", "off", "broken"]
+    detail: str
+    how: str = ""
+
+
+class Status(Model):
+    """What the server's runs use. It holds no secret; `conditions` are told to administrators only."""
+
+    version: str
+    models: dict[str, str]  # by role
+    tools: list[str]
+    search: list[str]  # vendors, in the order in which they are asked
+    caps: dict[str, float]
+    conditions: list[Condition] = []

@@ -1,0 +1,35 @@
+"""A stored run checked again: the same for `fathom verify`, `fathom trace` and the server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from fathom.evidence.trace import Trace, trace
+from fathom.evidence.verify import Problem, Verification, misquotations, verify_run
+from fathom.storage.store import ArtifactStore
+from flows.runs import files_of, recorded
+
+
+async def verified(store: ArtifactStore, manifest: Mapping[str, Any]) -> Verification:
+    """Check every file, quote and verdict of a run again.
+
+    Raises:
+        NoReport: it has no report, or its evidence was removed.
+        StoreError: its record is damaged.
+    """
+    return await asyncio.to_thread(verify_run, await files_of(store, manifest))
+
+
+async def traced(store: ArtifactStore, manifest: Mapping[str, Any], number: int) -> tuple[Trace, list[Problem]]:
+    """Return a claim with the way to each of its quotes, and the quotes that the stored bytes do not contain any more.
+
+    Raises:
+        InvalidInput: the report has no claim of that number.
+        NoReport: the run has no report, or its evidence was removed.
+        StoreError: its record is damaged.
+    """
+    files = await files_of(store, manifest)
+    found = await asyncio.to_thread(trace, recorded(files), files, number)
+    return found, list(misquotations(found.claim, files))

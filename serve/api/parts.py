@@ -1,0 +1,40 @@
+"""What the routes have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Path, Query, Request
+
+from fathom.errors.serving import WrongMediaType
+
+API = "/api/v1"
+JSON = "application/json"
+RUN_ID = "df99f416-1f7e-4c63-94d9-a70b9f20c5f2"
+
+RunId = Annotated[str, Path(description="The run's id.", max_length=60, examples=[RUN_ID])]
+Limit = Annotated[int, Query(ge=1, le=200, description="Most entries of a page.")]
+Cursor = Annotated[str, Query(max_length=300, description="`next` of the page before.")]
+Key = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        description="With the same key, the same caller gets the same run again.",
+    ),
+]
+
+
+def _json_only(request: Request) -> None:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise WrongMediaType(f"The body must be JSON, not {kind[:60] or 'of no media type'}.")
+
+
+JSON_ONLY = [Depends(_json_only)]
+"""Dependencies of a route that takes a body: only JSON, and said to be JSON, which no form of another page can send."""
+
+
+def described(example: Any, media: str = JSON) -> dict[str, Any]:
+    """Return what the document of the API says of an answer, with an example."""
+    return {"content": {media: {"example": example}}}

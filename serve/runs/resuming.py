@@ -1,0 +1,32 @@
+"""A run that was interrupted goes on."""
+
+from __future__ import annotations
+
+from fathom.client.shapes import Run, RunState
+from fathom.errors.serving import Conflict
+from flows.resuming import reschedule
+from serve.access.caller import Caller
+from serve.runs.desk import Desk
+
+_OVER = (RunState.interrupted, RunState.failed, RunState.cancelled)
+
+
+async def resume(desk: Desk, caller: Caller, run_id: str) -> Run:
+    """Have a worker continue a run that was interrupted, failed or was cancelled.
+
+    Raises:
+        RunNotFound: there is no such run, or the caller may not see it.
+        NotAllowed: the caller may not ask.
+        Conflict: there is nothing to continue, or no worker can do it.
+        RunBusy: a process works on it.
+    """
+    found, ownership = await desk.readable(caller, run_id)
+    ownership.check_write(caller, run_id)
+    state = (await desk.get(caller, run_id)).state
+    if state not in _OVER:
+        raise Conflict(f"The run is {state.value}: there is nothing to resume.", next_step="wait for it")
+    if found.flow_run is None or found.flow_run.deployment_id is None:
+        how = f"fathom resume {run_id[:8]}, on the machine of the server"
+        raise Conflict("No worker can take this run: the server did not start it.", next_step=how)
+    await reschedule(found.flow_run)
+    return await desk.get(caller, run_id)
