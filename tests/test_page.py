@@ -11,7 +11,7 @@ from html import unescape
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
 from serve.page.rendering import templates
 from tests.server import Served
@@ -59,9 +59,14 @@ def opened(browser: Browser, served: Served, size: tuple[int, int] = (1200, 900)
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     wrong: list[str] = []
+
+    def refuse(dialog: Dialog) -> None:
+        wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     page.on("pageerror", lambda error: wrong.append(f"script: {error}"))
     page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-    page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("dialog", refuse)
     page.on("request", lambda sent: None if sent.url.startswith(served.url) else wrong.append(f"left: {sent.url}"))
     yield page
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
@@ -140,7 +145,7 @@ def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:
     assert "<script>alert" not in page.text and "<img" not in page.text
     assert HOSTILE in unescape(page.text)
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
-    shown = templates().get_template("parts.html.j2").make_module({}).source  # type: ignore[attr-defined]
+    shown = templates().get_template("parts.html.j2").make_module({}).source
     assert "href" not in shown({"title": "x", "url": "javascript:alert(1)"})
     link = shown({"title": '"><b>', "url": 'https://example.org/"><b>'})
     assert "<b>" not in link and 'rel="noopener' in link
@@ -153,7 +158,7 @@ def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:
         ("/", {"question": "Why?", "depth": "99"}, "depth", "at most 5"),
         ("/", {"question": "Why?", "max_usd": "much"}, "max_usd", "not a number"),
         ("/", {"question": "Why?", "template": "<b>"}, "template", "no template '<b>'"),
-        ("/watches", {"question": " ", "every": "1d"}, "question", "empty"),
+        ("/watches", {"question": " ", "every": "1d"}, "question", "Please write"),
         ("/corpora", {"name": "../x"}, "files", "no form with files"),
     ],
 )

@@ -16,7 +16,7 @@ from fathom.errors import FathomError
 from fathom.errors.serving import ForeignPage, NotSignedIn, TooLarge
 from serve.access import checks
 from serve.access.gate import SIGN_IN, Gate, Visit, proves
-from serve.problems import on_failure
+from serve.page.failures import on_error
 
 MOST_BYTES = 2 * 1024 * 1024
 """Of a body that is no upload."""
@@ -126,7 +126,7 @@ async def _refusal(scope: Scope, headers: Headers, error: FathomError) -> Respon
     page = scope["method"] == HTTPMethod.GET and "text/html" in headers.get("accept", "")
     if isinstance(error, NotSignedIn) and page and not str(scope["path"]).startswith(PROGRAMS):
         return RedirectResponse(f"{SIGN_IN}?next={quote(scope['path'])}", HTTPStatus.SEE_OTHER)
-    return await on_failure(Request(scope), error)
+    return await on_error(Request(scope), error)
 
 
 async def _read(receive: Receive, headers: Headers) -> bytes:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
-from jinja2 import Environment, FileSystemLoader
+from fastapi.responses import RedirectResponse
 
 from fathom.errors.serving import NotSignedIn
 from serve.access.gate import SIGN_IN
 from serve.access.sessions import COOKIE, SECONDS, Session
+from serve.page.rendering import page
 from serve.state import TheGate
 
 ATTEMPTS = 20
 """In a minute, from one address."""
 router = APIRouter(tags=["access"], include_in_schema=False)
-_pages = Environment(loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True)
 
 
 @router.get(SIGN_IN)
@@ -26,7 +24,7 @@ async def show_sign_in(request: Request, next: str = "/") -> Response:
     """Show the form; where nobody need sign in, or somebody has, the page instead."""
     if request.state.caller:
         return RedirectResponse(local(next), HTTPStatus.SEE_OTHER)
-    return _form(local(next))
+    return _form(request, local(next))
 
 
 @router.post(SIGN_IN)
@@ -41,7 +39,7 @@ async def sign_in(
     try:
         known = await gate.tokens.check(token.strip())
     except NotSignedIn as error:
-        return _form(local(next), error.message)
+        return _form(request, local(next), error.message)
     session = await gate.sessions.begin(known.id)
     answer = RedirectResponse(local(next), HTTPStatus.SEE_OTHER)
     answer.set_cookie(
@@ -66,6 +64,6 @@ def local(path: str) -> str:
     return path if plain and path != SIGN_IN else "/"
 
 
-def _form(next_path: str, problem: str = "") -> HTMLResponse:
+def _form(request: Request, next_path: str, problem: str = "") -> Response:
     status = HTTPStatus.UNAUTHORIZED if problem else HTTPStatus.OK
-    return HTMLResponse(_pages.get_template("sign_in.html").render(next=next_path, problem=problem), status)
+    return page(request, "sign_in", status, next=next_path, wrong={"token": problem} if problem else {})

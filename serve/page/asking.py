@@ -19,7 +19,6 @@ from fathom.run.estimate import PhaseEstimate
 from flows.preflight import estimated, settings_from
 from serve.access.caller import Caller, Role
 from serve.page.forms import Given, Wrong, run_request, text
-from serve.page.lists import latest
 from serve.page.rendering import page
 from serve.runs.desk import Desk
 from serve.state import TheCaller, TheDesk
@@ -86,7 +85,7 @@ async def _form(
     wrong: Wrong | None = None,
 ) -> Response:
     found, recent, corpora = await asyncio.gather(
-        _offers(given["question"], given["template"]), latest(desk, caller, limit=RECENT), desk.corpora.list(caller)
+        _offers(given["question"], given["template"]), desk.latest(caller, limit=RECENT), desk.corpora.list(caller)
     )
     return page(
         request,

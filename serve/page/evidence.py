@@ -1,10 +1,8 @@
-"""The report as a page, as files to take away, and checked again."""
+"""The report as a page, as files to take away, and the files that it leads to."""
 
 from __future__ import annotations
 
-import asyncio
 import mimetypes
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated
 
@@ -15,11 +13,9 @@ from fathom.changes.model import CHANGES_FILES
 from fathom.client.shapes import MEDIA_TYPES, Form
 from fathom.errors import RunNotFound
 from fathom.errors.serving import NotThere
-from fathom.evidence.verify import Verification, verify_run
 from fathom.report.html import render_html
 from fathom.report.pages import unsafe
 from fathom.storage.names import slug
-from flows.runs import files_of
 from flows.runs import find as find_stored
 from serve.access.caller import Caller
 from serve.runs.desk import Desk
@@ -33,32 +29,6 @@ _PLAIN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "defau
 _FRAMED = (b'rel="noopener noreferrer nofollow"', b'rel="noopener noreferrer nofollow" target="_blank"')
 _BESIDE = ((b'<a href="./', b'<a target="_blank" href="./'), (b'<a href="../', b'<a target="_blank" href="../'))
 """Inside of a frame, what leads out of the report opens beside it."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """A run that was checked again: what was found, and the number of claims whose check has the same result."""
-
-    found: Verification
-
-    @property
-    def same(self) -> int:
-        """The number of claims that are as recorded."""
-        return len(self.found.claims) - len({problem.claim for problem in self.found.problems if problem.claim})
-
-
-async def check_again(desk: Desk, caller: Caller, run_id: str) -> Check:
-    """Check every file, quote and verdict of a run again.
-
-    Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
-        NoReport: it has no report, or none yet.
-    """
-    await desk.files(caller, run_id, ["report.json"])
-    found = await find_run(desk.store, run_id)
-    assert found.folder, "it has a report"
-    files = await files_of(desk.store, {**found.manifest, "folder": found.folder.folder})
-    return Check(await asyncio.to_thread(verify_run, files))
 
 
 @router.get("/report")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from fathom.client.shapes import RunState
-from fathom.config.environment import Environment
-from flows.diagnosis import examine
-from serve.page.lists import latest
+from serve.access.caller import Role
 from serve.page.rendering import page
+from serve.runs.listing import Wanted
+from serve.standing import status
 from serve.state import TheCaller, TheDesk
 
 PAGE = 25
@@ -33,7 +32,9 @@ async def runs(
 ) -> Response:
     """List runs: searched, filtered, page by page."""
     filters = {"text": text.strip()[:200], "state": state if state in list(RunState) else "", "owner": owner[:100]}
-    found = await latest(desk, caller, limit=PAGE, cursor=cursor, **filters)
+    states = frozenset({RunState(filters["state"])} if filters["state"] else ())
+    wanted = Wanted(states=states, words=filters["text"], owner=filters["owner"].strip() or None)
+    found = await desk.latest(caller, wanted, limit=PAGE, cursor=cursor)
     more = urlencode({**{name: value for name, value in filters.items() if value}, "cursor": found.next or ""})
     return page(request, "runs", found=found, filters=filters, more=more, first=not cursor)
 
@@ -41,12 +42,10 @@ async def runs(
 @router.get("/settings")
 async def settings(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """Show what is configured, and never a secret."""
-    findings = await asyncio.to_thread(lambda: list(examine()))
     return page(
         request,
         "settings",
-        findings=findings,
+        found=await status(desk, caller),
         options=desk.options,
-        store=desk.store.address(),
-        model=Environment.read().model,
+        store=desk.store.address() if caller.role is Role.admin else "",
     )

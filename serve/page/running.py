@@ -10,21 +10,24 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
-from fathom.client.shapes import FollowUpRequest, RemarkRequest, Run, RunState
+from fathom.client.found import Checkup
+from fathom.client.shapes import FollowUpRequest, RemarkRequest, Run, RunList, RunState, ShareLink
 from fathom.errors import UserError
-from fathom.evidence.followed import parent_id
 from fathom.models import Report
 from fathom.run.editing import MOST_STEPS
-from fathom.storage.store import runs
-from serve.page.evidence import Check, check_again
+from serve.access.caller import Caller, Role
 from serve.page.forms import Given, Wrong, answer_request, text
 from serve.page.rendering import page
 from serve.page.story import read_story
+from serve.reports import check as check_report
 from serve.runs.desk import Desk
 from serve.runs.finding import find_run
+from serve.runs.listing import Wanted
+from serve.runs.resuming import resume
 from serve.state import TheCaller, TheDesk
 
 router = APIRouter(prefix="/runs/{run_id}", include_in_schema=False)
+_MOST = 50  # runs that are listed below a report
 _ROWS = 2  # empty ones for steps that a person adds to a plan
 
 
@@ -32,7 +35,7 @@ _ROWS = 2  # empty ones for steps that a person adds to a plan
 async def watch(run_id: str, request: Request, desk: TheDesk, caller: TheCaller, check: str = "") -> Response:
     """Show a run, as it goes on or as it ended; with `check`, check its report again."""
     run = await desk.get(caller, run_id)
-    checked = await check_again(desk, caller, run_id) if check and run.result and run.result.report else None
+    checked = await check_report(desk, caller, run_id) if check and run.result and run.result.report else None
     return await _show(request, desk, run, checked=checked)
 
 
@@ -83,6 +86,24 @@ async def cancel(run_id: str, desk: TheDesk, caller: TheCaller) -> Response:
     return _back(run)
 
 
+@router.post("/resume")
+async def go_on(run_id: str, desk: TheDesk, caller: TheCaller) -> Response:
+    """Continue a run that stopped before its end; no finished call is repeated."""
+    return _back(await resume(desk, caller, run_id))
+
+
+@router.post("/share")
+async def share(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Share the run with everybody who may read, with nobody, or by a link."""
+    async with request.form() as form:
+        how = text(form, "with")
+    if how == "link":
+        made = await desk.sharing.link(caller, run_id)
+        return await _show(request, desk, await desk.get(caller, run_id), link=made)
+    await desk.sharing.share(caller, run_id, shared=how == "everybody")
+    return _back(await desk.get(caller, run_id))
+
+
 @router.post("/ask")
 async def ask(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """Ask a question that follows up on the run."""
@@ -103,9 +124,10 @@ async def _show(
     *,
     wrong: Wrong | None = None,
     given: Given | None = None,
-    checked: Check | None = None,
+    checked: Checkup | None = None,
+    link: ShareLink | None = None,
 ) -> Response:
-    caller = request.state.caller
+    caller: Caller = request.state.caller
     found = await find_run(desk.store, run.id)
     report, story, around = await asyncio.gather(
         _report(desk, run, caller), read_story(desk.store, found), _around(desk, run, caller)
@@ -122,43 +144,28 @@ async def _show(
         given=given or Given(),
         checked=checked,
         told="told" in request.query_params,
-        may_answer=_may(desk, run, caller),
+        may_answer=caller.role.covers(Role.asker),
+        own=caller.role is Role.admin or (caller.role.covers(Role.asker) and run.owner == caller.name),
+        link=link,
         rows=[*(run.asked.plan.steps if run.asked and run.asked.plan else []), *[None] * _ROWS][:MOST_STEPS],
         RunState=RunState,
         **around,
     )
 
 
-async def _report(desk: Desk, run: Run, caller: Any) -> Report | None:
+async def _report(desk: Desk, run: Run, caller: Caller) -> Report | None:
     if run.result is None or run.result.report is None:
         return None
     return await desk.report_data(caller, run.id)
 
 
-async def _around(desk: Desk, run: Run, caller: Any) -> dict[str, Any]:
-    """Return the runs that are connected with a run: the one before it, those that follow it, those of its watch."""
+async def _around(desk: Desk, run: Run, caller: Caller) -> dict[str, Any]:
+    """Return what is shown below a report: the runs that follow it, and the others of its watch."""
     if not run.state.ended:
-        return {"follow_ups": [], "history": [], "changes": ""}
-    stored = [manifest for manifest in await runs(desk.store) if manifest.get("run_id")]
-    stored.sort(key=lambda manifest: str(manifest.get("started", "")))
-    mine = [manifest for manifest in stored if parent_id(manifest) == run.id]
-    same = [manifest for manifest in stored if run.watch and manifest.get("watch") == run.watch]
-    seen = {
-        str(manifest["run_id"]): manifest
-        for manifest in [*mine, *same]
-        if (await desk.owners.of(str(manifest["run_id"]), [])).readable_by(caller)
-    }
-    return {
-        "follow_ups": [manifest for manifest in mine if manifest["run_id"] in seen],
-        "history": [manifest for manifest in reversed(same) if manifest["run_id"] in seen],
-        "changes": run.result.changes if run.result else "",
-    }
-
-
-def _may(desk: Desk, run: Run, caller: Any) -> bool:
-    from serve.access.caller import Ownership, Role
-
-    return caller.role.covers(Role.asker) and Ownership(owner=run.owner, shared=run.shared).readable_by(caller)
+        return {"follow_ups": [], "history": []}
+    after = await desk.latest(caller, Wanted(parent=run.id), limit=_MOST)
+    same = await desk.latest(caller, Wanted(watch=run.watch), limit=_MOST) if run.watch else RunList(runs=[])
+    return {"follow_ups": list(reversed(after.runs)), "history": [one for one in same.runs if one.id != run.id]}
 
 
 def _wrong(error: UserError | ValidationError, field: str) -> Wrong:
