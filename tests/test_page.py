@@ -98,7 +98,7 @@ def test_a_question_is_asked_approved_watched_read_and_followed_up(
         expect(page.locator(".steps")).to_contain_text("The order of the lookup")
         page.get_by_role("button", name="Check it again").click()
         expect(page.locator("#checked")).to_contain_text(re.compile(r"Checked just now: (\d+) of \1 claim"))
-        page.locator(".menu summary").click()
+        page.get_by_text("Export", exact=True).click()
         with page.expect_download() as download:
             page.get_by_role("link", name="Markdown").click()
         assert download.value.suggested_filename.endswith(".md")
@@ -126,7 +126,7 @@ def test_everybody_can_use_every_view(browser: Browser, served: Served, client: 
             assert page.locator("h1").count() == 1
             page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
             for scheme in ("light", "dark"):
-                page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                page.emulate_media(color_scheme=scheme)
                 rules = {"runOnly": ["color-contrast"]} if scheme == "dark" else {}
                 found = Axe().run(page, options={"resultTypes": ["violations"], **rules}).response["violations"]
                 grave = [one for one in found if one["impact"] in ("serious", "critical")]
@@ -145,7 +145,7 @@ def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:
     assert "<script>alert" not in page.text and "<img" not in page.text
     assert HOSTILE in unescape(page.text)
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
-    shown = templates().get_template("parts.html.j2").make_module({}).source
+    shown = templates().get_template("parts.html.j2").make_module({}).source  # type: ignore[attr-defined]
     assert "href" not in shown({"title": "x", "url": "javascript:alert(1)"})
     link = shown({"title": '"><b>', "url": 'https://example.org/"><b>'})
     assert "<b>" not in link and 'rel="noopener' in link
