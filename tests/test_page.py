@@ -17,7 +17,7 @@ from serve.page.rendering import templates
 from tests.server import Served
 from tests.test_browser import PROGRAMS
 
-QUESTION = "How does Python look up an attribute on an instance?"
+QUESTION = "What is a descriptor in Python?"
 HOSTILE = 'What is a descriptor in Python? "><script>alert(1)</script><img src=x onerror=alert(1)>'
 PATIENCE = 60_000  # milliseconds, for what a worker does
 WIDTHS = {"desktop": (1200, 900), "phone": (360, 740)}
@@ -103,6 +103,8 @@ def test_a_question_is_asked_approved_watched_read_and_followed_up(
             page.get_by_role("link", name="Markdown").click()
         assert download.value.suggested_filename.endswith(".md")
         assert page.locator("iframe.report").evaluate("f => f.clientHeight >= f.contentDocument.body.scrollHeight")
+        if width == "phone":
+            return  # the rest is the same
         first = page.url
         page.get_by_label("A question that builds on this report").fill("And on a class?")
         page.get_by_label("A question that builds on this report").press("Control+Enter")
