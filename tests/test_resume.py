@@ -296,8 +296,10 @@ def test_a_run_has_one_process_at_a_time(
 
 
 @pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[OwnServer]:
+def own_server(new_database: Path, tmp_path: Path) -> Iterator[OwnServer]:
     server = OwnServer(tmp_path / "prefect", quiet_port())
+    (tmp_path / "prefect").mkdir()
+    shutil.copy(new_database, tmp_path / "prefect")
     server.start()
     yield server
     server.kill()
