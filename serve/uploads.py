@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from fathom.errors import InvalidInput
 from fathom.errors.serving import TooLarge
@@ -67,6 +67,8 @@ async def upload_form(request: Request, limits: Limits) -> AsyncIterator[UploadF
         form = await parser.parse()
     except MultiPartException as error:
         raise InvalidInput(f"The form cannot be read: {error.message}") from error
+    except ClientDisconnect as error:
+        raise InvalidInput("The form ends early.") from error
     try:
         parts = form.multi_items()
         files = [part for _, part in parts if isinstance(part, UploadFile)]
