@@ -51,6 +51,8 @@ _FOREIGN = re.compile(
     re.IGNORECASE,
 )
 _THIRD_PARTY_WARNINGS = (
+    # Whole pages are drawn.
+    "ignore:Generating overly large repr:hypothesis.errors.HypothesisWarning",
     # Hypothesis sees numbers drawn by any thread, also by those of Prefect.
     "ignore:Do not use the `random` module inside strategies:hypothesis.errors.HypothesisDeprecationWarning",
     # litellm's types, which pydantic reads when a model is first called.
@@ -110,6 +112,8 @@ def quiet_port() -> int:
 def stubs() -> Iterator[Stubs]:
     """A scripted model and search, empty of requests; `stubs.settings` may be changed at any time."""
     with serving() as running:
+        for state in (services.circuit_of, services.pulse_of, services.spacing_of):
+            state.cache_clear()  # a service of an earlier test may have had the same port
         yield running
 
 
