@@ -56,7 +56,7 @@ class CorpusDesk:
         key = f"{edition.name}/{edition.digest}"
         if key not in self._reading:
             self._reading[key] = task = asyncio.create_task(self._examine(edition))
-            task.add_done_callback(lambda _done: self._reading.pop(key, None))
+            task.add_done_callback(lambda done: self._read(key, done))
         task = self._reading[key]
         done, _ = await asyncio.wait([task], timeout=PATIENCE_SECONDS)
         return _corpus(edition, task.result() if done else None)
@@ -144,6 +144,11 @@ class CorpusDesk:
         if caller.role is not Role.admin and edition.owner != caller.name:
             raise NotAllowed("Only the owner of the corpus and administrators may change it.")
         return edition
+
+    def _read(self, key: str, done: asyncio.Task[Reading]) -> None:
+        self._reading.pop(key, None)
+        if not done.cancelled():
+            done.exception()  # nobody may be waiting for it any more
 
     async def _examine(self, edition: Edition) -> Reading:
         async with self._one:

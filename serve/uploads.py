@@ -9,9 +9,9 @@ from typing import BinaryIO
 
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
-from fathom.errors import InvalidInput
+from fathom.errors import InvalidInput, StoreError
 from fathom.errors.serving import TooLarge
 from fathom.storage.corpus_limits import Limits
 from fathom.text.counting import size
@@ -49,6 +49,7 @@ async def upload_form(request: Request, limits: Limits) -> AsyncIterator[UploadF
     Raises:
         TooLarge: it has more bytes than a corpus may have; the rest is not read.
         InvalidInput: it is no such form, has too many files, or ends early.
+        StoreError: the disk of the server is full.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "multipart/form-data":
         raise InvalidInput("The request is no form with files.", next_step="send multipart/form-data")
@@ -67,6 +68,10 @@ async def upload_form(request: Request, limits: Limits) -> AsyncIterator[UploadF
         form = await parser.parse()
     except MultiPartException as error:
         raise InvalidInput(f"The form cannot be read: {error.message}") from error
+    except OSError as error:
+        raise StoreError(f"The server cannot keep the upload: {error.strerror}.", next_step="make room") from error
+    except ClientDisconnect as error:
+        raise InvalidInput("The form ends early.") from error
     try:
         parts = form.multi_items()
         files = [part for _, part in parts if isinstance(part, UploadFile)]

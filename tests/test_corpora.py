@@ -8,6 +8,7 @@ import json
 import shutil
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -25,7 +26,7 @@ from fathom.models import RunResult
 from fathom.storage.corpora import Corpora
 from fathom.storage.corpus_limits import Limits
 from fathom.storage.editions import CORPORA
-from fathom.storage.store import ArtifactStore, runs
+from fathom.storage.store import ArtifactStore, RunFolder, runs
 from fathom.tools.documents.uploaded import UploadedCorpora
 from flows.corpora import sorted_out
 from flows.keeping import prune
@@ -36,7 +37,7 @@ from serve.corpora import CorpusDesk
 from serve.options import Options
 from serve.runs.desk import Desk
 from serve.uploads import Uploaded, upload_form
-from tests.conftest import quiet_port
+from tests.conftest import FathomCLI, quiet_port
 from tests.inprocess import research
 from tests.server import Served, served_with
 
@@ -187,8 +188,9 @@ async def test_who_may_read_and_change_a_corpus(tmp_path: Path) -> None:
     await corpora.remove(ROOT, "handbook")
     with pytest.raises(NotThere):
         await corpora.read(ANN, "handbook")
-    await corpora.create(BOB, "Handbook", [upload("b.md")])
-    assert [corpus.owner for corpus in (await corpora.list(BOB)).corpora] == ["bob"]
+    with pytest.raises(Conflict):  # runs that wait may still name it
+        await corpora.create(BOB, "handbook", [upload("b.md")])
+    assert (await corpora.create(ANN, "Handbook", [upload("b.md")])).files == 1
 
 
 async def test_two_who_change_a_corpus_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -196,6 +198,42 @@ async def test_two_who_change_a_corpus_at_once_lose_nothing(tmp_path: Path) -> N
     await corpora.create(ANN, "handbook", [upload("0.md")])
     await asyncio.gather(*(desk(tmp_path).add(ANN, "handbook", [upload(f"{n}.md")]) for n in range(1, 8)))
     assert len((await corpora.read(ANN, "handbook")).contents) == 8
+
+
+async def test_what_an_unfinished_run_reads_is_not_pruned(tmp_path: Path) -> None:
+    store, corpora = ArtifactStore(str(tmp_path)), desk(tmp_path)
+    for name in ("handbook", "other"):
+        await corpora.create(ANN, name, [upload("a.md")])
+        await corpora.add(ANN, name, [upload("a.md", TRAVEL)])
+    await corpora.remove(ANN, "other")
+    manifest = {"query": QUESTION, "started": "2026-01-01T00:00:00+00:00", "corpora": {"Handbook": "a digest"}}
+    folder = await RunFolder.claim(store, "Leave", "1a2b3c4d", "a-key", manifest)
+    old = timedelta(0)
+    assert not (await prune(store, timedelta(days=1))).uploads.files  # all of it is young
+    assert (await prune(store, old, dry_run=True)).uploads.files == 5  # three editions and two files of `other`
+    assert (await prune(store, old)).uploads.files == 5 and not (tmp_path / CORPORA / "other").exists()
+    await folder.save_json("result.json", {})
+    assert (await prune(store, old, keep_reports=True)).uploads.files == 2  # the first edition and its file
+    assert (await corpora.read(ANN, "handbook")).documents == 1
+
+
+def test_the_commands(fathom_cli: FathomCLI, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    (notes / "2026").mkdir(parents=True)
+    (notes / "2026" / "Règles.md").write_bytes(LEAVE)
+    (notes / "broken.pdf").write_bytes(TRAVEL)
+    root = ["--artifacts", str(tmp_path / "store")]
+    added = fathom_cli(["corpora", "add", "handbook", str(notes), *root])
+    assert (
+        added.returncode == 0 and "Added 1 file." in added.stdout and "notes/broken.pdf: it is damaged" in added.stdout
+    )
+    shown = json.loads(fathom_cli(["corpora", "show", "handbook", "--json", *root]).stdout)
+    assert [file["name"] for file in shown["corpus"]["files"]] == ["notes/2026/Règles.md"]
+    assert shown["reading"]["documents"] == 1
+    assert fathom_cli(["corpora", "remove", "handbook", *root]).returncode == 0
+    assert json.loads(fathom_cli(["corpora", "list", "--json", *root]).stdout) == []
+    refused = fathom_cli(["research", QUESTION, "--corpus", "handbook", *root])
+    assert refused.returncode == 2 and "There is no corpus 'handbook'" in refused.stderr
 
 
 # -- over HTTP -----------------------------------------------------------------------------------------------------
@@ -208,23 +246,24 @@ def test_a_corpus_over_http_and_a_run_that_reads_it(served: Served) -> None:
             ("files", ("photo.png", b"\x89PNG\0")),
             ("files", ("x.pdf", b"%PDF-1.4")),
         ]
-        made = client.post("/corpora", data={"name": "Handbook of 2026"}, files=files)
+        made = client.post("/corpora", data={"name": "Händbook of 2026"}, files=files)
         assert made.status_code == 201, made.text
         place = made.headers["Location"].removeprefix("/api/v1")
         found = client.get(place).json()
         assert [file["name"] for file in found["contents"]] == ["../Leave rules.md", "x.pdf"]
         assert [file["path"] for file in found["unread"]] == ["photo.png", "x.pdf"] and found["documents"] == 1
-        assert client.post("/corpora", data={"name": "Handbook of 2026"}, files=files).status_code == 409
+        assert client.post("/corpora", data={"name": "handbook-of-2026"}, files=files).status_code == 409
         assert client.put(f"{place}/files", files=[("files", ("travel.md", TRAVEL))]).json()["files"] == 3
         assert client.delete(f"{place}/files", params={"file": "x.pdf"}).json()["files"] == 2
         assert client.delete(f"{place}/files", params={"file": "x.pdf"}).status_code == 404
         assert client.patch(place, json={"shared": True}).json()["shared"]
-        for wrong in (
+        broken: tuple[dict[str, Any], ...] = (
             {"data": {"name": "b"}},
             {"data": {"name": "../b"}, "files": files},
             {"files": files},
             {"json": {}},
-        ):
+        )
+        for wrong in broken:
             assert client.post("/corpora", **wrong).status_code == 422
         unknown = client.post("/runs", json={"question": QUESTION, "corpora": ["nothing"]})
         assert unknown.status_code == 422 and "There is no corpus 'nothing'" in unknown.json()["detail"]
@@ -234,7 +273,11 @@ def test_a_corpus_over_http_and_a_run_that_reads_it(served: Served) -> None:
         client.get(run["links"]["events"].removeprefix("/api/v1"))  # until it ends
         assert client.delete(place).status_code == 204 and client.get(place).status_code == 404
         result = client.get(f"/runs/{run['id']}").json()["result"]
-    assert "corpus:Handbook of 2026/../Leave rules.md" in [source["url"] for source in result["sources"]]
+        # A follow-up does without a corpus that is gone, or is not for whoever asks.
+        asked_on = client.post(f"/runs/{run['id']}/ask", json={"question": "And when does it expire?"}).json()
+        assert asked_on["settings"]["corpora"] == []
+        assert client.delete(f"/runs/{asked_on['id']}").status_code == 204
+    assert "corpus:Händbook of 2026/../Leave rules.md" in [source["url"] for source in result["sources"]]
     assert "Leave rules.md" in Path(result["report"]).read_text()
 
 
@@ -257,7 +300,7 @@ async def test_runs_keep_the_edition_that_they_began_with(tmp_path: Path) -> Non
     store, corpora = ArtifactStore(str(tmp_path / "store")), desk(tmp_path / "store")
     await corpora.create(ANN, "handbook", [upload("Leave.md"), upload("travel.md", TRAVEL)])
     used = await corpora.corpora.fixed(["handbook"])
-    chosen = {"model": "extractive", "profile": "quick", "corpora": ["handbook"], "run_key": "one"}
+    chosen: dict[str, Any] = {"model": "extractive", "profile": "quick", "corpora": ["handbook"], "run_key": "one"}
 
     async def asked(sufficiency: int) -> tuple[RunResult, set[str], str, str]:
         """Ask in another run with the same key, which takes over the folder."""

@@ -29,6 +29,7 @@ from fathom.storage.editions import (
     UsedCorpus,
     check_name,
     composed,
+    edition_path,
     folder_of,
     is_name,
     name_taken,
@@ -37,7 +38,6 @@ from fathom.storage.editions import (
 )
 from fathom.storage.store import ArtifactStore, json_bytes
 
-_DIGITS = 6
 MOST_LEFT_OUT = 500  # names that are kept of files that were not stored
 _TRIES = 20  # of a change, while others change the same corpus
 
@@ -136,12 +136,11 @@ class Corpora:
         """
         name = check_name(name)
         await self._check(uploads, [])
-        await self._check_free(folder_of(name), name)
+        _check_free(name, await self._last(folder_of(name)), owner)
         files = await self._store(name, uploads)
 
         def first(last: Edition | None) -> Edition:
-            if last and not last.removed:
-                raise name_taken(name, last)
+            _check_free(name, last, owner)
             now = _now()
             return Edition(
                 number=last.number + 1 if last else 1,
@@ -227,10 +226,6 @@ class Corpora:
         self.limits.check_corpus([*_without(held, [file.name for file in new]), *new])
         self.limits.check_all(await self.used() + sum(file.bytes for file in new))
 
-    async def _check_free(self, folder: str, name: str) -> None:
-        if (last := await self._last(folder)) and not last.removed:
-            raise name_taken(name, last)
-
     async def _store(self, name: str, uploads: Sequence[Upload]) -> list[CorpusFile]:
         """Store files one after the other, so that only one is in memory."""
         files: list[CorpusFile] = []
@@ -261,7 +256,7 @@ class Corpora:
     async def _append(self, folder: str, following: Callable[[Edition | None], Edition]) -> Edition:
         for _ in range(_TRIES):
             edition = following(await self._last(folder))
-            if await self.store.create(_path(folder, edition.number), json_bytes(edition)):
+            if await self.store.create(edition_path(folder, edition.number), json_bytes(edition)):
                 return edition
         raise Conflict(f"The corpus in {folder} is being changed by others.", next_step="try again")
 
@@ -274,13 +269,19 @@ class Corpora:
         return sorted(int(name) for name in names if name.isdecimal())
 
     async def _read(self, folder: str, number: int) -> Edition | None:
-        path = _path(folder, number)
+        path = edition_path(folder, number)
         try:
             return Edition.model_validate_json(await self.store.read(path))
         except FileNotFoundError:
             return None
         except ValidationError as error:
             raise StoreError(f"{self.store.address(path)} is damaged: {error}.") from error
+
+
+def _check_free(name: str, last: Edition | None, owner: str) -> None:
+    # A run that waits in a queue, or one of a watch, must not come to read what somebody else has under the name now.
+    if last and not (last.removed and last.owner == owner):
+        raise name_taken(name, last)
 
 
 def _without(files: Iterable[CorpusFile], names: Iterable[str]) -> list[CorpusFile]:
@@ -290,10 +291,6 @@ def _without(files: Iterable[CorpusFile], names: Iterable[str]) -> list[CorpusFi
 
 def _in_order(files: Iterable[CorpusFile]) -> list[CorpusFile]:
     return sorted(files, key=lambda file: file.name)
-
-
-def _path(folder: str, number: int) -> str:
-    return f"{folder}/editions/{number:0{_DIGITS}}.json"
 
 
 def _now() -> str:

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from fathom.models import Model
 from fathom.storage.corpora import Corpora
-from fathom.storage.editions import CORPORA, Edition, folder_of
+from fathom.storage.editions import CORPORA, Edition, edition_path, folder_of
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import ArtifactStore, runs
 
@@ -51,7 +51,7 @@ async def _old(store: ArtifactStore, folder: str, before: datetime) -> Mapping[s
     kept = [edition for edition, until in zip(editions, [*editions[1:], None], strict=True) if _needed(until, before)]
     if kept and kept[-1].removed and datetime.fromisoformat(kept[-1].changed) < before:
         kept = []
-    own = {f"{folder}/editions/{edition.number:06}.json" for edition in kept}
+    own = {edition_path(folder, edition.number) for edition in kept}
     needed = own | {path for edition in kept for path in _files(folder, edition)}
     return {
         path: sizes[path] for path in sorted(sizes, key=lambda path: ("/editions/" in path, path)) if path not in needed

@@ -103,6 +103,11 @@ def folder_of(name: str) -> str:
     return f"{CORPORA}/{cut_slug(composed(name), NAME_CHARS)}"
 
 
+def edition_path(folder: str, number: int) -> str:
+    """Return the path of an edition in the folder of its corpus."""
+    return f"{folder}/editions/{number:06}.json"
+
+
 def no_corpus(name: str) -> NotThere:
     """Return the error of a corpus that does not exist, or that whoever asks may not see."""
     return NotThere(f"There is no corpus {name[:NAME_CHARS]!r}.", next_step=_LIST)

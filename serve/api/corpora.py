@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 
@@ -47,7 +48,7 @@ async def create_corpus(request: Request, response: Response, desk: TheDesk, cal
             raise InvalidInput("The corpus has no name.", next_step="send a field `name`")
         shared = form.fields.get("shared", "").lower() in _TRUE
         made = await desk.corpora.create(caller, form.fields["name"], form.files, shared=shared)
-    response.headers["Location"] = request.url_for("read_corpus", name=made.name).path
+    response.headers["Location"] = f"{router.prefix}/{quote(made.name)}"
     return made
 
 
