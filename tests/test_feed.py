@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Completed, Running
 
 from fathom.client.shapes import EventType, RunEvent
@@ -143,7 +143,7 @@ async def test_a_slow_listener_holds_nobody_and_the_end_comes_last(
     listeners = [asyncio.create_task(listen(after)) for after in (0, 20, 49, 60, 10**9)]
     await asyncio.sleep(0.1)
     await log.record(AuditType.session_completed, "system", "complete", status="complete")
-    ending = Completed(message=f"{Ending.complete.value}. Report: there", timestamp=datetime.now(UTC))
+    ending: State[Any] = Completed(message=f"{Ending.complete.value}. Report: there", timestamp=datetime.now(UTC))
     hub._open[run.run_id].flow_run = FlowRun(flow_id=uuid4(), state=ending, state_type=ending.type)
     heard = await asyncio.wait_for(asyncio.gather(*listeners), 60)
     for after, events in zip((0, 20, 49, 60, 10**9), heard, strict=True):
