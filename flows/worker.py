@@ -33,6 +33,7 @@ from prefect.flow_engine import run_flow
 from prefect.states import Cancelled, Pending, Scheduled
 
 from fathom.errors import FathomError, RunTerminated
+from fathom.text.counting import counted
 from flows.deploying import POOL, ensure_pool
 from flows.flow_runs import BATCH, FLOW
 from flows.recovering import recover
@@ -118,7 +119,7 @@ class Worker:
                 asyncio.create_task(self._repeat(HEARTBEAT_SECONDS, lambda: self._report(client))),
                 asyncio.create_task(self._repeat(RECOVER_SECONDS, lambda: recover(client, self._pool))),
             ]
-            self._say(f"{self.name} takes up to {self._limit} runs at once from the pool {self._pool!r}.")
+            self._say(f"{self.name} takes up to {counted(self._limit, 'run')} at once from the pool {self._pool!r}.")
             try:
                 await self._repeat(POLL_SECONDS, lambda: self._poll(client), self._woken)
                 await self._drain(client)
@@ -222,8 +223,8 @@ class Worker:
 
     async def _drain(self, client: PrefectClient) -> None:
         """Wait for the runs in progress, then hand over those that have not ended."""
-        if self._running:
-            self._say(f"Waiting up to {self._drain_seconds:g} s for {len(self._running)} runs.")
+        if self._running and self._drain_seconds:
+            self._say(f"Waiting up to {self._drain_seconds:g} s for {counted(len(self._running), 'run')}.")
         stopped = RunTerminated("Its worker was stopped.")
         # These wait for questions that this worker may no longer take.
         stop([run.id for run in self._running.values() if self._names.get(run.flow_id) in _WAITING], stopped)
@@ -233,7 +234,7 @@ class Worker:
             await self._woken(left)
         if not (left_over := dict(self._running)):
             return
-        self._say(f"Handing over {len(left_over)} runs to other workers.")
+        self._say(f"Handing over {counted(len(left_over), 'run')} to other workers.")
         stop([run.id for run in left_over.values()], stopped)
         await asyncio.wait(left_over, timeout=STOP_SECONDS)
         for flow_run in left_over.values():

@@ -17,7 +17,6 @@ from fathom.config.secrets import Scrubber, guard_logs
 from fathom.text.counting import counted
 from serve.app import create_app
 from serve.options import Options
-from serve.runs.desk import Desk
 from serve.runs.workers import Workers, living
 
 GRACE_SECONDS = 5
@@ -40,7 +39,8 @@ async def serve(options: Options, listener: socket.socket, say: Callable[[str], 
     # Requests inherit the context in which the server begins to listen, and so share one client of Prefect: making one
     # reads all certificates, 30 ms of processor time each.
     async with AsyncClientContext.get_or_create():
-        server = _Server(config, app.state.desk, lambda: _tell_start(options, listener, say))
+        server = _Server(config, lambda: _tell_start(options, listener, say))
+        server.on_stop = [app.state.desk.feeds.close, *([workers.terminate] if workers else [])]
         keeping = asyncio.create_task(_keep(workers, server)) if workers else None
         telling = asyncio.create_task(_tell_pool(options, server, say)) if options.pool else None
         await server.serve([listener])
@@ -48,17 +48,16 @@ async def serve(options: Options, listener: socket.socket, say: Callable[[str], 
             task.cancel()
             await asyncio.wait([task])
         if workers:
-            say("Ending the workers ...")
-            await workers.stop()
+            await workers.ended()
 
 
 class _Server(uvicorn.Server):
-    """Ends streams of events when it is told to stop, and is told so by signals that end nothing else."""
+    """Does what `on_stop` names as soon as a signal tells it to stop; then requests in progress have time to end."""
 
-    def __init__(self, config: uvicorn.Config, desk: Desk, started: Callable[[], object]) -> None:
+    def __init__(self, config: uvicorn.Config, started: Callable[[], object]) -> None:
         super().__init__(config)
         self.listening = asyncio.Event()
-        self._desk = desk
+        self.on_stop: list[Callable[[], object]] = []
         self._started = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -73,12 +72,13 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop)
-        yield  # the handlers stay: the workers end after the server
+        yield  # the handlers stay: the workers may end after the server
 
     def _stop(self) -> None:
         self.force_exit = self.should_exit
         self.should_exit = True
-        self._desk.feeds.close()
+        for stop in self.on_stop:
+            stop()
 
 
 async def _keep(workers: Workers, server: _Server) -> None:

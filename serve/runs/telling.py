@@ -52,7 +52,14 @@ def told(number: int, event: AuditEvent) -> RunEvent:
         ids = data.pop("step_ids", None)
         ids = ids if isinstance(ids, list) else list(range(1, len(titles) + 1))
         data["steps"] = [{"step_id": step_id, "title": title} for step_id, title in zip(ids, titles, strict=False)]
-    return RunEvent(id=number, type=kind, at=event.at, message=sentence_of(event), data=data)
+    return RunEvent(id=number, type=kind, at=event.at, message=_sentence(event), data=data)
+
+
+def _sentence(event: AuditEvent) -> str:
+    try:
+        return sentence_of(event)
+    except (KeyError, TypeError, AttributeError):  # a line of another version, with other details
+        return event.action
 
 
 def told_now(live: Live) -> RunEvent:

@@ -61,6 +61,7 @@ class Workers:
         self._children: list[_Child] = []
         self._asked = asyncio.Event()
         self._rest, self._until = 0.0, 0.0
+        self._ending = False
 
     def wake(self) -> None:
         """Have the workers look for a run that was just asked for."""
@@ -81,10 +82,14 @@ class Workers:
                         self._asked.clear()
                         await asyncio.sleep(WAKING_SECONDS)
 
-    async def stop(self) -> None:
-        """End the workers; what they work on is scheduled again, and goes on when a server is started."""
+    def terminate(self) -> None:
+        """Have the workers end; what they work on is scheduled again, and goes on when a server is started."""
+        self._ending = True
         for child in self._children:
             child.process.terminate()
+
+    async def ended(self) -> None:
+        """Wait until the workers have ended, and tell what waits."""
         with suppress(TimeoutError):
             async with asyncio.timeout(STOP_SECONDS):
                 while any(child.process.poll() is None for child in self._children):  # noqa: ASYNC110 - no event says so
@@ -110,7 +115,7 @@ class Workers:
         if not self._children and not others:
             wanted = max(wanted, 1)
         room = self._at_once - len(own) - others
-        if asyncio.get_running_loop().time() >= self._until:
+        if not self._ending and asyncio.get_running_loop().time() >= self._until:
             for _ in range(min(wanted, room)):
                 self._start()
 
