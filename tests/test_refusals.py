@@ -7,6 +7,7 @@ import json
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -359,6 +360,11 @@ def test_settings_that_reach_too_far(house: House) -> None:
 def test_limits(house: House) -> None:
     """Ann has had the one run of her day; what it did not spend was given back when it had ended."""
     with house.client("ann") as ann, house.client("quick") as quick:
+        with ThreadPoolExecutor(4) as pool:  # only one of them gives back
+            assert [*pool.map(lambda _: ann.get("/api/v1/me").status_code, range(4))] == [200] * 4
+        accounts = house.served.root / ".spending/callers/ann"
+        assert len([*accounts.glob("*/usd/*.json")]) == 2 and len([*accounts.glob("*/runs/*.json")]) == 1
+        assert ann.get(f"{RUNS}/{house.run_id}").json()["settings"]["budget"]["max_usd"] == 3
         me = ann.get("/api/v1/me").json()
         assert (me["name"], me["role"], me["runs_left"], me["usd_left"]) == ("ann", "asker", 0, 3.0)
         with house.unchanged():
@@ -366,6 +372,9 @@ def test_limits(house: House) -> None:
             refused(answer, 429, "E7003")
             assert 0 < int(answer.headers["retry-after"]) <= 86_401
             refused(ann.post(RUNS, json={**QUESTION, "settings": {"budget": {"max_usd": 4}}}), 403, "E7002")
+            follow_up = {"question": "And on a class?", "settings": {"docs": ["/etc"]}}
+            refused(ann.post(f"{RUNS}/{house.run_id}/ask", json=follow_up), 403, "E7002")
+            refused(ann.post(f"{RUNS}/{house.run_id}/ask", json={"question": "And on a class?"}), 429, "E7003")
             again = ann.post(RUNS, json=QUESTION, headers={"Idempotency-Key": "one"})
             assert (again.status_code, again.json()["id"]) == (202, house.run_id)
             codes = [quick.get("/api/v1/me").status_code for _ in range(3)]

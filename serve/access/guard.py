@@ -90,8 +90,8 @@ class Guard:
             elif message.get("more_body") and monotonic() - looked > LOOK_SECONDS:
                 looked = monotonic()
                 if not await self._gate.still(visit):
-                    cut.reschedule(asyncio.get_running_loop().time())  # in whatever task this is
-                    return
+                    cut.reschedule(asyncio.get_running_loop().time())
+                    await asyncio.Event().wait()  # in whatever task this is, until it is cancelled
             await answering.send(message)
 
         try:
