@@ -292,7 +292,13 @@ def test_sessions_that_are_forged(house: House) -> None:
                 refused(page.post(RUNS, json=QUESTION, headers=secret), 403, "E7011")
                 refused(page.post("/sign-out", data={"csrf_token": name}), 403, "E7011")
                 refused(page.delete(run, headers=secret), 403, "E7011")
+                files = {"file": ("x.txt", b"x")}
+                for upload in ("/api/v1/corpora", "/corpora/x/files", "/"):
+                    refused(page.post(upload, files=files, headers=secret), 403, "E7011")
+                    refused(page.post(upload, files=files, data={"csrf_token": session.csrf}), 403, "E7011")
         assert page.patch(run, json={"shared": False}, headers={"X-CSRF-Token": session.csrf}).status_code == 200
+        upload = page.post(f"/corpora?csrf_token={session.csrf}", files=files)
+        assert upload.status_code != 403, upload.text
         signed_out = page.post("/sign-out", data={"csrf_token": session.csrf})
         assert signed_out.status_code == 303
         refused(page.get(run, headers={"Cookie": f"{COOKIE}={cookie}"}), 401, "E7001")
