@@ -73,7 +73,7 @@ class Guard:
             return None
         upload = _has_files(headers) and any(_below(scope["path"], folder) for folder in UPLOADS)
         body = None if upload else await _read(receive, headers)
-        if visit.session and not proves(visit.session, _secret(scope, headers, body)):
+        if visit.session and scope["path"] != SIGN_IN and not proves(visit.session, _secret(scope, headers, body)):
             raise ForeignPage("The secret of the form is missing or not of this session.")
         return body
 
