@@ -7,6 +7,7 @@ import json
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -291,7 +292,13 @@ def test_sessions_that_are_forged(house: House) -> None:
                 refused(page.post(RUNS, json=QUESTION, headers=secret), 403, "E7011")
                 refused(page.post("/sign-out", data={"csrf_token": name}), 403, "E7011")
                 refused(page.delete(run, headers=secret), 403, "E7011")
+                files = {"file": ("x.txt", b"x")}
+                for upload in ("/api/v1/corpora", "/corpora/x/files", "/"):
+                    refused(page.post(upload, files=files, headers=secret), 403, "E7011")
+                    refused(page.post(upload, files=files, data={"csrf_token": session.csrf}), 403, "E7011")
         assert page.patch(run, json={"shared": False}, headers={"X-CSRF-Token": session.csrf}).status_code == 200
+        sent = page.post(f"/corpora?csrf_token={session.csrf}", files=files)
+        assert sent.status_code != 403, sent.text
         signed_out = page.post("/sign-out", data={"csrf_token": session.csrf})
         assert signed_out.status_code == 303
         refused(page.get(run, headers={"Cookie": f"{COOKIE}={cookie}"}), 401, "E7001")
@@ -326,6 +333,14 @@ async def test_proxies_that_are_forged(tmp_path: Path) -> None:
     opened = create_app(Options(str(tmp_path), hosts=("fathom.example",)))
     refused(await ask("127.0.0.1", [("X-Forwarded-For", "192.0.2.1")], opened), 403, "E7002")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    token = (await Tokens(ArtifactStore(str(tmp_path))).add("ann", Role.asker, Limits()))[1]
+    for peer, secure in (("10.1.2.3", True), ("10.2.0.1", False)):
+        transport = httpx.ASGITransport(app, client=(peer, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://fathom.example") as client:
+            headers = {"X-Forwarded-Proto": "https", "Origin": "https://fathom.example"}
+            for _ in range(2):  # the second time with a session
+                answer = await client.post("/sign-in", data={"token": token}, headers=headers)
+                assert answer.status_code == 303 and ("; Secure" in answer.headers["set-cookie"]) is secure
     with pytest.raises(InvalidInput):
         Options(str(tmp_path), trusted_proxies=("everybody",))
 
@@ -359,6 +374,11 @@ def test_settings_that_reach_too_far(house: House) -> None:
 def test_limits(house: House) -> None:
     """Ann has had the one run of her day; what it did not spend was given back when it had ended."""
     with house.client("ann") as ann, house.client("quick") as quick:
+        with ThreadPoolExecutor(4) as pool:  # only one of them gives back
+            assert [*pool.map(lambda _: ann.get("/api/v1/me").status_code, range(4))] == [200] * 4
+        accounts = house.served.root / ".spending/callers/ann"
+        assert len([*accounts.glob("*/usd/*.json")]) == 2 and len([*accounts.glob("*/runs/*.json")]) == 1
+        assert ann.get(f"{RUNS}/{house.run_id}").json()["settings"]["budget"]["max_usd"] == 3
         me = ann.get("/api/v1/me").json()
         assert (me["name"], me["role"], me["runs_left"], me["usd_left"]) == ("ann", "asker", 0, 3.0)
         with house.unchanged():
@@ -366,13 +386,16 @@ def test_limits(house: House) -> None:
             refused(answer, 429, "E7003")
             assert 0 < int(answer.headers["retry-after"]) <= 86_401
             refused(ann.post(RUNS, json={**QUESTION, "settings": {"budget": {"max_usd": 4}}}), 403, "E7002")
+            follow_up = {"question": "And on a class?", "settings": {"docs": ["/etc"]}}
+            refused(ann.post(f"{RUNS}/{house.run_id}/ask", json=follow_up), 403, "E7002")
+            refused(ann.post(f"{RUNS}/{house.run_id}/ask", json={"question": "And on a class?"}), 429, "E7003")
             again = ann.post(RUNS, json=QUESTION, headers={"Idempotency-Key": "one"})
             assert (again.status_code, again.json()["id"]) == (202, house.run_id)
             codes = [quick.get("/api/v1/me").status_code for _ in range(3)]
             assert codes == [200, 200, 429]
 
 
-def test_links_and_who_did_what(house: House) -> None:
+def test_links_and_who_did_what(house: House, fathom_cli: FathomCLI) -> None:
     run = f"{RUNS}/{house.run_id}"
     with house.client("ann") as ann, house.client("rita") as rita, house.client("bob") as bob:
         made = ann.post(f"{run}/links").json()
@@ -394,6 +417,8 @@ def test_links_and_who_did_what(house: House) -> None:
         )
         said = [(entry["by"], entry["deed"]) for entry in deeds["people"]]
         assert said[-3:] == [("ann", "linked"), ("rita", "joined"), ("ann", "unlinked")]
+        printed = fathom_cli(["audit", house.run_id, "--artifacts", str(house.served.root)]).stdout
+        assert "ann (asker) asked" in printed and f"rita (reader) joined {made['id']}" in printed
         everything = b"".join(path.read_bytes() for path in house.served.root.rglob("*") if path.is_file())
         assert secret.encode() not in everything
         assert not [name for name, text in house.tokens.items() if text[20:].encode() in everything]

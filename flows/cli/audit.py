@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -10,7 +10,11 @@ from flows.cli.options import Json, Root, Run
 from flows.cli.printing import line, one_line, output, row
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fathom.storage.store import ArtifactStore
     from flows.runs import Audit
+    from serve.access.journal import Entry
 
 _KINDS = {"llm_called": "role asked"}
 """What is shown for a type whose name is not true of every event: a role may answer without a model."""
@@ -19,15 +23,26 @@ _KINDS = {"llm_called": "role asked"}
 def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
     """Print the log of a run and check that it is whole.
 
-    The log says what was done, by whom and when. Needs no server. Exits with 1 if an event was changed, moved or
-    removed, and names the first such line.
+    The log says what was done, by whom and when; below it stands what people did with the run over `fathom serve`.
+    Needs no server. Exits with 1 if an event was changed, moved or removed, and names the first such line.
 
     Example: fathom audit 1a2b3c4d
     """
     from flows.runs import read_audit, read_run
+    from serve.access.journal import Journal
 
-    found = read_run(run, artifacts, read_audit)
-    output(found, _show_audit, as_json=as_json)
+    async def both(store: ArtifactStore, manifest: Mapping[str, Any]) -> tuple[Audit, list[Entry]]:
+        return await read_audit(store, manifest), await Journal(store).of(str(manifest.get("run_id", "")))
+
+    found, people = read_run(run, artifacts, both)
+
+    def show(_found: object) -> None:
+        _show_audit(found)
+        for entry in people:
+            line((f"{entry.at[:19]}  ", "dim"), one_line(f"{entry.by} ({entry.role}) {entry.deed} {entry.detail}"))
+
+    told = [entry.model_dump(mode="json", exclude={"unique"}) for entry in people]
+    output({**found.model_dump(mode="json"), "people": told}, show, as_json=as_json)
     raise typer.Exit(0 if found.whole else 1)
 
 

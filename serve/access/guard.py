@@ -21,7 +21,7 @@ from serve.page.failures import on_error
 MOST_BYTES = 2 * 1024 * 1024
 """Of a body that is no upload."""
 UPLOADS = ("/api/v1/corpora", "/corpora")
-"""Where files are uploaded: their routes read the body themselves, with limits of their own."""
+"""Where forms with files go: their routes read the body themselves, with limits of their own."""
 PROGRAMS = ("/api/", "/v1/", "/mcp")
 """What answers programs, which have no use for a sign-in page."""
 LOOK_SECONDS = 2.0  # between two looks at whether somebody who follows a stream still may
@@ -71,9 +71,9 @@ class Guard:
         """Return the body of a request that changes something, checked; None if the route reads it itself."""
         if scope["method"] in checks.SAFE:
             return None
-        upload = any(_below(scope["path"], folder) for folder in UPLOADS)
+        upload = _has_files(headers) and any(_below(scope["path"], folder) for folder in UPLOADS)
         body = None if upload else await _read(receive, headers)
-        if visit.session and not proves(visit.session, _secret(scope, headers, body)):
+        if visit.session and scope["path"] != SIGN_IN and not proves(visit.session, _secret(scope, headers, body)):
             raise ForeignPage("The secret of the form is missing or not of this session.")
         return body
 
@@ -90,8 +90,8 @@ class Guard:
             elif message.get("more_body") and monotonic() - looked > LOOK_SECONDS:
                 looked = monotonic()
                 if not await self._gate.still(visit):
-                    cut.reschedule(asyncio.get_running_loop().time())  # in whatever task this is
-                    return
+                    cut.reschedule(asyncio.get_running_loop().time())
+                    await asyncio.Event().wait()  # in whatever task this is, until it is cancelled
             await answering.send(message)
 
         try:
@@ -163,11 +163,11 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 def _secret(scope: Scope, headers: Headers, body: bytes | None) -> str:
-    """Return what was sent as the secret of the session's forms: a header, a field, or with uploads a parameter."""
+    """Return what was sent as the secret of the session's forms: a header, a field, or with files a parameter."""
     if sent := headers.get("x-csrf-token"):
         return sent
     form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
-    source: bytes = scope["query_string"] if body is None else body if form else b""
+    source: bytes = scope["query_string"] if _has_files(headers) else body or b"" if form else b""
     try:
         return parse_qs(source.decode("latin-1"), max_num_fields=1_000).get("csrf_token", [""])[0]
     except ValueError:  # too many fields
@@ -181,6 +181,10 @@ def _wants_stream(scope: Scope, headers: Headers) -> bool:
 
 def _is_stream(message: Message) -> bool:
     return Headers(raw=message.get("headers", ())).get("content-type", "").startswith(_STREAM)
+
+
+def _has_files(headers: Headers) -> bool:
+    return headers.get("content-type", "").lower().startswith("multipart/form-data")
 
 
 def _below(path: str, folder: str) -> bool:

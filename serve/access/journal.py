@@ -20,6 +20,7 @@ from fathom.storage.store import ArtifactStore
 from serve.access.caller import Caller
 
 FOLDER = ".serve/audit"
+_RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NAME = re.compile(r"(\d{4,9})\.json")
 
 
@@ -85,6 +86,8 @@ class Journal:
             ) from None
 
     async def _names(self, run_id: str) -> list[str]:
+        if not _RUN.fullmatch(run_id):  # of a run that was imported, or whose manifest is damaged
+            return []
         names = [name for name in await self._store.list(f"{FOLDER}/{run_id}") if _NAME.fullmatch(name)]
         return sorted(names, key=lambda name: int(name[:-5]))
 
