@@ -33,7 +33,7 @@ from serve.access.caller import Caller, Ownership, Role
 from serve.access.ownership import Owners, tags_of
 from serve.options import Options
 from serve.runs.feed import Feeds
-from serve.runs.finding import Found, find_run
+from serve.runs.finding import Finder, Found, find_run
 from serve.runs.readiness import Readiness
 from serve.runs.reading import read_run
 from serve.runs.sse import PULSE_SECONDS, stream
@@ -55,6 +55,7 @@ class Desk:
         self.store = ArtifactStore(options.artifacts)
         self.owners = Owners(self.store)
         self.feeds = Feeds(self.store)
+        self._finder = Finder(self.store)
         self.readiness = Readiness(self.store, options)
         self._wake = wake
 
@@ -177,7 +178,7 @@ class Desk:
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
         """
-        found, _ = await self._readable(caller, run_id)
+        found = await self._followed(caller, run_id)
         async with aclosing(self.feeds.follow(found, after)) as events:
             async for event in events:
                 if event:
@@ -189,7 +190,7 @@ class Desk:
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
         """
-        found, _ = await self._readable(caller, run_id)
+        found = await self._followed(caller, run_id)
         return stream(self.feeds.follow(found, after, PULSE_SECONDS))
 
     async def report(self, caller: Caller, run_id: str, form: Form) -> bytes:
@@ -235,6 +236,11 @@ class Desk:
         ownership = await self.owners.of(run_id, found.tags)
         ownership.check_read(caller, run_id)
         return found, ownership
+
+    async def _followed(self, caller: Caller, run_id: str) -> Found:
+        found = await self._finder.find(run_id)
+        (await self.owners.of(run_id, found.tags)).check_read(caller, run_id)
+        return found
 
     def _settings(self, caller: Caller, given: Mapping[str, Any], template: str | None = None) -> ResearchSettings:
         for name in OF_THE_SERVER:
