@@ -9,15 +9,15 @@ from fathom.errors import InvalidInput
 from serve.options import LOOPBACK, Options
 
 
-def check_reachable(options: Options) -> None:
-    """Refuse an address that others can reach while nobody has to sign in.
+def check_reachable(options: Options, *, has_tokens: bool) -> None:
+    """Refuse an address that others can reach while nobody can sign in.
 
     Raises:
-        InvalidInput: everybody in the network could use the server.
+        InvalidInput: there is neither a token nor a proxy that names the users.
     """
-    if options.host not in LOOPBACK and options.open:
+    if options.host not in LOOPBACK and not has_tokens and not options.user_header:
         raise InvalidInput(
-            f"On {options.host}, others could use this server without signing in.",
+            f"On {options.host}, others can reach this server, and nobody can sign in.",
             next_step="make a token with `fathom tokens add NAME`, or listen on 127.0.0.1",
         )
 

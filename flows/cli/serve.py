@@ -34,7 +34,7 @@ def serve(
     from serve.options import Options
 
     options = Options(artifact_root(artifacts), host, port, pool, at_once)
-    check_reachable(options)
+    check_reachable(options, has_tokens=False)
     with listen(options) as listener:
         be_patient()
         ensure_api(_say)
