@@ -6,20 +6,7 @@ import errno
 import socket
 
 from fathom.errors import InvalidInput
-from serve.options import LOOPBACK, Options
-
-
-def check_reachable(options: Options) -> None:
-    """Refuse an address that others can reach while nobody has to sign in.
-
-    Raises:
-        InvalidInput: everybody in the network could use the server.
-    """
-    if options.host not in LOOPBACK and options.open:
-        raise InvalidInput(
-            f"On {options.host}, others could use this server without signing in.",
-            next_step="make a token with `fathom tokens add NAME`, or listen on 127.0.0.1",
-        )
+from serve.options import Options
 
 
 def listen(options: Options) -> socket.socket:

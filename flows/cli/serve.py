@@ -69,9 +69,8 @@ def serve(
     )
     asyncio.run(check_reach(options))
     from flows.server import be_patient, ensure_api
-    from serve.listening import check_reachable, listen
+    from serve.listening import listen
 
-    check_reachable(options)
     with listen(options) as listener:
         be_patient()
         ensure_api(_say)

@@ -9,7 +9,7 @@ from serve.access.caller import Caller, Ownership
 from serve.access.journal import Deed, Journal
 from serve.access.links import ShareLinks
 from serve.access.ownership import Owners
-from serve.runs.finding import Found, find_run
+from serve.runs.finding import Finder, Found, find_run
 
 
 class Sharing:
@@ -20,6 +20,7 @@ class Sharing:
         self.owners = Owners(store)
         self.journal = Journal(store)
         self._links = ShareLinks(store)
+        self._finder = Finder(store)
 
     async def readable(self, caller: Caller, run_id: str) -> tuple[Found, Ownership]:
         """Return a run and whose it is.
@@ -28,11 +29,25 @@ class Sharing:
             RunNotFound: there is no such run, or the caller may not see it.
         """
         found = await find_run(self._store, run_id)
+        return found, await self._checked(caller, found)
+
+    async def followed(self, caller: Caller, run_id: str) -> Found:
+        """Return a run to follow; many who come at the same moment share what was found.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+        """
+        found = await self._finder.find(run_id)
+        await self._checked(caller, found)
+        return found
+
+    async def _checked(self, caller: Caller, found: Found) -> Ownership:
+        run_id = found.run_id
         ownership = await self.owners.of(run_id, found.tags)
         if not ownership.readable_by(caller) and await self._links.let_in(run_id, caller):
             ownership = ownership.model_copy(update={"guest": caller.name})
         ownership.check_read(caller, run_id)
-        return found, ownership
+        return ownership
 
     async def share(self, caller: Caller, run_id: str, *, shared: bool) -> None:
         """Share a run with everybody who may sign in, or with nobody any more.

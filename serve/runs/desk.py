@@ -207,7 +207,7 @@ class Desk:
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
         """
-        found, _ = await self.readable(caller, run_id)
+        found = await self.sharing.followed(caller, run_id)
         async with aclosing(self.feeds.follow(found, after)) as events:
             async for event in events:
                 if event:
@@ -219,7 +219,7 @@ class Desk:
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
         """
-        found, _ = await self.readable(caller, run_id)
+        found = await self.sharing.followed(caller, run_id)
         return stream(self.feeds.follow(found, after, PULSE_SECONDS))
 
     async def report(self, caller: Caller, run_id: str, form: Form) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -90,3 +91,23 @@ async def find_run(store: ArtifactStore, run_id: str) -> Found:
             if manifest.get("run_id") == run_id and manifest["folder"]:
                 return Found(run_id, key, flow_run, RunFolder(store, str(manifest["folder"])), manifest)
     return Found(run_id, key, flow_run, None, {})
+
+
+class Finder:
+    """Finds runs for many who ask for the same one at the same moment, as listeners do that come back together."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+        self._asking: dict[str, asyncio.Task[Found]] = {}
+
+    async def find(self, run_id: str) -> Found:
+        """Return the run of an id, perhaps as it was for somebody who has asked a moment ago.
+
+        Raises:
+            RunNotFound: as `find_run` does.
+        """
+        task = self._asking.get(run_id)
+        if task is None:
+            task = self._asking[run_id] = asyncio.create_task(find_run(self._store, run_id))
+            task.add_done_callback(lambda _: self._asking.pop(run_id, None))
+        return await asyncio.shield(task)
