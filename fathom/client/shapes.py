@@ -96,17 +96,6 @@ class DeedEntry(Model):
     detail: str = ""
 
 
-class Deeds(Model):
-    """`events`: the run's audit log, as docs/audit.md has it. `people`: who did what over a server.
-
-    `whole` is false if a line of the run's log was changed, moved or removed.
-    """
-
-    events: list[dict[str, JsonValue]]
-    whole: bool
-    people: list[DeedEntry]
-
-
 class Me(Model):
     """Who asks, and what they may use. A limit that is null does not exist."""
 

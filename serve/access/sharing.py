@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fathom.client.shapes import Deeds, ShareLink
+from fathom.client.shapes import DeedEntry, ShareLink
 from fathom.storage.store import ArtifactStore
-from flows.runs import read_audit
 from serve.access.caller import Caller, Ownership
 from serve.access.journal import Deed, Journal
 from serve.access.links import ShareLinks
@@ -105,23 +104,14 @@ class Sharing:
         if link_id:
             await self.journal.note(run_id, caller, Deed.joined, link_id)
 
-    async def deeds(self, caller: Caller, run_id: str) -> Deeds:
-        """Return the run's audit log, and what people did with the run over a server.
+    async def activity(self, caller: Caller, run_id: str) -> list[DeedEntry]:
+        """Return what people did with a run over a server, in order.
 
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
         """
-        found, _ = await self.readable(caller, run_id)
-        folder = {"folder": found.folder.folder} if found.folder else {}
-        audit = await read_audit(self._store, {**found.manifest, **folder}) if folder else None
-        people = await self.journal.of(run_id)
-        return Deeds.model_validate(
-            {
-                "events": [event.model_dump(mode="json") for event in audit.events] if audit else [],
-                "whole": audit.whole if audit else True,
-                "people": [entry.model_dump(mode="json", exclude={"unique", "token"}) for entry in people],
-            }
-        )
+        await self.readable(caller, run_id)
+        return [DeedEntry(**entry.model_dump(exclude={"unique", "token"})) for entry in await self.journal.of(run_id)]
 
     async def _owned(self, caller: Caller, run_id: str) -> Ownership:
         _, ownership = await self.readable(caller, run_id)

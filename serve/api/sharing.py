@@ -7,7 +7,7 @@ from http import HTTPStatus
 from fastapi import APIRouter
 from fastapi.responses import RedirectResponse
 
-from fathom.client.shapes import Deeds, Run, ShareLink, SharingRequest
+from fathom.client.shapes import DeedEntry, Run, ShareLink, SharingRequest
 from serve.state import TheCaller, TheDesk
 
 router = APIRouter(tags=["sharing"])
@@ -39,10 +39,10 @@ async def unlink_run(run_id: str, link_id: str, desk: TheDesk, caller: TheCaller
     await desk.sharing.unlink(caller, run_id, link_id)
 
 
-@router.get(f"{_RUN}/audit")
-async def audit_run(run_id: str, desk: TheDesk, caller: TheCaller) -> Deeds:
-    """Return the run's audit log, and who did what with it over a server."""
-    return await desk.sharing.deeds(caller, run_id)
+@router.get(f"{_RUN}/activity")
+async def read_activity(run_id: str, desk: TheDesk, caller: TheCaller) -> list[DeedEntry]:
+    """Return who did what with a run over a server: asked, answered, steered, cancelled, shared it."""
+    return await desk.sharing.activity(caller, run_id)
 
 
 @router.get("/runs/{run_id}/join/{secret}", include_in_schema=False)
