@@ -53,10 +53,11 @@ main()
 COMMANDS = [
     *("research", "ask", "templates", "batch", "resume", "answer", "tell", "stop"),
     *("runs", "show", "verify", "trace", "diff", "audit", "replay", "export", "import", "prune"),
-    *("costs", "metrics", "worker", "doctor"),
+    *("serve", "worker", "costs", "metrics", "doctor"),
 ]
 GROUPS = {
     "watch": ["add", "list", "pause", "resume", "remove", "run", "history"],
+    "corpora": ["add", "list", "show", "remove"],
     "notify": ["add", "list", "remove"],
     "limits": ["set", "list", "remove"],
 }

@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 import shutil
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from fathom.evidence.verify import verify_run
 from fathom.models import RunResult
 from fathom.storage.corpora import Corpora
 from fathom.storage.corpus_limits import Limits
+from fathom.storage.corpus_pruning import prune_uploads
 from fathom.storage.editions import CORPORA
 from fathom.storage.store import ArtifactStore, RunFolder, runs
 from fathom.tools.documents.uploaded import UploadedCorpora
@@ -322,7 +323,7 @@ async def test_runs_keep_the_edition_that_they_began_with(tmp_path: Path) -> Non
     assert leave.path.read_bytes() == LEAVE
 
     await corpora.remove(ANN, "handbook")
-    assert (await prune(store, timedelta(0))).uploads.files
+    assert (await prune_uploads(store, datetime.now(UTC), dry_run=False)).files
     shutil.rmtree(cache)
     manifest = next(run for run in await runs(store) if run["run_id"] == changed.run_id)
     assert {file.state for file in await replay(store, manifest)} == {"same"}

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from fathom.tools.documents.uploaded import Reading
 
 corpora = typer.Typer(
-    help="Upload files to the artifact store, for runs on any machine to read.\n\n"
-    "Start with: fathom corpora add handbook handbook/",
+    help="Upload files for runs on any machine to read.\n\nStart with: fathom corpora add handbook handbook/",
     rich_markup_mode=None,
     no_args_is_help=True,
 )
