@@ -8,6 +8,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from fathom.client.shapes import Problem
 from fathom.errors import (
@@ -95,8 +96,21 @@ async def on_invalid(_request: Request, error: Exception) -> JSONResponse:
     return answer(Problem(title=status.phrase, status=status, detail=f"{place}: {first['msg']}", code="E4001"))
 
 
-async def on_http(_request: Request, error: Exception) -> JSONResponse:
+async def on_http(request: Request, error: Exception) -> JSONResponse:
     """Answer with an error of the framework, such as an address that does not exist."""
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    return answer(Problem(title=status.phrase, status=status, detail=str(error.detail)), dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:  # the framework names the methods of one route only
+        headers["Allow"] = ", ".join(methods_at(request)) or headers.get("Allow", "")
+    return answer(Problem(title=status.phrase, status=status, detail=str(error.detail)), headers)
+
+
+def methods_at(request: Request) -> list[str]:
+    """Return the methods that an address knows, over all of its routes."""
+    found: set[str] = set()
+    for method in ("DELETE", "GET", "PATCH", "POST", "PUT"):
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes):
+            found.add(method)
+    return sorted(found)

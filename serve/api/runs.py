@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated
 
@@ -21,12 +20,20 @@ from fathom.client.shapes import (
     RunState,
 )
 from serve.api.parts import JSON_ONLY, Cursor, Key, Limit, RunId
-from serve.runs.listing import Wanted, utc
+from serve.runs.listing import Wanted, time_of
 from serve.runs.resuming import resume
 from serve.state import TheCaller, TheDesk
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
-Since = Annotated[datetime | None, Query(description="ISO 8601; without a zone in UTC.", examples=["2026-11-01"])]
+Since = Annotated[
+    str,
+    Query(
+        max_length=40,
+        description="A time or a day, ISO 8601; without a zone in UTC.",
+        examples=["2026-11-01"],
+        json_schema_extra={"format": "date-time"},
+    ),
+]
 
 
 @router.post("", status_code=HTTPStatus.ACCEPTED, summary="Start a run", dependencies=JSON_ONLY)
@@ -48,8 +55,8 @@ async def list_runs(
     q: Annotated[str, Query(max_length=200, description="Words of the question, or beginnings of them.")] = "",
     owner: Annotated[str | None, Query(max_length=200, description="Who asked.")] = None,
     mine: Annotated[bool, Query(description="Only what you asked.")] = False,
-    since: Since = None,
-    until: Since = None,
+    since: Since = "",
+    until: Since = "",
     parent: Annotated[str, Query(max_length=60, description="Only what follows up on this run.")] = "",
     watch: Annotated[str, Query(max_length=100, description="Only runs of this watch.")] = "",
     limit: Limit = 50,
@@ -60,8 +67,8 @@ async def list_runs(
         states=frozenset(state),
         words=q,
         owner=caller.name if mine else owner,
-        since=utc(since) if since else None,
-        until=utc(until) if until else None,
+        since=time_of(since),
+        until=time_of(until),
         parent=parent,
         watch=watch,
     )

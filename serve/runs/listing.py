@@ -201,6 +201,17 @@ def _has(question: str, words: str) -> bool:
     return all(any(one.startswith(word) for one in there) for word in _WORD.findall(words.casefold()))
 
 
-def utc(time: datetime) -> datetime:
-    """Return a time in UTC; one without a zone is taken to be in UTC."""
-    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+def time_of(text: str) -> datetime | None:
+    """Return the time that a text in ISO 8601 means, without a zone in UTC; None for no text.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    if not text:
+        return None
+    try:
+        # A blank is a plus sign of an address that was not escaped.
+        time = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"{text!r} is no time.", next_step="such as 2026-11-01T06:00:00Z or 2026-11-01") from None
