@@ -32,6 +32,7 @@ from fathom.errors.serving import (
     TooManyRequests,
     WrongMediaType,
 )
+from serve.access.caller import Caller, Role
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
@@ -78,13 +79,18 @@ def answer(problem: Problem, headers: dict[str, str] | None = None) -> JSONRespo
     return JSONResponse(problem.model_dump(), problem.status, headers, media_type=MEDIA_TYPE)
 
 
-async def on_failure(_request: Request, error: Exception) -> JSONResponse:
+async def on_failure(request: Request, error: Exception) -> JSONResponse:
     """Answer with a failure that Fathom names."""
     assert isinstance(error, FathomError)
     headers = {"Retry-After": str(int(error.retry_after) + 1)} if error.retry_after is not None else {}
     if isinstance(error, NotSignedIn):
         headers["WWW-Authenticate"] = "Bearer"
-    return answer(problem_of(error), headers)
+    problem = problem_of(error)
+    caller: Caller | None = getattr(request.state, "caller", None)
+    if caller is None or caller.role is not Role.admin:  # where on the server its store is, is for administrators
+        root = request.app.state.desk.store.address()
+        problem = problem.model_copy(update={"detail": problem.detail.replace(root, "the store")})
+    return answer(problem, headers)
 
 
 async def on_invalid(_request: Request, error: Exception) -> JSONResponse:

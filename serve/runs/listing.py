@@ -94,6 +94,8 @@ class Listing:
             known = await self._prefect.refresh()
             stored = await self._stored.refresh({line.run_key for line in known.values()})
         lines = [line for line in _merged(known, stored) if (not after or line.order < after) and wanted.takes(line)]
+        if wanted.states:
+            lines = [line for line in lines if self._ended_as(line) in {None, *wanted.states}]
         lines.sort(key=lambda line: line.order, reverse=True)
         found: list[tuple[Line, RunSummary]] = []
         more = False
@@ -150,6 +152,13 @@ class Listing:
             watch=line.watch or None,
             cost_usd=result.metrics.cost_usd if result else None,
         )
+
+    def _ended_as(self, line: Line) -> RunState | None:
+        """Return how a run ended, if that is known without looking."""
+        if line.flow_run or line.state:
+            return line.state
+        result = self._results.get(line.run_id)
+        return RunState(result.status.value) if result else None
 
     async def _result(self, line: Line) -> RunResult | None:
         if line.run_id in self._results or not line.folder:
