@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
-from prefect.exceptions import Abort, TerminationSignal
+from prefect.exceptions import Abort, Pause, TerminationSignal
 from prefect.logging import get_logger
 from prefect.states import Cancelled, Crashed
 from pydantic_core import to_jsonable_python
@@ -93,7 +93,7 @@ class Supervision:
         self._watch.close()
         if self._reason is None and isinstance(error, (asyncio.CancelledError, TerminationSignal)):
             await _settled(self._ask_why())  # the worker may have been quicker than the watch
-        await _settled(self._lease.release())
+        await _settled(self._lease.release(waiting=isinstance(error, Pause)))
         if self._reason is not None:
             await self._end(self._reason)
 

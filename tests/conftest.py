@@ -7,6 +7,7 @@ module, and with it Prefect, is imported: it reads its settings at import. Nothi
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import random
 import re
@@ -51,6 +52,8 @@ _FOREIGN = re.compile(
     re.IGNORECASE,
 )
 _THIRD_PARTY_WARNINGS = (
+    # Whole pages are drawn.
+    "ignore:Generating overly large repr:hypothesis.errors.HypothesisWarning",
     # Hypothesis sees numbers drawn by any thread, also by those of Prefect.
     "ignore:Do not use the `random` module inside strategies:hypothesis.errors.HypothesisDeprecationWarning",
     # litellm's types, which pydantic reads when a model is first called.
@@ -110,6 +113,8 @@ def quiet_port() -> int:
 def stubs() -> Iterator[Stubs]:
     """A scripted model and search, empty of requests; `stubs.settings` may be changed at any time."""
     with serving() as running:
+        for state in (services.circuit_of, services.pulse_of, services.spacing_of):
+            state.cache_clear()  # a service of an earlier test may have had the same port
         yield running
 
 
@@ -151,9 +156,26 @@ class PrefectServer:
 
 
 @pytest.fixture(scope="session")
-def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
+def new_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of Prefect without runs: making its tables takes longer than starting a server."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")  # the same in all processes of a session
+    folder = tmp_path_factory.getbasetemp().parent / f"database-{run}" if run else tmp_path_factory.mktemp("database")
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "ready").exists():
+            command = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"]
+            subprocess.run(command, env=base_env() | {"PREFECT_HOME": str(folder)}, check=True, capture_output=True)
+            (folder / "ready").touch()
+    return folder / "prefect.db"
+
+
+@pytest.fixture(scope="session")
+def prefect_server(new_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
     """A real Prefect server on SQLite; this process already points at it."""
     env = {name: value for name, value in os.environ.items() if name.startswith("PREFECT_")}
+    Path(env["PREFECT_HOME"]).mkdir(exist_ok=True)
+    shutil.copy(new_database, env["PREFECT_HOME"])
     api_url = env["PREFECT_API_URL"]
     log = tmp_path_factory.mktemp("prefect") / "server.log"
     url = httpx.URL(api_url)

@@ -8,6 +8,7 @@ import os
 import pty
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from fathom.extractive.planner import plan
 from fathom.models import Asked, Clarification, Document, Matter, OpenQuestion, Plan, PlanStep, Reply, RunResult
 from fathom.roles import ClarifyRequest, PlanRequest
 from fathom.run.editing import as_yaml, from_yaml
+from fathom.storage.pruning import survey
 from fathom.storage.store import ArtifactStore, runs
 from flows import answering, resuming
 from flows.answering import Waiting
@@ -259,6 +261,8 @@ async def test_a_suspended_run_holds_no_slot_and_goes_on_when_it_is_answered(pro
     with serving(worker := Worker("suspended", limit=1)):
         question = await waits(query, Matter.question)
         assert (await until(run_id, "Suspended")).state_type is StateType.PAUSED
+        old = await survey(ArtifactStore(str(tmp_path)), datetime.now(UTC) + timedelta(days=1))
+        assert not old.runs and "waits for an answer" in old.kept[0].reason
         other = await submitted("suspended", "What else is there?", tmp_path, people={"wait_minutes": 0})
         await until(other, "Completed")
         assert not worker._running

@@ -36,7 +36,7 @@ from fathom.storage.store import ArtifactStore
 from flows.deep_research import deep_research
 from tasks.supervision import Supervision
 from tasks.watching import MANY, watched
-from tests.conftest import OWN_FILES, Bucket, PrefectServer, base_env, quiet_port
+from tests.conftest import OWN_FILES, Bucket, FathomCLI, PrefectServer, base_env, quiet_port
 from tests.processes import AT_ONCE, Kills, OwnServer, end_all, fathom, finish, flow_runs, left_behind
 from tests.stubs import Stubs
 
@@ -176,8 +176,8 @@ def state_of(server: PrefectServer, run_id: str) -> dict[str, Any]:
     return state
 
 
-def listed(env: dict[str, str], root: str | Path) -> dict[str, str]:
-    rows: list[dict[str, str]] = json.loads(fathom(env, "runs", "--json", "--artifacts", str(root)).communicate()[0])
+def listed(cli: FathomCLI, env: dict[str, str], root: str | Path) -> dict[str, str]:
+    rows: list[dict[str, str]] = json.loads(cli(["runs", "--json", "--artifacts", str(root)], env).stdout)
     return {row["run_id"]: row["state"] for row in rows}
 
 
@@ -208,7 +208,7 @@ async def test_one_thread_watches_all_runs_of_a_process(prefect_server: PrefectS
 
 
 def test_cancelling_stops_the_spending_and_keeps_what_there_is(
-    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, tmp_path: Path
+    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, fathom_cli: FathomCLI, tmp_path: Path
 ) -> None:
     undisturbed = left_behind(
         finish(fathom(env, "research", QUERY, *QUICK, "--json", "--artifacts", str(tmp_path / "0")))
@@ -229,7 +229,7 @@ def test_cancelling_stops_the_spending_and_keeps_what_there_is(
     (folder,) = (tmp_path / "1/research_artifacts").iterdir()
     assert {"plan.json", "notes.json", "run.json"} <= {path.name for path in folder.iterdir()}
     assert list(folder.glob("*__step*.json"))
-    assert listed(env, tmp_path / "1")[run_id] == "cancelled"
+    assert listed(fathom_cli, env, tmp_path / "1")[run_id] == "cancelled"
 
     result = finish(fathom(env, "resume", run_id, "--json", "--quiet"))
     assert (result["run_id"], result["status"]) == (run_id, "complete")
@@ -239,7 +239,13 @@ def test_cancelling_stops_the_spending_and_keeps_what_there_is(
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_process_that_is_told_to_end_leaves_a_run_to_resume(
-    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, tmp_path: Path, number: signal.Signals, code: int
+    stubs: Stubs,
+    env: dict[str, str],
+    prefect_server: PrefectServer,
+    fathom_cli: FathomCLI,
+    tmp_path: Path,
+    number: signal.Signals,
+    code: int,
 ) -> None:
     process = fathom(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path))
     kills = Kills(stubs)
@@ -248,14 +254,14 @@ def test_a_process_that_is_told_to_end_leaves_a_run_to_resume(
     assert (process.returncode, out) == (code, ""), err
     run_id = flow_runs(prefect_server.api_url)[0]["id"]
     assert err.splitlines()[-1] == f"fathom: the run can be continued: fathom resume {run_id}"
-    assert listed(env, tmp_path)[run_id] == "interrupted"
+    assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
     result = finish(fathom(env, "resume", run_id[:13], "--json", "--quiet"))
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []
 
 
 def test_a_run_has_one_process_at_a_time(
-    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, tmp_path: Path
+    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, fathom_cli: FathomCLI, tmp_path: Path
 ) -> None:
     key = ["--run-key", "shared", "--artifacts", str(tmp_path)]
     process = fathom(env, "research", QUERY, *QUICK, *key)
@@ -273,11 +279,11 @@ def test_a_run_has_one_process_at_a_time(
     twin = next(run for run in flow_runs(prefect_server.api_url) if run["id"] != run_id)
     assert twin["state_type"] == "CANCELLED"
     assert f"The run {run_id[:8]} is still running, in process {process.pid} on " in twin["state"]["message"]
-    assert listed(env, tmp_path)[run_id] == "running"
+    assert listed(fathom_cli, env, tmp_path)[run_id] == "running"
     stubs.settings.llm_delay = 0.2
     kills.now(process.kill)
     process.communicate()
-    assert listed(env, tmp_path)[run_id] == "interrupted"
+    assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
     racers = [fathom(env, "resume", run_id, "--json", "--quiet") for _ in range(2)]
     printed = [racer.communicate(timeout=120)[0] for racer in racers]
     assert sorted(racer.returncode for racer in racers) == [0, 2]
@@ -290,14 +296,18 @@ def test_a_run_has_one_process_at_a_time(
 
 
 @pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[OwnServer]:
+def own_server(new_database: Path, tmp_path: Path) -> Iterator[OwnServer]:
     server = OwnServer(tmp_path / "prefect", quiet_port())
+    (tmp_path / "prefect").mkdir()
+    shutil.copy(new_database, tmp_path / "prefect")
     server.start()
     yield server
     server.kill()
 
 
-def test_a_run_outlives_its_server(stubs: Stubs, env: dict[str, str], own_server: OwnServer, tmp_path: Path) -> None:
+def test_a_run_outlives_its_server(
+    stubs: Stubs, env: dict[str, str], own_server: OwnServer, fathom_cli: FathomCLI, tmp_path: Path
+) -> None:
     env |= own_server.env
     process = fathom(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path))
     kills = Kills(stubs)
@@ -312,7 +322,7 @@ def test_a_run_outlives_its_server(stubs: Stubs, env: dict[str, str], own_server
     assert len(err.splitlines()) == 2
     stubs.settings.llm_delay = 0
     own_server.start()
-    assert listed(env, tmp_path)[run_id] == "interrupted"
+    assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
     result = finish(fathom(env, "resume", run_id, "--json", "--quiet"))
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []
@@ -320,7 +330,13 @@ def test_a_run_outlives_its_server(stubs: Stubs, env: dict[str, str], own_server
 
 @pytest.mark.parametrize("answered", [0, 7])
 def test_a_run_goes_on_where_its_machine_is_gone(
-    stubs: Stubs, env: dict[str, str], own_server: OwnServer, moto_s3: Bucket, tmp_path: Path, answered: int
+    stubs: Stubs,
+    env: dict[str, str],
+    own_server: OwnServer,
+    moto_s3: Bucket,
+    fathom_cli: FathomCLI,
+    tmp_path: Path,
+    answered: int,
 ) -> None:
     """Killed before it had a folder, and later; nothing is left but the bucket."""
     env |= moto_s3.env
@@ -339,16 +355,16 @@ def test_a_run_goes_on_where_its_machine_is_gone(
     own_server.kill()
     stubs.settings.llm_delay = 0
 
-    shown = json.loads(fathom(env, "show", run_id[:8], "--json", *bucket).communicate()[0])
+    shown = json.loads(fathom_cli(["show", run_id[:8], "--json", *bucket], env).stdout)
     assert (shown["run_id"], shown["query"], shown["result"]) == (run_id, QUERY, None)
-    assert f"fathom resume {run_id[:8]}" in fathom(env, "show", run_id[:8], *bucket).communicate()[0]
-    assert listed(env, moto_s3.url)[run_id] == "interrupted"
+    assert f"fathom resume {run_id[:8]}" in fathom_cli(["show", run_id[:8], *bucket], env).stdout
+    assert listed(fathom_cli, env, moto_s3.url)[run_id] == "interrupted"
 
     result = finish(fathom(env, "resume", run_id, "--json", "--quiet", *bucket))
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []
     assert objects(result["artifacts"]) == objects(undisturbed["artifacts"])
-    assert listed(env, moto_s3.url)[run_id] == "complete"
+    assert listed(fathom_cli, env, moto_s3.url)[run_id] == "complete"
     again = finish(fathom(env, "resume", run_id[:8], "--json", "--quiet", *bucket))
     assert again == result
 

@@ -98,6 +98,7 @@ def test_no_secret_is_stored_shown_or_sent(
     assert HIDDEN.encode() in b"".join(path.read_bytes() for path in Path(os.environ["PREFECT_HOME"]).glob("*.db*"))
 
 
+@pytest.mark.usefixtures("short_rests")
 async def test_no_secret_is_in_what_a_deployment_logs(
     prefect_server: PrefectServer,
     leaky: Stubs,

@@ -49,6 +49,7 @@ class Lease(Model):
     seconds: float = LEASE_SECONDS  # for which it is valid after that
     released: bool = False  # the attempt has ended, with or without success
     held: bool = False  # it is no attempt: what is stored under the key is being removed or imported
+    waiting: bool = False  # the attempt has ended because the run waits for a person, and goes on after the answer
 
     @property
     def age(self) -> float:
@@ -134,9 +135,10 @@ class LeaseFile:
         await self._write(self._lease.model_copy(update={"renewed": _now()}))
         return not await self._store.exists(_path(self._lease.run_key, self._number + 1))
 
-    async def release(self) -> None:
-        """Give the run up, so that another process may take it."""
-        await self._write(self._lease.model_copy(update={"renewed": _now(), "released": True}))
+    async def release(self, *, waiting: bool = False) -> None:
+        """Give the run up, so that another process may take it; `waiting`: once a person has answered it."""
+        given_up = {"renewed": _now(), "released": True, "waiting": waiting}
+        await self._write(self._lease.model_copy(update=given_up))
 
     async def withdraw(self) -> None:
         """Leave the run as if it had not been taken."""
@@ -254,8 +256,9 @@ def _own(run_id: str, run_key: str, parameters: dict[str, Any], seconds: float) 
 
 
 def _bytes(lease: Lease) -> bytes:
-    # Older versions, which know no such field, may read the leases of runs.
-    return lease.model_dump_json(indent=1, exclude=None if lease.held else {"held"}).encode()
+    # Older versions, which know no such fields, may read the leases of runs.
+    unset = {name for name in ("held", "waiting") if not getattr(lease, name)}
+    return lease.model_dump_json(indent=1, exclude=unset).encode()
 
 
 def _now() -> str:

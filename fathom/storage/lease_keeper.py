@@ -27,16 +27,20 @@ class LeaseKeeper:
         self._lease = lease
         self._lost = lost
         self._ending = Event()
+        self._waiting = False
         self._ended: Future[None] = Future()
         self._ended.set_running_or_notify_cancel()  # whoever waits for the thread cannot cancel it
         Thread(target=self._run, name="lease", daemon=True).start()
 
-    async def release(self) -> None:
-        """Give the run up, unless it was taken over. The thread does it last, so no late renewal undoes it.
+    async def release(self, *, waiting: bool = False) -> None:
+        """Give the run up, unless it was taken over; `waiting`: because it waits for a person.
+
+        The thread does it last, so no late renewal undoes it.
 
         Raises:
             StoreError: it could not be written; the lease expires by itself.
         """
+        self._waiting = waiting
         self._ending.set()
         await asyncio.wrap_future(self._ended)
 
@@ -65,4 +69,4 @@ class LeaseKeeper:
                 if not self._ending.is_set():
                     self._lost(RunBusy("Another process has taken over the run.", next_step="see fathom runs"))
                 return
-        asyncio.run(self._lease.release())
+        asyncio.run(self._lease.release(waiting=self._waiting))

@@ -90,7 +90,7 @@ async def survey(
     """Return what has not been worked on since a time; nothing is changed.
 
     With `keep_reports`, only the tool outputs and the stored results of a finished run go. Runs that have not finished
-    stay without `unfinished`; those that never had a folder go all the same.
+    stay without `unfinished`; those that never had a folder go all the same, unless they wait for a person.
     """
     search = _Search(store, before, keep_reports, unfinished)
     by_key: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -137,10 +137,8 @@ class _Search:
                 return None
             chosen = [run for manifest in started if (run := await self._old_run(key, manifest, attempt))]
             if not manifests and lease:
-                query = str(lease.parameters.get("query", ""))
-                own = lease.model_dump(include={"run_id", "run_key", "started"})
-                chosen = [OldRun(part="leftovers", query=query, **own)]
-            last = (len(chosen) == len(manifests) or not manifests) and not self.spares_results
+                chosen = self._leftovers(lease, attempt)
+            last = bool(chosen) and len(chosen) == len(manifests or chosen) and not self.spares_results
             results = await self._store.sizes(f"{RESULTS}/{key}") if last else {}
         except FathomError as error:
             for manifest in started:
@@ -150,6 +148,14 @@ class _Search:
         if not results and all(run.part == "evidence" and not run.files for run in chosen):
             return None
         return OldKey(run_key=key, runs=chosen, last=last, result_files=len(results), results=sum(results.values()))
+
+    def _leftovers(self, lease: Lease, attempt: Lease | None) -> list[OldRun]:
+        """Return the run without a folder whose results are to be removed; none if it waits for a person."""
+        own = {"query": str(lease.parameters.get("query", "")), **lease.model_dump(include={"run_id", "started"})}
+        if attempt and attempt.waiting and not self._unfinished:
+            self._keep(own, "it waits for an answer; --unfinished removes it too")
+            return []
+        return [OldRun(part="leftovers", run_key=lease.run_key, **own)]
 
     async def _old_run(self, key: str, manifest: dict[str, Any], attempt: Lease | None) -> OldRun | None:
         """Return what is to be removed of a run that started long ago."""
