@@ -12,6 +12,7 @@ from fathom.client.shapes import EventType, RunEvent
 from fathom.models import ReportSection
 from fathom.report.prose import section_html
 from fathom.storage.store import ArtifactStore
+from fathom.text.citations import without_citations
 from serve.runs.finding import Found
 from serve.runs.log_reader import LogReader
 
@@ -68,7 +69,7 @@ def story_of(events: Sequence[RunEvent]) -> Story:
                 ids = data.get("source_ids")
                 sources = [known[i] for i in ids if i in known] if isinstance(ids, list) else []
                 story.notes.append(
-                    Told(str(data.get("title", "")), event.at, str(data.get("summary", "")), sources=sources)
+                    Told(str(data.get("title", "")), event.at, _plain(str(data.get("summary", ""))), sources=sources)
                 )
             case EventType.section:
                 heading = str(data.get("heading", ""))
@@ -83,3 +84,7 @@ def story_of(events: Sequence[RunEvent]) -> Story:
     story.sources = len(known)
     story.sections = list(sections.values())
     return story
+
+
+def _plain(text: str) -> str:
+    return without_citations(text).replace(" .", ".").replace("*", "")
