@@ -87,8 +87,8 @@ async def state_of(run: FlowRunRow) -> str:
     with suppress(StoreError):
         lease = await read_lease(*place(run.id, run.parameters))
         if lease and (waits or has_begun(run.state.timestamp if run.state else None, lease)):
-            is_ending = lease.released and lease.age < ENDING_SECONDS
-            return state if lease.alive or is_ending else "interrupted"
+            ends_now = lease.released and lease.age < ENDING_SECONDS
+            return state if lease.alive or ends_now else "interrupted"
     host, _, pid = (run.infrastructure_pid or "").rpartition(":")
     return "interrupted" if pid.isdecimal() and is_gone(host, int(pid)) else state
 

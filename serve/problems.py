@@ -8,6 +8,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from fathom.client.shapes import Problem
 from fathom.config.secrets import without_credentials
@@ -36,6 +37,7 @@ from fathom.errors.serving import (
     WrongHost,
     WrongMediaType,
 )
+from serve.access.caller import Caller, Role
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
@@ -86,13 +88,18 @@ def answer(problem: Problem, headers: dict[str, str] | None = None) -> JSONRespo
     return JSONResponse(problem.model_dump(), problem.status, headers, media_type=MEDIA_TYPE)
 
 
-async def on_failure(_request: Request, error: Exception) -> JSONResponse:
+async def on_failure(request: Request, error: Exception) -> JSONResponse:
     """Answer with a failure that Fathom names."""
     assert isinstance(error, FathomError)
     headers = {"Retry-After": str(int(error.retry_after) + 1)} if error.retry_after is not None else {}
     if isinstance(error, NotSignedIn):
         headers["WWW-Authenticate"] = "Bearer"
-    return answer(problem_of(error), headers)
+    problem = problem_of(error)
+    caller: Caller | None = getattr(request.state, "caller", None)
+    if caller is None or caller.role is not Role.admin:  # where on the server its store is, is for administrators
+        root = request.app.state.desk.store.address()
+        problem = problem.model_copy(update={"detail": problem.detail.replace(root, "the store")})
+    return answer(problem, headers)
 
 
 async def on_invalid(_request: Request, error: Exception) -> JSONResponse:
@@ -108,8 +115,21 @@ async def on_invalid(_request: Request, error: Exception) -> JSONResponse:
     )
 
 
-async def on_http(_request: Request, error: Exception) -> JSONResponse:
+async def on_http(request: Request, error: Exception) -> JSONResponse:
     """Answer with an error of the framework, such as an address that does not exist."""
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    return answer(Problem(title=status.phrase, status=status, detail=str(error.detail)), dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:  # the framework names the methods of one route only
+        headers["Allow"] = ", ".join(methods_at(request)) or headers.get("Allow", "")
+    return answer(Problem(title=status.phrase, status=status, detail=str(error.detail)), headers)
+
+
+def methods_at(request: Request) -> list[str]:
+    """Return the methods that an address knows, over all of its routes."""
+    found: set[str] = set()
+    for method in ("DELETE", "GET", "PATCH", "POST", "PUT"):
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes):
+            found.add(method)
+    return sorted(found)

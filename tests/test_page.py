@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from html import unescape
+from pathlib import Path
 
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
+from fathom.storage.store import ArtifactStore
+from serve.access.caller import Limits, Role
+from serve.access.tokens import Tokens
+from serve.options import Options
 from serve.page.rendering import templates
-from tests.server import Served
+from tests.conftest import PrefectServer
+from tests.server import Served, served_with
 from tests.test_browser import PROGRAMS
 
 QUESTION = "What is a descriptor in Python?"
@@ -203,3 +211,26 @@ def test_the_style_and_the_script_are_small_and_kept(client: httpx.Client) -> No
         file = client.get(address)
         assert "immutable" in file.headers["Cache-Control"]
         assert len(file.content) < 20_000
+
+
+def test_whoever_signed_in_uses_the_forms(prefect_server: PrefectServer, tmp_path: Path) -> None:
+    with ThreadPoolExecutor() as thread:  # Playwright's loop is in this one
+        adding = Tokens(ArtifactStore(str(tmp_path))).add("ann", Role.asker, Limits())
+        _, token = thread.submit(asyncio.run, adding).result()
+    with (
+        served_with(Options(str(tmp_path), sign_in=True), limit=0) as server,
+        httpx.Client(base_url=server.url, headers={"Accept": "text/html"}, follow_redirects=True) as client,
+    ):
+        assert client.get("/runs").url.path == "/sign-in"
+        assert client.post("/sign-in", data={"token": token, "next": "/runs"}).url.path == "/runs"
+        assert client.post("/", data={"question": QUESTION}).status_code == 403
+        secret = re.findall(r'name="csrf_token" value="(.*?)"', client.get("/").text)[0]
+        started = client.post("/", data={"question": QUESTION, "csrf_token": secret})
+        assert "waiting its turn" in started.text and "Cancel" in started.text
+        upload = re.findall(r'action="(/corpora\?csrf_token=.*?)"', client.get("/corpora").text)[0]
+        made = client.post(upload, data={"name": "pumps"}, files={"files": ("a.md", b"# Pumps\n\nAt most 40 bar.\n")})
+        assert made.url.path == "/corpora/pumps"
+        shared = client.post("/corpora/pumps/share", data={"shared": "1", "csrf_token": secret})
+        assert "Share no longer" in shared.text
+        assert client.post("/sign-out", data={"csrf_token": secret}).url.path == "/sign-in"
+        assert client.get("/").url.path == "/sign-in"

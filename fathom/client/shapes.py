@@ -41,7 +41,7 @@ class RunRequest(Model):
         description="Settings of the run by name, as docs/settings.md lists them.",
         examples=[{"profile": "quick", "budget": {"max_usd": 0.5}}],
     )
-    template: str | None = Field(None, description="Name of a template.", examples=["comparison"])
+    template: str | None = Field(None, description="Name of a template.", examples=["technology-comparison"])
     corpora: list[str] = Field([], max_length=20, description="Uploaded corpora to read.", examples=[["handbook"]])
     shared: bool = Field(False, description="Whether everybody who may read may see, answer and steer the run.")
 

@@ -64,7 +64,8 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
     for name, schema in {**batch.pop("$defs"), "BatchRequest": batch}.items():
         schemas.setdefault(name, schema)
     document["components"]["securitySchemes"] = _SCHEMES
-    document["security"] = [{name: []} for name in _SCHEMES]
+    # Nothing is needed on a server that only its own machine can reach.
+    document["security"] = [*({name: []} for name in _SCHEMES), {}]
     for path, method, operation in _operations(document):
         if path in OPEN:
             operation["security"] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated
 
@@ -19,7 +18,7 @@ from fathom.client.shapes import (
     RunState,
 )
 from serve.api.parts import JSON_ONLY, Cursor, Key, Limit, RunId
-from serve.runs.listing import Wanted, utc
+from serve.runs.listing import Wanted, time_of
 from serve.runs.resuming import resume
 from serve.runs.sse import HEADERS, MEDIA_TYPE
 from serve.state import TheCaller, TheDesk
@@ -29,7 +28,15 @@ LastEvent = Annotated[
     str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,12}$", description="The id of the last event that you had.")
 ]
 After = Annotated[int, Query(ge=0, lt=10**12, description="The same, for clients that can set no header.")]
-Since = Annotated[datetime | None, Query(description="ISO 8601; without a zone in UTC.", examples=["2026-11-01"])]
+Since = Annotated[
+    str,
+    Query(
+        max_length=40,
+        description="A time or a day, ISO 8601; without a zone in UTC.",
+        examples=["2026-11-01"],
+        json_schema_extra={"format": "date-time"},
+    ),
+]
 
 
 class EventStream(StreamingResponse):
@@ -57,8 +64,8 @@ async def list_runs(
     q: Annotated[str, Query(max_length=200, description="Words of the question, or beginnings of them.")] = "",
     owner: Annotated[str | None, Query(max_length=200, description="Who asked.")] = None,
     mine: Annotated[bool, Query(description="Only what you asked.")] = False,
-    since: Since = None,
-    until: Since = None,
+    since: Since = "",
+    until: Since = "",
     parent: Annotated[str, Query(max_length=60, description="Only what follows up on this run.")] = "",
     watch: Annotated[str, Query(max_length=100, description="Only runs of this watch.")] = "",
     limit: Limit = 50,
@@ -69,8 +76,8 @@ async def list_runs(
         states=frozenset(state),
         words=q,
         owner=caller.name if mine else owner,
-        since=utc(since) if since else None,
-        until=utc(until) if until else None,
+        since=time_of(since),
+        until=time_of(until),
         parent=parent,
         watch=watch,
     )

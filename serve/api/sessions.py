@@ -62,7 +62,8 @@ async def execute_session(
         200: {
             "description": "Server-sent events until the run has ended; the data of each is a ProgressEvent.",
             "content": {"text/event-stream": {"schema": {"type": "string"}, "example": "event: state_change\n"}},
-        }
+        },
+        409: {"description": "The session was not executed."},
     },
 )
 async def follow_session(

@@ -12,6 +12,7 @@ from fathom.client.shapes import EventType, RunEvent
 from fathom.models import ReportSection
 from fathom.report.prose import section_html
 from fathom.storage.store import ArtifactStore
+from fathom.text.citations import without_citations
 from serve.runs.finding import Found
 from serve.runs.log_reader import LogReader
 
@@ -24,6 +25,7 @@ class Told:
 
     title: str
     at: str
+    text: str = ""
     html: Markup = field(default_factory=Markup)
     sources: list[dict[str, Any]] = field(default_factory=list)
 
@@ -66,11 +68,13 @@ def story_of(events: Sequence[RunEvent]) -> Story:
             case EventType.note_created:
                 ids = data.get("source_ids")
                 sources = [known[i] for i in ids if i in known] if isinstance(ids, list) else []
-                story.notes.append(Told(str(data.get("title", "")), event.at, sources=sources))
+                story.notes.append(
+                    Told(str(data.get("title", "")), event.at, _plain(str(data.get("summary", ""))), sources=sources)
+                )
             case EventType.section:
                 heading = str(data.get("heading", ""))
                 section = ReportSection(heading=heading, markdown=str(data.get("text", "")))
-                sections[data.get("position")] = Told(heading, event.at, section_html(section, (), {}))
+                sections[data.get("position")] = Told(heading, event.at, html=section_html(section, (), {}))
             case EventType.warning | EventType.error:
                 story.warnings.append(Told(event.message, event.at))
             case _ if state == "steered":
@@ -80,3 +84,7 @@ def story_of(events: Sequence[RunEvent]) -> Story:
     story.sources = len(known)
     story.sections = list(sections.values())
     return story
+
+
+def _plain(text: str) -> str:
+    return without_citations(text).replace(" .", ".").replace("*", "")

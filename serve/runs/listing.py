@@ -94,6 +94,8 @@ class Listing:
             known = await self._prefect.refresh()
             stored = await self._stored.refresh({line.run_key for line in known.values()})
         lines = [line for line in _merged(known, stored) if (not after or line.order < after) and wanted.takes(line)]
+        if wanted.states:
+            lines = [line for line in lines if self._ended_as(line) in {None, *wanted.states}]
         lines.sort(key=lambda line: line.order, reverse=True)
         found: list[tuple[Line, RunSummary]] = []
         more = False
@@ -151,6 +153,13 @@ class Listing:
             cost_usd=result.metrics.cost_usd if result else None,
         )
 
+    def _ended_as(self, line: Line) -> RunState | None:
+        """Return how a run ended, if that is known without looking."""
+        if line.flow_run or line.state:
+            return line.state
+        result = self._results.get(line.run_id)
+        return RunState(result.status.value) if result else None
+
     async def _result(self, line: Line) -> RunResult | None:
         if line.run_id in self._results or not line.folder:
             return self._results.get(line.run_id)
@@ -201,6 +210,17 @@ def _has(question: str, words: str) -> bool:
     return all(any(one.startswith(word) for one in there) for word in _WORD.findall(words.casefold()))
 
 
-def utc(time: datetime) -> datetime:
-    """Return a time in UTC; one without a zone is taken to be in UTC."""
-    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+def time_of(text: str) -> datetime | None:
+    """Return the time that a text in ISO 8601 means, without a zone in UTC; None for no text.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    if not text:
+        return None
+    try:
+        # A blank is a plus sign of an address that was not escaped.
+        time = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"{text!r} is no time.", next_step="such as 2026-11-01T06:00:00Z or 2026-11-01") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import PurePath
 from typing import Any
 
 from prefect.client.orchestration import get_client
@@ -106,9 +107,10 @@ async def _files(store: ArtifactStore, found: Found) -> tuple[Plan | None, RunRe
 
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that were given, without where the store is."""
-    settings = given.get("settings") or {}
-    return {name: value for name, value in json.loads(json.dumps(settings)).items() if name != "artifacts"}
+    """Return the settings that were given, without where on the server the store and the documents are."""
+    settings = json.loads(json.dumps(given.get("settings") or {}))
+    docs = {"docs": [PurePath(path).name for path in settings["docs"]]} if settings.get("docs") else {}
+    return {**{name: value for name, value in settings.items() if name != "artifacts"}, **docs}
 
 
 def _created(flow_run: FlowRun | None) -> str:

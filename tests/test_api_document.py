@@ -1,0 +1,103 @@
+"""The API by its own document: requests made of it are answered as it says, and never with a failure of the server."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from serve.options import Options
+from tests.conftest import ROOT, PrefectServer, quiet_port
+from tests.server import Served, served_with
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+STORED = {"run_id": "df99f416-1f7e-4c63-94d9-a70b9f20c5f2"}
+EXAMPLES = 3  # for each route; by hand: `schemathesis run .../api/v1/openapi.json -n 100`
+
+
+@pytest.fixture(scope="module")
+def idle(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server whose runs nobody takes up, with a finished one on the store."""
+    root = tmp_path_factory.mktemp("document")
+    shutil.copytree(ROOT / "tests" / "stored_run", root, dirs_exist_ok=True)
+    with served_with(Options(str(root), port=quiet_port()), limit=0) as running:
+        yield running
+
+
+@schemathesis.serializer("application/jsonl")
+def _as_text(_context: Any, value: Any) -> bytes:
+    return str(value).encode()
+
+
+def test_every_answer_is_as_the_document_says(idle: Served) -> None:
+    document = httpx.get(f"{idle.url}/api/v1/openapi.json").json()
+    schema = schemathesis.openapi.from_dict(document)
+    schema.config.update(base_url=idle.url)
+    asked = 0
+    with requests.Session() as session:
+        for found in schema.get_all_operations():
+            assert isinstance(found, Ok), found
+            operation = found.ok()
+            # A stream of a run that waits has no end.
+            if not operation.path.startswith(("/api/v1/", "/research/")) or operation.path.endswith(
+                ("/events", "/stream")
+            ):
+                continue
+            known = {"path_parameters": STORED} if "{run_id}" in operation.path else {}
+            kinds = [operation.as_strategy(mode) for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)]
+            cases = st.one_of(operation.as_strategy(**known), *kinds)  # type: ignore[arg-type]
+
+            @settings(
+                max_examples=EXAMPLES,
+                deadline=None,
+                database=None,
+                derandomize=True,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(case=cases)
+            def ask(case: Any) -> None:
+                nonlocal asked
+                asked += 1
+                case.call_and_validate(session=session, checks=CHECKS, timeout=60)
+
+            ask()
+    assert asked > 100
+
+
+def test_the_document_says_all_of_every_route(idle: Served) -> None:
+    document = httpx.get(f"{idle.url}/api/v1/openapi.json").json()
+    ids = []
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            ids.append(operation["operationId"])
+            assert operation["summary"] and operation["description"] and operation["tags"], path
+            for status, answer in operation["responses"].items():
+                if path.startswith(("/api/v1/", "/research/")) and int(status) >= 400:
+                    assert [*answer["content"]] == ["application/problem+json"], (method, path, status)
+    assert len(ids) == len(set(ids))
+    assert "HTTPValidationError" not in document["components"]["schemas"]
+    options = httpx.options(f"{idle.url}/api/v1/watches/some")
+    assert options.status_code == 405 and options.headers["Allow"] == "DELETE, GET, PATCH"
