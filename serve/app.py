@@ -14,6 +14,8 @@ from fathom.errors import FathomError
 from serve import problems
 from serve.access.guard import Guard
 from serve.api import health, runs
+from serve.chat import completions, responses
+from serve.mcp.mount import Mounted
 from serve.options import Options
 from serve.runs.desk import Desk
 
@@ -21,11 +23,13 @@ from serve.runs.desk import Desk
 def create_app(options: Options) -> FastAPI:
     """Return the application of a server. It needs a Prefect API: call `flows.server.ensure_api` first."""
     desk = Desk(options)
+    mcp = Mounted(desk)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await desk.open()
-        yield
+        async with mcp.lifespan():
+            yield
 
     app = FastAPI(
         title="Fathom",
@@ -40,7 +44,8 @@ def create_app(options: Options) -> FastAPI:
     app.add_exception_handler(FathomError, problems.on_failure)
     app.add_exception_handler(RequestValidationError, problems.on_invalid)
     app.add_exception_handler(HTTPException, problems.on_http)
-    for part in (health, runs):
+    for part in (health, runs, completions, responses):
         app.include_router(part.router)
+    app.router.routes += mcp.routes()
     app.add_middleware(Guard, options=options)
     return app

@@ -22,6 +22,7 @@ from fathom.errors import (
     UserError,
 )
 from fathom.errors.serving import Conflict, NotAllowed, NotSignedIn, NotThere, TooManyRequests
+from serve.chat import errors as openai
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
@@ -60,31 +61,37 @@ def problem_of(error: FathomError) -> Problem:
     )
 
 
-def answer(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
-    """Return a problem as a response."""
+def answer(
+    request: Request, problem: Problem, headers: dict[str, str] | None = None, error: Exception | None = None
+) -> JSONResponse:
+    """Return a problem as a response, in the form that is expected where the request went."""
+    if openai.speaks_openai(request):
+        return openai.answer(problem, headers or {}, error)
     return JSONResponse(problem.model_dump(), problem.status, headers, media_type=MEDIA_TYPE)
 
 
-async def on_failure(_request: Request, error: Exception) -> JSONResponse:
+async def on_failure(request: Request, error: Exception) -> JSONResponse:
     """Answer with a failure that Fathom names."""
     assert isinstance(error, FathomError)
     headers = {"Retry-After": str(int(error.retry_after) + 1)} if error.retry_after is not None else {}
     if isinstance(error, NotSignedIn):
         headers["WWW-Authenticate"] = "Bearer"
-    return answer(problem_of(error), headers)
+    return answer(request, problem_of(error), headers, error)
 
 
-async def on_invalid(_request: Request, error: Exception) -> JSONResponse:
+async def on_invalid(request: Request, error: Exception) -> JSONResponse:
     """Answer to a request that does not have the form that the document describes."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     status = HTTPStatus.UNPROCESSABLE_ENTITY
-    return answer(Problem(title=status.phrase, status=status, detail=f"{place}: {first['msg']}", code="E4001"))
+    wrong = f"{place}: {first['msg']}"
+    return answer(request, Problem(title=status.phrase, status=status, detail=wrong, code="E4001"))
 
 
-async def on_http(_request: Request, error: Exception) -> JSONResponse:
+async def on_http(request: Request, error: Exception) -> JSONResponse:
     """Answer with an error of the framework, such as an address that does not exist."""
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    return answer(Problem(title=status.phrase, status=status, detail=str(error.detail)), dict(error.headers or {}))
+    problem = Problem(title=status.phrase, status=status, detail=str(error.detail))
+    return answer(request, problem, dict(error.headers or {}))
