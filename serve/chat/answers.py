@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fathom.client.shapes import RunState
-from fathom.errors import NoReport
 from fathom.models import Asked, Matter
 from fathom.report.chapters import title_of
 from fathom.report.escaping import escaped
@@ -15,6 +14,7 @@ from fathom.text.cleaning import clean_line
 from fathom.text.urls import linkable
 from serve.access.caller import Caller
 from serve.chat.conversation import ASKS
+from serve.chat.errors import RunFailed
 from serve.runs.desk import Desk
 
 
@@ -47,7 +47,7 @@ async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> Ans
     """Return what a run says that has ended or waits for a person; `server` is the address of this server.
 
     Raises:
-        NoReport: it failed or was cancelled.
+        RunFailed: it failed.
     """
     run = await desk.get(caller, run_id)
     page = f"{server}{run.links.page}"
@@ -58,9 +58,11 @@ async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> Ans
     tokens = (metrics.prompt_tokens, metrics.completion_tokens) if metrics else (0, 0)
     if run.result and run.result.unanswered:
         return Answer(render_unanswered(run.question, run.result.unanswered) + foot, [], *tokens)
+    if run.state is RunState.cancelled:
+        return Answer(f"This was cancelled, so there is no report.\n{foot}", [], *tokens)
     if not run.result or not run.result.report:
         why = f": {run.result.reason}" if run.result and run.result.reason else ""
-        raise NoReport(f"The run {run.id} {_ENDED.get(run.state, 'has no report')}{why}.", next_step=f"see {page}")
+        raise RunFailed(f"The run {run.id} failed{why}.", next_step=f"see {page}")
     text, citations = render_cited(await desk.report_data(caller, run_id), linked=True)
     references = [
         Reference(
@@ -72,9 +74,6 @@ async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> Ans
         for citation in citations
     ]
     return Answer(text + foot, references, *tokens)
-
-
-_ENDED = {RunState.failed: "failed", RunState.cancelled: "was cancelled", RunState.interrupted: "was interrupted"}
 
 
 def _question(asked: Asked, complaint: str) -> str:

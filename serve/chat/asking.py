@@ -18,7 +18,7 @@ from fathom.models import Matter
 from serve.access.caller import Caller
 from serve.chat.conversation import Conversation
 from serve.chat.models import settings_of
-from serve.chat.shapes import Request
+from serve.chat.shapes import Extras, Request
 from serve.runs.desk import Desk
 from serve.runs.progress import Begun
 
@@ -36,7 +36,7 @@ async def begin(desk: Desk, caller: Caller, asked: Request, talk: Conversation, 
     Raises:
         FathomError: it cannot be researched, or the caller may not ask.
     """
-    extras = asked.fathom
+    extras = asked.fathom or Extras()
     settings = {**settings_of(asked.model), **extras.settings()}
     if talk.earlier:
         with suppress(RunNotFound):  # of another server, or of somebody else

@@ -70,9 +70,9 @@ def _earlier(before: Sequence[tuple[str, str]]) -> Earlier | None:
 
 
 def _context(before: Sequence[tuple[str, str]]) -> str:
-    """Return the latest messages, as many as fit; the instructions of a system message come first."""
-    told = {"system": "instructions", "developer": "instructions", "user": "user", "assistant": "assistant"}
-    lines = [f"{told[role]}: {shorten(text, TURN_CHARS)}" for role, text in before if role in told and text.strip()]
+    """Return the latest messages, as many as fit; not those of the system, which would be taken for the question."""
+    told = ("user", "assistant")
+    lines = [f"{role}: {shorten(text, TURN_CHARS)}" for role, text in before if role in told and text.strip()]
     kept, left = list[str](), MOST_CHARS
     for line in reversed(lines):
         left -= len(line)

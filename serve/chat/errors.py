@@ -8,6 +8,7 @@ from fastapi import Request
 from fastapi.responses import JSONResponse
 
 from fathom.client.shapes import Problem
+from fathom.errors import FathomError, NoReport
 from fathom.errors.serving import NotThere
 
 PREFIX = "/v1/"
@@ -19,6 +20,13 @@ class NoModel(NotThere):
     """There is no model of that name."""
 
     remedy = "GET /v1/models lists the models"
+
+
+class RunFailed(FathomError):
+    """The run that a request started failed."""
+
+    code = NoReport.code
+    remedy = NoReport.remedy
 
 
 def speaks_openai(request: Request) -> bool:

@@ -66,7 +66,7 @@ async def read_response(response_id: str, request: Request, desk: TheDesk, calle
     run = await desk.get(caller, _run_id(response_id))
     response = _Response(UUID(run.id).hex, model_of(run.settings), created(run.created), None, run.parent)
     waits = run.state is RunState.waiting and run.asked is not None
-    if not waits and not run.state.ended:
+    if run.state is RunState.cancelled or not (waits or run.state.ended):
         return response.data(_status(run))
     try:
         parts = researched(desk, caller, Begun(run), server_of(request))

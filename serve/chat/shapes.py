@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from fathom.errors import InvalidInput
 
@@ -65,13 +65,8 @@ class Request(_Lenient):
     """What both kinds of request have."""
 
     model: str
-    stream: bool = False
-    fathom: Extras = Extras()
-
-    @field_validator("stream", mode="before")
-    @classmethod
-    def _unset(cls, value: object) -> object:
-        return bool(value) if value is None else value
+    stream: bool | None = None
+    fathom: Extras | None = None
 
 
 class StreamOptions(_Lenient):
