@@ -47,7 +47,7 @@ async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> Ans
     """Return what a run says that has ended or waits for a person; `server` is the address of this server.
 
     Raises:
-        RunFailed: it failed.
+        RunFailed: it failed, or goes on while this server ends.
     """
     run = await desk.get(caller, run_id)
     page = f"{server}{run.links.page}"
@@ -60,6 +60,10 @@ async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> Ans
         return Answer(render_unanswered(run.question, run.result.unanswered) + foot, [], *tokens)
     if run.state is RunState.cancelled:
         return Answer(f"This was cancelled, so there is no report.\n{foot}", [], *tokens)
+    if not run.state.ended:
+        raise RunFailed(
+            f"The run {run.id} is {run.state.value}, and is not followed any more.", next_step=f"see {page}"
+        )
     if not run.result or not run.result.report:
         why = f": {run.result.reason}" if run.result and run.result.reason else ""
         raise RunFailed(f"The run {run.id} failed{why}.", next_step=f"see {page}")
