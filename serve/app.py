@@ -16,6 +16,8 @@ from serve.access.gate import Gate
 from serve.access.guard import Guard
 from serve.api import batches, corpora, document, health, reports, runs, sessions, sharing, status, watches
 from serve.batches import open_batches
+from serve.chat import completions, responses
+from serve.mcp.mount import Mounted
 from serve.options import Options
 from serve.page import PAGE, failures
 from serve.runs.desk import Desk
@@ -27,12 +29,14 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
     `wake` is called when a run can begin.
     """
     desk, gate = Desk(options, wake), Gate(options)
+    mcp = Mounted(desk)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await desk.open()
         await open_batches(desk)
-        yield
+        async with mcp.lifespan():
+            yield
         await desk.feeds.aclose()
 
     app = FastAPI(
@@ -48,8 +52,10 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
     app.state.desk, app.state.gate = desk, gate
     for kind in (FathomError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, failures.on_error)
-    for part in (health, runs, reports, watches, batches, status, sessions, sharing, corpora, me, sign_in, *PAGE):
+    data = (health, runs, reports, watches, batches, status, sessions, sharing, corpora, me, completions, responses)
+    for part in (*data, sign_in, *PAGE):
         app.include_router(part.router)
+    app.router.routes += mcp.routes()
     document.describe(app)
     app.add_middleware(Guard, gate=gate)
     return app

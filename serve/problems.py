@@ -38,6 +38,7 @@ from fathom.errors.serving import (
     WrongMediaType,
 )
 from serve.access.caller import Caller, Role
+from serve.chat import errors as openai
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
@@ -83,8 +84,12 @@ def problem_of(error: FathomError) -> Problem:
     )
 
 
-def answer(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
-    """Return a problem as a response."""
+def answer(
+    request: Request, problem: Problem, headers: dict[str, str] | None = None, error: Exception | None = None
+) -> JSONResponse:
+    """Return a problem as a response, in the form that is expected where the request went."""
+    if openai.speaks_openai(request):
+        return openai.answer(problem, headers or {}, error)
     return JSONResponse(problem.model_dump(), problem.status, headers, media_type=MEDIA_TYPE)
 
 
@@ -99,20 +104,17 @@ async def on_failure(request: Request, error: Exception) -> JSONResponse:
     if caller is None or caller.role is not Role.admin:  # where on the server its store is, is for administrators
         root = request.app.state.desk.store.address()
         problem = problem.model_copy(update={"detail": problem.detail.replace(root, "the store")})
-    return answer(problem, headers)
+    return answer(request, problem, headers, error)
 
 
-async def on_invalid(_request: Request, error: Exception) -> JSONResponse:
+async def on_invalid(request: Request, error: Exception) -> JSONResponse:
     """Answer to a request that does not have the form that the document describes."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     status = HTTPStatus.UNPROCESSABLE_ENTITY
-    return answer(
-        Problem(
-            title=status.phrase, status=status, detail=without_credentials(f"{place}: {first['msg']}"), code="E4001"
-        )
-    )
+    wrong = without_credentials(f"{place}: {first['msg']}")
+    return answer(request, Problem(title=status.phrase, status=status, detail=wrong, code="E4001"))
 
 
 async def on_http(request: Request, error: Exception) -> JSONResponse:
@@ -122,7 +124,7 @@ async def on_http(request: Request, error: Exception) -> JSONResponse:
     headers = dict(error.headers or {})
     if status is HTTPStatus.METHOD_NOT_ALLOWED:  # the framework names the methods of one route only
         headers["Allow"] = ", ".join(methods_at(request)) or headers.get("Allow", "")
-    return answer(Problem(title=status.phrase, status=status, detail=str(error.detail)), headers)
+    return answer(request, Problem(title=status.phrase, status=status, detail=str(error.detail)), headers)
 
 
 def methods_at(request: Request) -> list[str]:

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 from fathom.models import Report, Source
 from fathom.report.chapters import chapters, place_in, question_of, title_of
 from fathom.report.escaping import escaped
 from fathom.text.citations import number_citations
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import web_address
+
+# Around the number of a citation while it is looked for: characters that Unicode keeps out of texts.
+_OPEN, _CLOSE = "\ufdd0", "\ufdd1"
+_MARKED = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A citation in a rendered report: `text[start:end]`; `number` is that of its source in the list, from 1."""
+
+    start: int
+    end: int
+    number: int
+    source: Source
 
 
 def render_markdown(report: Report, *, linked: bool = False) -> str:
@@ -16,20 +33,32 @@ def render_markdown(report: Report, *, linked: bool = False) -> str:
     With `linked`, a citation of a web page is a link to it. There is no time and no run id in it, so that the same
     research gives the same bytes.
     """
+    return render_cited(report, linked=linked)[0]
+
+
+def render_cited(report: Report, *, linked: bool = False) -> tuple[str, list[Citation]]:
+    """Render a report as `render_markdown` does, and say where in it each source is cited."""
     by_id = {source.source_id: source for source in report.sources}
     parts = chapters(report)
-    addresses = {source.source_id: _link_target(source.url) for source in report.sources} if linked else {}
-
-    def citation(source_id: str, number: int) -> str:
-        return f"[\\[{number}\\]]({address})" if (address := addresses.get(source_id)) else f"[{number}]"
-
-    bodies, order = number_citations((part.markdown for part in parts), citation)
+    bodies, order = number_citations((part.markdown for part in parts), lambda _id, n: f"{_OPEN}{n}{_CLOSE}")
+    known = range(1, len(order) + 1)
     asked = question_of(report)
     texts = [f"# {escaped(clean_line(report.title))}", *([f"> **Question:** {escaped(asked)}"] if asked else [])]
     texts += [f"## {escaped(clean_line(part.heading))}\n\n{body}" for part, body in zip(parts, bodies, strict=True)]
     lines = [f"{number}. {_reference(by_id[source_id])}" for number, source_id in enumerate(order, 1)]
     texts.append("## Sources\n\n" + ("\n".join(lines) or "No source is cited."))
-    return "\n\n".join(texts) + "\n"
+    pieces = _MARKED.split("\n\n".join(texts) + "\n")
+    text, citations = pieces[0], list[Citation]()
+    for number, rest in zip(map(int, pieces[1::2]), pieces[2::2], strict=True):
+        if number not in known:  # a source wrote such characters
+            text += f"[{number}]{rest}"
+            continue
+        source = by_id[order[number - 1]]
+        address = _link_target(source.url) if linked else ""
+        written = f"[\\[{number}\\]]({address})" if address else f"[{number}]"
+        citations.append(Citation(len(text), len(text) + len(written), number, source))
+        text += written + rest
+    return text, citations
 
 
 def _link_target(url: str) -> str:

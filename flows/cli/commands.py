@@ -23,6 +23,7 @@ from flows.cli.doctor import doctor
 from flows.cli.exits import show_where
 from flows.cli.export import export, import_
 from flows.cli.limits import limits
+from flows.cli.mcp import mcp
 from flows.cli.metrics import metrics
 from flows.cli.notify import notify
 from flows.cli.prune import prune
@@ -48,7 +49,7 @@ app = typer.Typer(
 COMMANDS = (
     *(research, ask, templates, batch, resume, answer, tell, stop),
     *(runs, show, verify, trace, diff, audit, replay, export, import_, prune),
-    *(serve, worker, costs, metrics, doctor),
+    *(serve, mcp, worker, costs, metrics, doctor),
 )
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)

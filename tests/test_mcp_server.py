@@ -1,0 +1,111 @@
+"""Fathom as an MCP server, used with the client of the package `mcp`: over HTTP, and over input and output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+
+from tests.conftest import PrefectServer, base_env
+from tests.server import Served
+
+QUESTION = "What is an iterator in Python?"
+QUICK = {"question": QUESTION, "profile": "quick"}
+TOOLS = {
+    *("research_start", "research_status", "research", "ask"),
+    *("research_cancel", "search_runs", "verify_claim", "read_report"),
+}
+
+
+@asynccontextmanager
+async def over_http(served: Served) -> AsyncIterator[Client]:
+    async with Client(f"{served.url}/mcp") as client:
+        yield client
+
+
+async def call(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert isinstance(result.structured_content, dict)
+    return result.structured_content
+
+
+async def refusal(client: Client, tool: str, /, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    return str(getattr(result.content[0], "text", ""))
+
+
+async def test_a_question_is_researched_read_checked_and_found_over_http(served: Served) -> None:
+    told: list[str] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    async with over_http(served) as client:
+        tools = (await client.list_tools()).tools
+        assert {tool.name for tool in tools} == TOOLS
+        assert all(tool.description and tool.output_schema for tool in tools)
+
+        result = await client.call_tool("research", QUICK, progress_callback=hear)
+        status = result.structured_content
+        assert status and status["state"] == "complete" and status["ended"]
+        assert any(line.startswith("Step 1 begins") for line in told)
+        answer, run_id = status["answer"], status["run_id"]
+        assert "[1]" in answer["answer"] and answer["sources"][0]["number"] == 1 and answer["claims"]["supported"]
+
+        found = await call(client, "search_runs", query="iterator PYTHON", limit=5)
+        assert run_id in [run["run_id"] for run in found["runs"]]
+        assert (await call(client, "search_runs", query="zebra crossings"))["runs"] == []
+
+        section = await call(client, "read_report", run_id=run_id, section=2)
+        assert section["markdown"] and section["sections"] == answer["sections"] and section["parts"] == 1
+        assert "numbered 1 to" in await refusal(client, "read_report", run_id=run_id, section=99)
+        whole = await client.read_resource(f"fathom://runs/{run_id}/report.md")
+        assert getattr(whole.contents[0], "text", "").startswith("# ")
+
+        claim = await call(client, "verify_claim", run_id=run_id, n=1)
+        assert claim["verdict"] == "supported" and claim["quotes"] and all(q["intact"] for q in claim["quotes"])
+        assert (await call(client, "verify_claim", run_id=run_id, text=claim["sentence"]))["claim"] == 1
+        other = await call(client, "verify_claim", run_id=run_id, text="An iterator weighs exactly 47 kilograms.")
+        assert other["claim"] == 0 and other["verdict"] != "supported"
+        assert "E4001" in await refusal(client, "verify_claim", run_id=run_id)
+
+        after = await call(client, "ask", run_id=run_id, question="And what is a generator?", profile="quick")
+        assert after["ended"] and after["run_id"] != run_id
+
+
+async def test_a_run_is_started_looked_at_and_cancelled(served: Served) -> None:
+    async with over_http(served) as client:
+        run_id = (await call(client, "research_start", **QUICK))["run_id"]
+        assert not (await call(client, "research_status", run_id=run_id))["answer"]
+        assert (await call(client, "research_cancel", run_id=run_id))["state"] == "cancelled"
+        status = await call(client, "research_status", run_id=run_id, wait_seconds=20)
+        assert status["ended"] and "cancelled" in status["why_no_report"]
+
+
+async def test_what_is_wrong_is_told(served: Served) -> None:
+    nobody = "00000000-0000-4000-8000-000000000000"
+    async with over_http(served) as client:
+        assert "E5001" in await refusal(client, "research_status", run_id=nobody)
+        assert "E5001" in await refusal(client, "verify_claim", run_id="../../etc/passwd", n=1)
+        assert "wait_seconds" in await refusal(client, "research_status", run_id=nobody, wait_seconds=51)
+        assert "no such setting" in await refusal(client, "research_start", question="Why?", settings={"colour": 1})
+        with pytest.raises(MCPError, match="E5001"):
+            await client.read_resource(f"fathom://runs/{nobody}/report.md")
+
+
+async def test_a_process_speaks_only_the_protocol(prefect_server: PrefectServer, tmp_path: Path) -> None:
+    env = {**base_env(), **prefect_server.env, "HOME": str(tmp_path)}
+    program = StdioServerParameters(
+        command=sys.executable, args=["-m", "flows.cli.main", "mcp", "--artifacts", str(tmp_path / "store")], env=env
+    )
+    async with Client(program) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+        status = await call(client, "research", **QUICK)
+        assert status["ended"] and status["answer"]["sources"]
