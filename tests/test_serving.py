@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+
 import httpx
 
+from fathom.storage.store import MANIFEST, RUNS
+from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
+from fathom.telemetry.audit_log import AUDIT_FILE
+from tests.conftest import PrefectServer, base_env, quiet_port
+from tests.processes import end_all, fathom
 from tests.server import Served
 
 
@@ -19,3 +31,104 @@ def test_a_question_is_asked_followed_and_read(served: Served) -> None:
         assert next(line for line in lines if line.startswith("id: ")) == "id: 1"
         run = client.get(started.headers["Location"]).json()
         assert run["state"] == "complete" and run["plan"]["steps"][0]["status"] == "done"
+
+
+def test_a_killed_server_loses_no_event_and_repeats_no_run(prefect_server: PrefectServer, tmp_path: Path) -> None:
+    """Ten clients listen to a run while the server is killed; each goes on at the one that is started again."""
+    port, root = quiet_port(), tmp_path / "store"
+    env = {**base_env(), **prefect_server.env, "HOME": str(tmp_path), "FATHOM_ARTIFACTS": str(root)}
+    url = f"http://127.0.0.1:{port}"
+    first = fathom(env, "serve", "--port", str(port), "--at-once", "1")
+    workers = set[int]()
+    try:
+        until(lambda: answers(url))
+        taken = fathom(env, "serve", "--port", str(port))
+        asked = {"question": "What is a descriptor in Python?", "settings": {"profile": "quick"}}
+        started = httpx.post(f"{url}/api/v1/runs", json=asked, timeout=60).json()
+        waits = httpx.post(f"{url}/api/v1/runs", json={**asked, "question": "What is a slot?"}, timeout=60).json()
+        listeners = [Listener(f"{url}{started['links']['events']}") for _ in range(10)]
+        until(lambda: all(len(listener.ids) >= 2 for listener in listeners))
+        first.kill()
+        first.communicate()
+        assert taken.communicate(timeout=120)[1].startswith("fathom: E4001 Port"), "it said so, and nothing else"
+        assert taken.returncode == 2
+        second = fathom(env, "serve", "--port", str(port), "--at-once", "1")
+        for listener in listeners:
+            listener.join(120)
+        kept = (root / RUNS / folder_of(root, started["id"]) / AUDIT_FILE).read_bytes()
+        lines = events_in(kept, ChainedEvent)
+        assert [line.type for line in lines].count(AuditType.session_created) == 1
+        assert AuditType.session_resumed not in [line.type for line in lines], "the run went on by itself"
+        for listener in listeners:
+            assert listener.ids == list(range(1, len(lines) + 1)), "every event, and each once"
+            assert listener.breaks and listener.end == {"state": "complete", "ended": True}
+        late = Listener(f"{url}{waits['links']['events']}")
+        late.join(120)
+        assert late.end == {"state": "complete", "ended": True}
+        until(lambda: httpx.get(f"{url}/api/v1/ready", timeout=60).is_success)
+        more = [httpx.post(f"{url}/api/v1/runs", json=asked, timeout=60).json() for _ in range(2)]
+        idle = Listener(f"{url}{more[1]['links']['events']}")
+        second.terminate()
+        said = second.communicate(timeout=120)[1]
+        assert second.returncode == 0, said
+        assert re.search(r"(A run waits and goes|2 runs wait and go) on when the server is started again", said)
+        idle.stop()
+        workers |= {int(pid) for pid in re.findall(r"fathom \S+ (\d+) takes", said)}
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+    finally:
+        end_all()
+
+
+def until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/api/v1/health", timeout=60).is_success
+    except httpx.TransportError:
+        return False
+
+
+def folder_of(root: Path, run_id: str) -> str:
+    found = (path for path in (root / RUNS).iterdir() if json.loads((path / MANIFEST).read_text())["run_id"] == run_id)
+    return next(found).name
+
+
+class Listener(Thread):
+    """Follows a run, and comes back after a break with the id of the last event that it had."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(daemon=True)
+        self._url = url
+        self._stopped = False
+        self.ids: list[int] = []
+        self.end: object = None
+        self.breaks = 0
+        self.start()
+
+    def run(self) -> None:
+        with httpx.Client(timeout=60) as client:
+            while self.end is None and not self._stopped:
+                after = {"Last-Event-ID": str(self.ids[-1])} if self.ids else {}
+                try:
+                    with client.stream("GET", self._url, headers=after) as answer:
+                        self._read(answer.iter_lines())
+                except httpx.TransportError:
+                    self.breaks += 1
+                    time.sleep(0.1)
+
+    def stop(self) -> None:
+        self._stopped = True
+        self.join(60)
+
+    def _read(self, lines: Iterator[str]) -> None:
+        for line in lines:
+            if line.startswith("id: "):
+                self.ids.append(int(line.removeprefix("id: ")))
+            elif line.startswith("data: ") and "ended" in (data := json.loads(line.removeprefix("data: "))["data"]):
+                self.end = data
+                return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fathom.errors import UserError
+from fathom.errors import FathomError, UserError
 
 
 class NotSignedIn(UserError):
@@ -43,6 +43,14 @@ class NotThere(UserError):
     code = "E7005"
     reaction = "the request is answered with 404"
     remedy = "check the name or address"
+
+
+class NotReady(FathomError):
+    """The server lives but cannot do its work: Prefect, the artifact store or a worker is missing."""
+
+    code = "E7006"
+    reaction = "`/api/v1/ready` is answered with 503; a balancer sends nothing here until that changes"
+    remedy = "mend what the message names"
 
 
 class NotAcceptable(UserError):

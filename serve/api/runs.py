@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated
 
@@ -14,7 +13,6 @@ from fathom.client.shapes import (
     FollowUpRequest,
     RemarkRequest,
     Run,
-    RunEvent,
     RunList,
     RunRequest,
     RunState,
@@ -22,6 +20,7 @@ from fathom.client.shapes import (
 from serve.api.parts import JSON_ONLY, Cursor, Key, Limit, RunId
 from serve.runs.listing import Wanted, time_of
 from serve.runs.resuming import resume
+from serve.runs.sse import HEADERS, MEDIA_TYPE
 from serve.state import TheCaller, TheDesk
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
@@ -34,6 +33,17 @@ Since = Annotated[
         json_schema_extra={"format": "date-time"},
     ),
 ]
+
+LastEvent = Annotated[
+    str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,12}$", description="The id of the last event that you had.")
+]
+After = Annotated[int, Query(ge=0, lt=10**12, description="The same, for clients that can set no header.")]
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events."""
+
+    media_type = MEDIA_TYPE
 
 
 @router.post("", status_code=HTTPStatus.ACCEPTED, summary="Start a run", dependencies=JSON_ONLY)
@@ -140,7 +150,7 @@ async def list_follow_ups(
 @router.get(
     "/{run_id}/events",
     summary="Follow a run",
-    response_class=StreamingResponse,
+    response_class=EventStream,
     responses={
         200: {
             "description": "Server-sent events until the run has ended; the data of each is a RunEvent.",
@@ -149,25 +159,13 @@ async def list_follow_ups(
     },
 )
 async def follow_run(
-    run_id: RunId,
-    desk: TheDesk,
-    caller: TheCaller,
-    last_event_id: Annotated[
-        int, Header(alias="Last-Event-ID", ge=0, le=2**53, description="Only events after the one of this id.")
-    ] = 0,
+    run_id: RunId, desk: TheDesk, caller: TheCaller, last_event_id: LastEvent = "", after: After = 0
 ) -> StreamingResponse:
-    """Follow what happens in a run, as server-sent events. They are kept, so you can go on after a break."""
-    await desk.get(caller, run_id)
+    """Follow what happens in a run, as server-sent events.
 
-    async def lines() -> AsyncIterator[str]:
-        async for event in desk.events(caller, run_id, last_event_id):
-            yield line_of(event)
-
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)
-
-
-def line_of(event: RunEvent) -> str:
-    """Return an event as it is sent."""
-    number = f"id: {event.id}\n" if event.id else ""
-    return f"{number}event: {event.type.value}\ndata: {event.model_dump_json()}\n\n"
+    The id of an event is the number of its line in the audit log. Whoever comes back with `Last-Event-ID` gets
+    what follows, on any server and however often the run was resumed. `now` says what the run does at the moment; it
+    has no id. The last event is a `state_change` with `ended` in its data: then close the stream.
+    """
+    events = await desk.stream(caller, run_id, int(last_event_id) if last_event_id else after)
+    return EventStream(events, headers=HEADERS)
