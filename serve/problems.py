@@ -54,6 +54,7 @@ _STATUS: dict[type[FathomError], HTTPStatus] = {
     MissingCredential: HTTPStatus.UNPROCESSABLE_ENTITY,
     UserError: HTTPStatus.UNPROCESSABLE_ENTITY,
 }
+_HELP = "fathom research --help"
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -70,9 +71,9 @@ def problem_of(error: FathomError) -> Problem:
         type=f"urn:fathom:error:{error.code}",
         title=status.phrase,
         status=status,
-        detail=error.message,
+        detail=error.message.removeprefix("--"),  # a setting, which the command line has as an option
         code=error.code,
-        next_step=error.next_step or error.remedy,
+        next_step=(error.next_step or error.remedy).replace(_HELP, "GET /api/v1/settings/schema describes them"),
     )
 
 
