@@ -27,6 +27,7 @@ router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
 Since = Annotated[
     str,
     Query(
+        min_length=1,
         max_length=40,
         description="A time or a day, ISO 8601; without a zone in UTC.",
         examples=["2026-11-01"],
