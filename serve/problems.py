@@ -62,6 +62,7 @@ _STATUS: dict[type[FathomError], HTTPStatus] = {
     MissingCredential: HTTPStatus.UNPROCESSABLE_ENTITY,
     UserError: HTTPStatus.UNPROCESSABLE_ENTITY,
 }
+_HELP = "fathom research --help"
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -78,9 +79,10 @@ def problem_of(error: FathomError) -> Problem:
         type=f"urn:fathom:error:{error.code}",
         title=status.phrase,
         status=status,
-        detail=without_credentials(error.message),  # which may repeat what was sent
+        # It may repeat what was sent; a setting is an option of the command line.
+        detail=without_credentials(error.message).removeprefix("--"),
         code=error.code,
-        next_step=error.next_step or error.remedy,
+        next_step=(error.next_step or error.remedy).replace(_HELP, "GET /api/v1/settings/schema describes them"),
     )
 
 

@@ -35,6 +35,7 @@ from fathom.models import Model, Plan, StepStatus
 from fathom.storage.store import json_bytes
 from serve.access.caller import Caller, Ownership, Role
 from serve.runs.desk import Desk
+from serve.runs.sse import PULSE, PULSE_SECONDS
 
 FOLDER = ".serve/sessions"
 _STATES: dict[RunState, SessionState] = {
@@ -57,6 +58,8 @@ _TYPES = {
     EventType.section: "state_change",
     EventType.warning: "state_change",
 }
+
+_UNTOLD = (EventType.now, EventType.tool_called)
 
 
 class _Kept(Model):
@@ -137,20 +140,22 @@ async def cancel(desk: Desk, caller: Caller, session_id: str) -> None:
         await cancel(desk, caller, session_id)  # it was executed just now
 
 
-async def stream(
-    desk: Desk, caller: Caller, session_id: str, after: int
-) -> AsyncGenerator[tuple[int, ProgressEvent], None]:
-    """Yield the events of a session after the one of an id, until its run has ended.
+async def stream(desk: Desk, caller: Caller, session_id: str, after: int) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a session after the one of an id, as they are sent, until its run has ended.
 
     Raises:
         NotThere: there is no such session, or it is somebody else's.
         Conflict: it was not executed.
     """
-    run_id = await run_of(desk, caller, session_id)
-    async with aclosing(desk.events(caller, run_id, after)) as events:
+    found, _ = await desk.readable(caller, await run_of(desk, caller, session_id))
+    async with aclosing(desk.feeds.follow(found, after, PULSE_SECONDS)) as events:
         async for event in events:
-            if event.type not in (EventType.now, EventType.tool_called):
-                yield event.id, told(event)
+            if event is None:
+                yield PULSE
+            elif event.type not in _UNTOLD:
+                number = f"id: {event.id}\n" if event.id else ""
+                data = told(event).model_dump_json(by_alias=True)
+                yield f"{number}event: {_TYPES[event.type]}\ndata: {data}\n\n".encode()
 
 
 async def run_of(desk: Desk, caller: Caller, session_id: str) -> str:

@@ -15,7 +15,7 @@ from fathom.models import Account, Model
 
 
 class _Camel(Model):
-    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True)
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, strict=True)
 
 
 class ModelChoice(_Camel):

@@ -43,7 +43,9 @@ class RunRequest(Model):
     )
     template: str | None = Field(None, description="Name of a template.", examples=["technology-comparison"])
     corpora: list[str] = Field([], max_length=20, description="Uploaded corpora to read.", examples=[["handbook"]])
-    shared: bool = Field(False, description="Whether everybody who may read may see, answer and steer the run.")
+    shared: bool = Field(
+        False, strict=True, description="Whether everybody who may read may see, answer and steer the run."
+    )
 
 
 class FollowUpRequest(Model):
@@ -62,7 +64,7 @@ class AnswerRequest(Model):
     answers: list[str] = Field([], max_length=10, description="Answers to its questions, one for each.")
     plan: Plan | None = Field(None, description="The plan as you edited it.")
     remark: str = Field("", max_length=1_000, description="What to change, in words.")
-    reject: bool = Field(False, description="Stop the run instead of accepting what it shows.")
+    reject: bool = Field(False, strict=True, description="Stop the run instead of accepting what it shows.")
 
 
 class RemarkRequest(Model):

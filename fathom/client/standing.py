@@ -74,9 +74,9 @@ class Question(Model):
 class BatchCaps(Model):
     """Caps over all questions of a batch together."""
 
-    max_usd: Annotated[float, Field(gt=0)] | None = None
-    max_tokens: Annotated[int, Field(gt=0, le=10**12)] | None = None
-    max_calls: Annotated[int, Field(gt=0, le=10**9)] | None = None
+    max_usd: Annotated[float, Field(gt=0, strict=True)] | None = None
+    max_tokens: Annotated[int, Field(gt=0, le=10**12, strict=True)] | None = None
+    max_calls: Annotated[int, Field(gt=0, le=10**9, strict=True)] | None = None
 
 
 class BatchRequest(Model):
@@ -87,7 +87,9 @@ class BatchRequest(Model):
     )
     settings: dict[str, JsonValue] = Field({}, description="Settings of every question.")
     template: str | None = Field(None, description="Name of a template.")
-    at_once: int = Field(8, ge=1, le=500, description="Most questions that are researched at the same time.")
+    at_once: int = Field(
+        8, ge=1, le=500, strict=True, description="Most questions that are researched at the same time."
+    )
     budget: BatchCaps = BatchCaps()
     name: str = Field("batch", min_length=1, max_length=40, description="What the batch's id begins with.")
 

@@ -84,9 +84,10 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
 
 def _problems(path: str, method: str, operation: dict[str, Any]) -> Iterator[int]:
     """Yield the statuses of the problems that a route may answer with."""
-    yield from (int(status) for status in operation["responses"] if int(status) >= 400 and path not in OPEN)
     if path in OPEN:
+        yield from (503,) if path == OPEN[1] else ()
         return
+    yield from (int(status) for status in operation["responses"] if int(status) >= 400)
     yield from (401, 403, 422, 429, 503)
     if "{" in path:
         yield 404

@@ -9,13 +9,13 @@ from serve.state import TheDesk
 router = APIRouter(prefix="/api/v1", tags=["health"])
 
 
-@router.get("/health")
+@router.get("/health", summary="Ask whether the server lives")
 async def health() -> dict[str, str]:
     """Say that the server lives."""
     return {"status": "ok"}
 
 
-@router.get("/ready")
+@router.get("/ready", summary="Ask whether the server can work")
 async def ready(desk: TheDesk) -> dict[str, str]:
     """Say that a question would be researched: Prefect answers, the store can be written, and a worker lives."""
     await desk.readiness.check()

@@ -24,19 +24,21 @@ from serve.runs.sse import HEADERS, MEDIA_TYPE
 from serve.state import TheCaller, TheDesk
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
-LastEvent = Annotated[
-    str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,12}$", description="The id of the last event that you had.")
-]
-After = Annotated[int, Query(ge=0, lt=10**12, description="The same, for clients that can set no header.")]
 Since = Annotated[
     str,
     Query(
+        min_length=1,
         max_length=40,
         description="A time or a day, ISO 8601; without a zone in UTC.",
         examples=["2026-11-01"],
         json_schema_extra={"format": "date-time"},
     ),
 ]
+
+LastEvent = Annotated[
+    str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,12}$", description="The id of the last event that you had.")
+]
+After = Annotated[int, Query(ge=0, lt=10**12, description="The same, for clients that can set no header.")]
 
 
 class EventStream(StreamingResponse):
@@ -146,7 +148,17 @@ async def list_follow_ups(
     return await desk.latest(caller, Wanted(parent=run_id), limit=limit, cursor=cursor)
 
 
-@router.get("/{run_id}/events", summary="Follow a run", response_class=EventStream)
+@router.get(
+    "/{run_id}/events",
+    summary="Follow a run",
+    response_class=EventStream,
+    responses={
+        200: {
+            "description": "Server-sent events until the run has ended; the data of each is a RunEvent.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "example": "id: 1\nevent: state_change\n"}},
+        }
+    },
+)
 async def follow_run(
     run_id: RunId, desk: TheDesk, caller: TheCaller, last_event_id: LastEvent = "", after: After = 0
 ) -> StreamingResponse:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path
+from fastapi import APIRouter, Path
 from fastapi.responses import StreamingResponse
 
 from fathom.client.sessions import CreateSessionRequest, ExecuteRequest, ExecutionStarted, Session
 from serve import sessions
 from serve.api.parts import JSON_ONLY
+from serve.api.runs import EventStream, LastEvent
+from serve.runs.sse import HEADERS
 from serve.state import TheCaller, TheDesk
 
 router = APIRouter(prefix="/research/sessions", tags=["sessions"])
@@ -57,7 +58,7 @@ async def execute_session(
 @router.get(
     "/{sessionId}/stream",
     summary="Follow a session",
-    response_class=StreamingResponse,
+    response_class=EventStream,
     responses={
         200: {
             "description": "Server-sent events until the run has ended; the data of each is a ProgressEvent.",
@@ -70,17 +71,10 @@ async def follow_session(
     session_id: SessionId,
     desk: TheDesk,
     caller: TheCaller,
-    last_event_id: Annotated[
-        int, Header(alias="Last-Event-ID", ge=0, le=2**53, description="Only events after the one of this id.")
-    ] = 0,
+    last_event_id: LastEvent = "",
 ) -> StreamingResponse:
     """Follow what happens in a session, as server-sent events."""
     await sessions.run_of(desk, caller, session_id)
 
-    async def lines() -> AsyncIterator[str]:
-        async for number, event in sessions.stream(desk, caller, session_id, last_event_id):
-            named = f"id: {number}\n" if number else ""
-            yield f"{named}event: {event.type}\ndata: {event.model_dump_json(by_alias=True)}\n\n"
-
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)
+    events = sessions.stream(desk, caller, session_id, int(last_event_id) if last_event_id else 0)
+    return EventStream(events, headers=HEADERS)

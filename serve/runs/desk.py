@@ -133,11 +133,7 @@ class Desk:
     async def latest(
         self, caller: Caller, wanted: Wanted = EVERYTHING, *, limit: int = 50, cursor: str = ""
     ) -> RunList:
-        """Return the runs that the caller may see, the newest first; with a cursor those after the page before.
-
-        Raises:
-            InvalidInput: the cursor is none of this list.
-        """
+        """Return the runs that the caller may see, the newest first; `cursor` is `next` of the page before."""
         return await self.listing.page(caller, wanted, min(limit, MOST), cursor)
 
     async def cancel(self, caller: Caller, run_id: str) -> None:

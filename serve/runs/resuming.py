@@ -24,7 +24,8 @@ async def resume(desk: Desk, caller: Caller, run_id: str) -> Run:
     ownership.check_write(caller, run_id)
     state = (await desk.get(caller, run_id)).state
     if state not in _OVER:
-        raise Conflict(f"The run is {state.value}: there is nothing to resume.", next_step="wait for it")
+        how = "read its result" if state.ended else "wait for it"
+        raise Conflict(f"The run is {state.value}: there is nothing to resume.", next_step=how)
     if found.flow_run is None or found.flow_run.deployment_id is None:
         how = f"fathom resume {run_id[:8]}, on the machine of the server"
         raise Conflict("No worker can take this run: the server did not start it.", next_step=how)
