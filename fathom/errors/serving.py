@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fathom.errors import UserError
+from fathom.errors import FathomError, UserError
 
 
 class NotSignedIn(UserError):
@@ -43,3 +43,12 @@ class NotThere(UserError):
     code = "E7005"
     reaction = "the request is answered with 404"
     remedy = "check the name or address"
+
+
+class ServerFailed(FathomError):
+    """A Fathom server does not answer its client, fails, or is none."""
+
+    code = "E7020"
+    retryable = True
+    reaction = "the client tries again where that can do no harm; a run that has started goes on"
+    remedy = "check the address and whether the server runs"
