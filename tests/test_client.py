@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-import httpx
 import pytest
 from aiohttp import ClientSession, web
 
-from fathom.client import AsyncFathom, Events, EventType, Fathom, FinishedRun, RunEvent, RunState
+from fathom.client import AsyncFathom, EventType, Fathom, FinishedRun, RunEvent, RunState
 from fathom.client.following import Lines
-from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound
+from fathom.errors import InvalidInput, RunNotFound
 from fathom.errors.serving import NotSignedIn, ServerFailed, TooManyRequests
 from serve.options import Options
 from tests.conftest import PrefectServer, quiet_port
@@ -144,10 +143,11 @@ def test_failures_have_their_classes(served: Served) -> None:
             next(client.runs.events(nobody))
         with pytest.raises(InvalidInput, match="profile"):
             client.research(QUESTION, settings={"profile": "thorough"})
-        with pytest.raises(InvalidInput):
-            client.runs.get("..")
+        for no_name in ("", "..", "../watches"):
+            with pytest.raises(InvalidInput):
+                client.runs.get(no_name)
         with pytest.raises(RunNotFound):
-            client.runs.get("../watches")
+            client.runs.get("a?b#c %2F")
         with pytest.raises(ValueError, match="sources"):
             client.stream(QUESTION).on("sources", print)
         run = client.runs.start(QUESTION, settings=QUICK)

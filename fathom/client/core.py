@@ -132,13 +132,13 @@ class Core:
 
 
 def path(*parts: str) -> str:
-    """Return a path made of parts, none of which can be more than one part: ids and names come from anywhere.
+    """Return a path made of parts. Ids and names come from anywhere, and must not become another path.
 
     Raises:
-        InvalidInput: a part is empty or a step in the tree.
+        InvalidInput: a part is none.
     """
     for part in parts:
-        if part in ("", ".", ".."):
+        if part in ("", ".", "..") or "/" in part:
             raise InvalidInput(f"{part!r} is no name.")
     return "".join(f"/{quote(part, safe='')}" for part in parts)
 
