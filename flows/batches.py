@@ -23,7 +23,8 @@ from flows.batch import research_batch
 from flows.deploying import POOL, ensure_pool
 from flows.local import address, new_run, run_here
 from flows.submitting import pool_of
-from flows.worker import HEARTBEAT_SECONDS, Worker, is_dead, serving
+from flows.worker import HEARTBEAT_SECONDS, Worker, serving
+from flows.worker_process import is_dead
 
 ASK_SECONDS = HEARTBEAT_SECONDS  # a worker that was killed counts as running for three of them
 

@@ -34,6 +34,7 @@ from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
 from fathom.telemetry.json_logs import start_logs
+from fathom.telemetry.live import showing
 from fathom.telemetry.progress import Event, phase, publish
 from fathom.telemetry.spans import describe_run
 from fathom.telemetry.tracing import start_tracing
@@ -107,7 +108,7 @@ async def deep_research(
             if problem := start_tracing(environment):
                 engine.warnings.warn(run_logger(), problem, problem)
             turns = SharedTurns(await read_limits())
-            async with Display() as display:
+            async with Display() as display, showing(store, start.run_key):
                 async with aclosing(engine), sharing(turns), session(engine, supervision.taken_over) as span:
                     display.label(start.settings)
                     await tell_start(start)

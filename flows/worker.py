@@ -10,11 +10,10 @@ Imports Prefect: call `flows.server.ensure_api` first.
 from __future__ import annotations
 
 import asyncio
-import os
+import math
 import random
-import signal
-import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -34,10 +33,10 @@ from prefect.flow_engine import run_flow
 from prefect.states import Cancelled, Pending, Scheduled
 
 from fathom.errors import FathomError, RunTerminated
-from fathom.storage.lease import is_gone
 from flows.deploying import POOL, ensure_pool
 from flows.flow_runs import BATCH, FLOW
 from flows.recovering import recover
+from flows.worker_process import own_name
 from tasks.watching import stop
 
 POLL_SECONDS = 2.0
@@ -45,7 +44,6 @@ HEARTBEAT_SECONDS = 15.0
 RECOVER_SECONDS = 20.0
 DRAIN_SECONDS = 60.0
 STOP_SECONDS = 15.0  # in which a run that was told to stop must have stored what it has
-_OWN = "fathom"
 AHEAD = 4  # runs asked for, as a multiple of those that fit: other workers ask for the same ones
 
 _FLOWS: Mapping[str, tuple[str, str]] = {
@@ -61,8 +59,9 @@ _WAITING = {BATCH}
 class Worker:
     """Takes scheduled runs from a work pool and runs up to `limit` of them at once.
 
-    `say` is told in one line what happens. Every worker looks for runs of the pool whose process is gone and schedules
-    them again, so a worker that is killed loses no run while another one lives.
+    `say` is told in one line what happens. It ends by itself after `idle_seconds` without a run. Every worker looks for
+    runs of the pool whose process is gone and schedules them again, so a worker that is killed loses no run while
+    another one lives.
     """
 
     def __init__(
@@ -72,12 +71,16 @@ class Worker:
         name: str = "",
         say: Callable[[str], object] = lambda line: None,
         drain_seconds: float = DRAIN_SECONDS,
+        *,
+        idle_seconds: float = math.inf,
     ) -> None:
-        self.name = name or f"{_OWN} {socket.gethostname()} {os.getpid()}"
+        self.name = name or own_name()
         self._pool = pool
         self._limit = limit
         self._say = say
         self._drain_seconds = drain_seconds
+        self._idle_seconds = idle_seconds
+        self._busy = time.monotonic()  # when it last had something to do
         self._running: dict[asyncio.Task[None], FlowRun] = {}
         self._names: dict[UUID, str] = {}  # of flows, by id
         self._foreign = set[str]()  # names of flows that it does not run
@@ -92,8 +95,17 @@ class Worker:
         """
         self._hurried = self._stopping
         self._stopping = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Look for runs now. From any thread, as the next one."""
         if self._loop:
             self._loop.call_soon_threadsafe(self._wake.set)
+
+    def release(self) -> None:
+        """End as soon as there is nothing to do."""
+        self._idle_seconds = 0
+        self.wake()
 
     async def serve(self) -> None:
         """Work until `stop` is called. What is then still running after `drain_seconds` is left to other workers."""
@@ -170,7 +182,8 @@ class Worker:
             json={"scheduled_before": datetime.now(UTC).isoformat(), "limit": AHEAD * free},
         )
         found = [row.flow_run for row in WorkerFlowRunResponse.model_validate_list(answer.json())]
-        for flow_run in random.sample(found, len(found)):
+        self._end_if_idle(bool(found))
+        for flow_run in _in_turn(found, free):
             if self._stopping or not self._free():
                 return
             name = await self._name(client, flow_run.flow_id)
@@ -180,6 +193,13 @@ class Worker:
             elif name not in self._foreign:
                 self._foreign.add(name)
                 self._say(f"Runs of the flow {name!r} are left to Prefect's worker: prefect worker start --pool ...")
+
+    def _end_if_idle(self, found: bool) -> None:
+        if found or self._running:
+            self._busy = time.monotonic()
+        elif time.monotonic() - self._busy >= self._idle_seconds:
+            self._say("There is nothing to do; the worker ends.")
+            self._stopping = True
 
     async def _name(self, client: PrefectClient, flow_id: UUID) -> str:
         if flow_id not in self._names:
@@ -226,19 +246,15 @@ class Worker:
                     await client.set_flow_run_state(flow_run.id, Scheduled(message=said), force=True)
 
 
-def is_dead(name: str) -> bool:
-    """Whether a worker of this machine that named itself was killed, which the server notices only after a while."""
-    own, _, where = name.partition(" ")
-    host, _, pid = where.rpartition(" ")
-    return own == _OWN and pid.isdecimal() and is_gone(host, int(pid))
+def _in_turn(found: Sequence[FlowRun], free: int) -> list[FlowRun]:
+    """Return runs in the order in which to take them: the earliest first.
 
-
-def serve_until_stopped(worker: Worker) -> None:
-    """Serve until SIGTERM or Ctrl-C. The runs are in a thread: in the main one, Prefect would handle these signals."""
-    with ThreadPoolExecutor(1, "worker") as thread:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: worker.stop())
-        thread.submit(asyncio.run, worker.serve()).result()
+    All of the first `free` are begun now, so their order does not matter. Workers that each try them in another order
+    get in each other's way less, and so for those that follow.
+    """
+    queue = sorted(found, key=lambda run: (run.expected_start_time or run.created or datetime.now(UTC), run.id))
+    blocks = (queue[start : start + free] for start in range(0, len(queue), free))
+    return [run for block in blocks for run in random.sample(block, len(block))]
 
 
 @contextmanager

@@ -33,6 +33,8 @@ from tasks.reporting import make_outline, write_answer, write_section
 from tasks.results import Outlined, Scored
 from tasks.start import seconds_worked
 
+MOST_TEXT = 8_000  # characters of a section in the audit log
+
 
 async def write_report(engine: Engine, run: RunState) -> Report | None:
     """Score the sources, write the report or the answer, and check its claims against the stored bytes.
@@ -136,6 +138,7 @@ async def _draft(
         written = await write_answer(run.notes, authority, texts, _engine=engine)
         run.spend(ANSWER.name, written.usage)
         title, sections, left_out = run.plan.plan_title, [written.section], written.unsupported
+        await _tell_section(engine, written.section, 1, 1, 0)
         answered = written.answered
     else:
         phase("choosing sections")
@@ -177,6 +180,21 @@ async def _sections(
         others = [sections[p] for p in sorted(sections)]
         written = await write_section(outline, position, run.notes, others, authority, texts, _engine=engine)
         sections[position] = written.section
+        await _tell_section(engine, written.section, number, len(order), position)
         left_out += written.unsupported
         run.spend(SECTION.name, written.usage)
     return [sections[p] for p in sorted(sections)], left_out
+
+
+async def _tell_section(engine: Engine, section: ReportSection, number: int, of: int, position: int) -> None:
+    """Record a section as soon as it is written, for those who follow the run; its claims are not checked yet."""
+    await engine.audit.record(
+        AuditType.section_written,
+        Role.reporter,
+        section.heading,
+        number=number,
+        of=of,
+        position=position,
+        text=section.markdown[:MOST_TEXT],
+        whole=len(section.markdown) <= MOST_TEXT,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
@@ -18,14 +18,18 @@ from serve.options import Options
 from serve.runs.desk import Desk
 
 
-def create_app(options: Options) -> FastAPI:
-    """Return the application of a server. It needs a Prefect API: call `flows.server.ensure_api` first."""
-    desk = Desk(options)
+def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> FastAPI:
+    """Return the application of a server. It needs a Prefect API: call `flows.server.ensure_api` first.
+
+    `wake` is called when a run can begin.
+    """
+    desk = Desk(options, wake)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await desk.open()
         yield
+        await desk.feeds.aclose()
 
     app = FastAPI(
         title="Fathom",

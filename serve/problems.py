@@ -21,7 +21,7 @@ from fathom.errors import (
     StoreError,
     UserError,
 )
-from fathom.errors.serving import Conflict, NotAllowed, NotSignedIn, NotThere, TooManyRequests
+from fathom.errors.serving import Conflict, NotAllowed, NotReady, NotSignedIn, NotThere, TooManyRequests
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
@@ -32,6 +32,7 @@ _STATUS: dict[type[FathomError], HTTPStatus] = {
     Conflict: HTTPStatus.CONFLICT,
     RunBusy: HTTPStatus.CONFLICT,
     TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,
+    NotReady: HTTPStatus.SERVICE_UNAVAILABLE,
     ServerUnreachable: HTTPStatus.SERVICE_UNAVAILABLE,
     ServerLost: HTTPStatus.SERVICE_UNAVAILABLE,
     StoreError: HTTPStatus.SERVICE_UNAVAILABLE,

@@ -70,6 +70,7 @@ async def make_plan(
         Role.planner,
         plan.plan_title,
         steps=steps,
+        step_ids=[step.step_id for step in plan.steps],
         without_model=bool(usage.fallbacks),
         **_scope(plan, _engine),
     )

@@ -35,7 +35,14 @@ async def research_step(
     with _engine.audit.under(started), step_span(started, str(step.step_id)):
         outcome = await _research(plan_title, step, notes, made, _engine)
         counts = {"calls": len(outcome.calls), "notes": len(outcome.notes), "cut": outcome.cut}
-        await _engine.audit.record(AuditType.step_completed, "system", step.title, step_id=step.step_id, **counts)
+        await _engine.audit.record(
+            AuditType.step_completed,
+            "system",
+            step.title,
+            step_id=step.step_id,
+            status=outcome.status.value,
+            **counts,
+        )
     _show(step, outcome.status)
     return outcome
 

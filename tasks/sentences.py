@@ -45,6 +45,10 @@ def _noted(title: str, found: Found) -> str:
     return f"A note from {counted(len(found['source_ids']), 'source')}: {title}"
 
 
+def _section(heading: str, found: Found) -> str:
+    return f"Section {found['number']} of {found['of']} is written: {heading}"
+
+
 def _written(title: str, found: Found) -> str:
     size = f"{counted(len(found['sections']), 'section')} and {counted(found['sources'], 'cited source')}"
     claims = ", ".join(f"{number} {verdict}" for verdict, number in found["claims"].items()) or "none"
@@ -72,6 +76,7 @@ _SENTENCES: Mapping[AuditType, Callable[[str, Found], str]] = {
     AuditType.tool_called: _called,
     AuditType.note_created: _noted,
     AuditType.steered: lambda text, found: f"{found['author']} {f'said: {text}' if text else 'stopped the research.'}",
+    AuditType.section_written: _section,
     AuditType.synthesis_completed: _written,
     AuditType.session_completed: _ended,
 }

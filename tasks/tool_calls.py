@@ -30,6 +30,8 @@ from tasks.durable import computed_task, recorded_task, run_logger
 from tasks.model_calls import answer_without_model, ask
 from tasks.results import Compressed
 
+MOST_SUMMARY = 1_500  # characters of a note's summary in the audit log
+
 
 @recorded_task(name="tool", run_name="{call.tool}: {call.input}")
 async def call_tool(
@@ -134,6 +136,8 @@ async def compress(
         AuditType.note_created,
         Role.compressor,
         note.summary_title,
+        step_id=note.step_id,
+        summary=note.summary[:MOST_SUMMARY],
         artifact_file=note.artifact_file,
         source_ids=note.source_ids,
         tokens=note.tokens,

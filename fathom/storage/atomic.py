@@ -68,6 +68,13 @@ class AtomicFiles:
         """Return the bytes of a file."""
         return bytes(self._call(self._fs.cat_file, path))
 
+    def read_from(self, path: str, offset: int) -> bytes:
+        """Return the bytes of a file from an offset on, which is at most its length."""
+        if not offset:
+            return self.read(path)
+        # A server refuses a range that begins where the file ends, so the byte before it is read too.
+        return bytes(self._call(self._fs.cat_file, path, start=offset - 1))[1:]
+
     def exists(self, path: str) -> bool:
         """Return whether there is a file or folder at that path."""
         return bool(self._call(self._fs.exists, path))

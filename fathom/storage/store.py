@@ -52,6 +52,7 @@ class ArtifactStore:
                 f"The artifact store {root!r} cannot be opened: {error}.",
                 next_step="choose a folder or an address such as s3://bucket/prefix",
             ) from error
+        self.local = self._files.local
         self._outages = Outages(self._files, patience, say)
 
     def address(self, path: str = "") -> str:
@@ -65,6 +66,10 @@ class ArtifactStore:
             FileNotFoundError: there is no such file.
         """
         return await self._run("read", path, self._files.read)
+
+    async def read_from(self, path: str, offset: int) -> bytes:
+        """Return the bytes of a file that only grows, from an offset on; raises as `read` does."""
+        return await self._run("read", path, lambda path: self._files.read_from(path, offset))
 
     async def write(self, path: str, data: bytes) -> None:
         """Write or replace a file atomically: a reader sees the old bytes or the new ones."""
@@ -99,10 +104,8 @@ class ArtifactStore:
         return await self._run("read", folder, self._files.sizes)
 
     async def remove_all(self, paths: Sequence[str]) -> None:
-        """Remove up to 1,000 files at once, and on a local disk the folders that this leaves empty.
-
-        An object store may refuse some without a word: see `sizes` afterwards.
-        """
+        """Remove up to 1,000 files at once, and on a local disk the folders that this leaves empty. An object store may
+        refuse some without a word: see `sizes` afterwards."""
         if paths:
             await self._run("write", paths[0], lambda _first: self._files.remove_all(paths))
 

@@ -41,6 +41,7 @@ class AuditType(StrEnum):
     note_created = "note_created"
     reflection_completed = "reflection_completed"
     steered = "steered"
+    section_written = "section_written"
     synthesis_completed = "synthesis_completed"
     budget_warning = "budget_warning"
     error_occurred = "error_occurred"

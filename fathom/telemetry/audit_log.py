@@ -36,6 +36,7 @@ COMPUTED = frozenset(
         AuditType.step_completed,
         AuditType.note_created,
         AuditType.reflection_completed,
+        AuditType.section_written,
         AuditType.synthesis_completed,
     }
 )
@@ -142,7 +143,9 @@ class AuditLog:
             said = "cut off a line that a killed process had not finished"
             details = {"file": self._path, "bytes": len(data) - len(whole)}
             cut = _event(AuditType.error_occurred, "system", said, details)
-            self._waiting = {cut.id: cut, **self._waiting}
+            # After what earlier attempts left to be written: listeners have counted those lines already.
+            earlier = {event.id: event for event in self._waiting.values() if event.id not in self._own}
+            self._waiting = {**earlier, cut.id: cut, **self._waiting}
         last = found[-1] if found else None
         return AuditHead(events=last.seq, hash=last.hash) if isinstance(last, ChainedEvent) else BEGINNING
 

@@ -44,8 +44,18 @@ _keys = count(1)
 
 @contextmanager
 def listen(callback: Callable[[Event], None]) -> Iterator[None]:
-    """Send the events of runs started inside the block to a callback, in the thread of the run."""
-    token = _listener.set(callback)
+    """Send the events of runs started inside the block to a callback, in the thread of the run.
+
+    Who listens already goes on hearing them.
+    """
+    outer = _listener.get()
+
+    def both(event: Event) -> None:
+        if outer:
+            outer(event)
+        callback(event)
+
+    token = _listener.set(both)
     try:
         yield
     finally:

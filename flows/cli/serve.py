@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from flows.cli.exits import logged
 from flows.cli.options import Root
 
 
@@ -21,16 +22,27 @@ def serve(
 ) -> None:
     """Serve a page to ask on, and an API.
 
+    Ctrl-C or SIGTERM stops it: what it works on goes on when it is started again, and repeats no finished call.
+
     Example: fathom serve --at-once 4
     """
     import asyncio
 
     from flows.preflight import artifact_root
     from flows.server import be_patient, ensure_api
-
-    be_patient()
-    ensure_api()
+    from serve.listening import check_reachable, listen
     from serve.options import Options
-    from serve.running import serve as run
 
-    asyncio.run(run(Options(artifact_root(artifacts), host, port, pool, at_once)))
+    options = Options(artifact_root(artifacts), host, port, pool, at_once)
+    check_reachable(options)
+    with listen(options) as listener:
+        be_patient()
+        ensure_api(_say)
+        from serve.running import serve as run
+
+        asyncio.run(run(options, listener, _say))
+
+
+def _say(line: str) -> None:
+    if not logged(line):
+        typer.echo(line, err=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -17,6 +20,12 @@ def worker(
     drain_seconds: Annotated[
         float, typer.Option(metavar="S", min=0, help="How long to wait for runs in progress when it is stopped.")
     ] = 60,
+    idle_seconds: Annotated[
+        float, typer.Option(metavar="S", min=0, help="End after so long without a run; 0: never.")
+    ] = 0,
+    attached: Annotated[
+        bool, typer.Option(hidden=True, help="A line on stdin wakes it; once stdin is closed, it ends when idle.")
+    ] = False,
 ) -> None:
     """Run what is scheduled on a work pool, many runs in one process.
 
@@ -32,13 +41,20 @@ def worker(
 
     be_patient()
     ensure_api(_say)
-    from flows.worker import Worker, serve_until_stopped
+    from flows.worker import Worker
+    from flows.worker_process import attach, serve_until_stopped
 
-    serve_until_stopped(Worker(pool, limit, name, _say, drain_seconds))
+    worker = Worker(pool, limit, name, _say, drain_seconds, idle_seconds=idle_seconds or math.inf)
+    if attached:
+        from flows import deep_research  # noqa: F401 - so that the first run need not wait for it
+
+        attach(worker, sys.stdin.fileno())
+    serve_until_stopped(worker)
 
 
 def _say(line: str) -> None:
     from datetime import UTC, datetime
 
     if not logged(line):
-        typer.echo(f"{datetime.now(UTC):%H:%M:%S}  {line}", err=True)
+        with suppress(OSError):  # the terminal of a server that was killed is gone; its runs go on
+            typer.echo(f"{datetime.now(UTC):%H:%M:%S}  {line}", err=True)

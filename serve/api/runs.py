@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, RemarkRequest, Run, RunRequest
+from serve.runs.sse import HEADERS, MEDIA_TYPE
 from serve.state import TheCaller, TheDesk
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
+LastEvent = Annotated[
+    str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,12}$", description="The id of the last event that you had.")
+]
+After = Annotated[int, Query(ge=0, lt=10**12, description="The same, for clients that can set no header.")]
 Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200)]
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events."""
+
+    media_type = MEDIA_TYPE
 
 
 @router.post("", status_code=HTTPStatus.ACCEPTED)
@@ -64,17 +74,15 @@ async def ask_run(
     return await desk.ask(caller, run_id, request, idempotency_key)
 
 
-@router.get("/{run_id}/events")
+@router.get("/{run_id}/events", response_class=EventStream)
 async def follow_run(
-    run_id: str, desk: TheDesk, caller: TheCaller, last_event_id: Annotated[int, Header(alias="Last-Event-ID")] = 0
+    run_id: str, desk: TheDesk, caller: TheCaller, last_event_id: LastEvent = "", after: After = 0
 ) -> StreamingResponse:
-    """Follow what happens in a run, as server-sent events."""
-    await desk.get(caller, run_id)
+    """Follow what happens in a run, as server-sent events.
 
-    async def lines() -> AsyncIterator[str]:
-        async for event in desk.events(caller, run_id, last_event_id):
-            number = f"id: {event.id}\n" if event.id else ""
-            yield f"{number}event: {event.type.value}\ndata: {event.model_dump_json()}\n\n"
-
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)
+    The id of an event is the number of its line in the audit log. Whoever comes back with `Last-Event-ID` gets
+    what follows, on any server and however often the run was resumed. `now` says what the run does at the moment; it
+    has no id. The last event is a `state_change` with `ended` in its data: then close the stream.
+    """
+    events = await desk.stream(caller, run_id, int(last_event_id) if last_event_id else after)
+    return EventStream(events, headers=HEADERS)

@@ -6,13 +6,13 @@ Who may do it is checked here, so no protocol can forget it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun
-from prefect.states import Cancelling
+from prefect.states import Cancelled, Cancelling
 
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, Form, Run, RunEvent, RunList, RunRequest
 from fathom.config.settings import ResearchSettings
@@ -32,9 +32,11 @@ from flows.steering import check_author, check_remark, steer
 from serve.access.caller import Caller, Ownership, Role
 from serve.access.ownership import Owners, tags_of
 from serve.options import Options
-from serve.runs.feed import events
+from serve.runs.feed import Feeds
 from serve.runs.finding import Found, find_run
+from serve.runs.readiness import Readiness
 from serve.runs.reading import read_run
+from serve.runs.sse import PULSE_SECONDS, stream
 
 OF_THE_SERVER = ("artifacts", "template")
 """Settings that no request sets: the store is the server's, and a template has a field of its own."""
@@ -43,12 +45,18 @@ OF_ADMINS = ("docs", "fetch_allow_hosts", "prices", "search_prices")
 
 
 class Desk:
-    """The runs of one store. Everything else is Prefect's or the store's, so any number of servers can share it."""
+    """The runs of one store. Everything else is Prefect's or the store's, so any number of servers can share it.
 
-    def __init__(self, options: Options) -> None:
+    `wake` is called when a run was started or can go on, so that a worker looks for it at once.
+    """
+
+    def __init__(self, options: Options, wake: Callable[[], object] = lambda: None) -> None:
         self.options = options
         self.store = ArtifactStore(options.artifacts)
         self.owners = Owners(self.store)
+        self.feeds = Feeds(self.store)
+        self.readiness = Readiness(self.store, options)
+        self._wake = wake
 
     async def open(self) -> None:
         """Make the deployment whose runs the server starts."""
@@ -113,10 +121,14 @@ class Desk:
         """
         found, ownership = await self._readable(caller, run_id)
         ownership.check_owner(caller, run_id)
-        if found.flow_run and not (found.flow_run.state and found.flow_run.state.is_final()):
+        state = found.flow_run.state if found.flow_run else None
+        if found.flow_run and not (state and state.is_final()):
+            # Without a process there is nobody who would say that it has ended.
+            waits = state is not None and (state.is_scheduled() or state.name == "Suspended")
+            ends = Cancelled if waits else Cancelling
             async with get_client() as client:
                 await client.set_flow_run_state(
-                    found.flow_run.id, Cancelling(message=f"{caller.name} cancelled it."), force=True
+                    found.flow_run.id, ends(message=f"{caller.name} cancelled it."), force=True
                 )
 
     async def answer(self, caller: Caller, run_id: str, request: AnswerRequest) -> Run:
@@ -138,6 +150,7 @@ class Desk:
             answers += defaults[len(answers) :]
         reply = Reply(answers=answers, plan=request.plan, remark=request.remark, stop=request.reject, by=caller.name)
         await answering.answer(waits, reply)
+        self._wake()
         return await self.get(caller, run_id)
 
     async def tell(self, caller: Caller, run_id: str, text: str) -> None:
@@ -164,10 +177,20 @@ class Desk:
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
         """
-        await self._readable(caller, run_id)
-        async with aclosing(events(self.store, run_id, after)) as found:
-            async for event in found:
-                yield event
+        found, _ = await self._readable(caller, run_id)
+        async with aclosing(self.feeds.follow(found, after)) as events:
+            async for event in events:
+                if event:
+                    yield event
+
+    async def stream(self, caller: Caller, run_id: str, after: int = 0) -> AsyncIterator[bytes]:
+        """Return the events of a run as server-sent events, with a pulse while nothing happens.
+
+        Raises:
+            RunNotFound: there is no such run, or the caller may not see it.
+        """
+        found, _ = await self._readable(caller, run_id)
+        return stream(self.feeds.follow(found, after, PULSE_SECONDS))
 
     async def report(self, caller: Caller, run_id: str, form: Form) -> bytes:
         """Return the report of a run in one of its forms.
@@ -245,6 +268,7 @@ class Desk:
             raise Conflict("This Idempotency-Key was used for another request.", next_step="choose another key")
         run_id = str(flow_run.id)
         await self.owners.record(run_id, ownership)
+        self._wake()
         return await read_run(self.store, await find_run(self.store, run_id), ownership)
 
     async def _steer(self, caller: Caller, run_id: str, kind: Steer, text: str) -> None:

@@ -79,4 +79,11 @@ async def find_run(store: ArtifactStore, run_id: str) -> Found:
         manifest = await read_json(folder, MANIFEST)
         if isinstance(manifest, dict) and (manifest.get("run_id") == run_id or key == run_id):
             return Found(run_id, key, flow_run, folder, manifest)
+    if (
+        flow_run.state and flow_run.state.is_completed()
+    ):  # its records were removed; its folder is found by its manifest
+        with suppress(RunNotFound):
+            manifest = await find(store, run_id)
+            if manifest.get("run_id") == run_id and manifest["folder"]:
+                return Found(run_id, key, flow_run, RunFolder(store, str(manifest["folder"])), manifest)
     return Found(run_id, key, flow_run, None, {})

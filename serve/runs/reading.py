@@ -12,11 +12,14 @@ from prefect.utilities.urls import url_for
 from fathom.client.shapes import Links, Run, RunState
 from fathom.models import Plan, RunResult
 from fathom.storage.store import ArtifactStore
+from fathom.telemetry.live import read_live
+from fathom.text.counting import counted
 from flows.answering import ASKED, key_of, read_input
 from flows.flow_runs import WAITING, FlowRunRow, ending_in, state_of
 from flows.runs import load
 from serve.access.caller import Ownership
 from serve.runs.finding import Found
+from serve.runs.workers import living, waiting_in
 
 API = "/api/v1"
 _STATES = {"completed": RunState.complete, "interrupted": RunState.interrupted, WAITING: RunState.waiting}
@@ -35,6 +38,9 @@ async def read_run(store: ArtifactStore, found: Found, ownership: Ownership) -> 
         async with get_client() as client:
             kept = await read_input(client, flow_run.id, f"{key}{ASKED}")
         asked, complaint = (kept["asked"], kept["complaint"]) if kept else (None, "")
+    state = await state_in(flow_run, result)
+    known = None if result else await read_live(store, found.run_key)
+    live = known if state in (RunState.running, RunState.waiting) else None
     given = flow_run.parameters if flow_run else {"settings": found.manifest.get("settings") or {}}
     ended = flow_run.end_time.isoformat() if flow_run and flow_run.end_time else None
     base = f"{API}/runs/{found.run_id}"
@@ -42,7 +48,7 @@ async def read_run(store: ArtifactStore, found: Found, ownership: Ownership) -> 
         {
             "id": found.run_id,
             "question": found.question,
-            "state": await state_in(flow_run, result),
+            "state": state,
             "created": found.manifest.get("started") or _created(flow_run),
             "ended": ended,
             "owner": ownership.owner,
@@ -51,6 +57,10 @@ async def read_run(store: ArtifactStore, found: Found, ownership: Ownership) -> 
             "watch": found.manifest.get("watch") or given.get("watch") or None,
             "cost_usd": result.metrics.cost_usd if result else None,
             "settings": _settings(given),
+            "phase": await _queued(flow_run) if state is RunState.queued else live.phase if live else "",
+            "now": live.now if live else [],
+            "spent": known.spent if known else result.metrics.account if result else None,
+            "caps": known.caps if known else _caps(found.manifest),
             "plan": plan,
             "asked": asked,
             "complaint": complaint,
@@ -97,3 +107,21 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
 
 def _created(flow_run: FlowRun | None) -> str:
     return flow_run.created.isoformat() if flow_run and flow_run.created else ""
+
+
+def _caps(manifest: dict[str, Any]) -> dict[str, float]:
+    """Return the budget of a run that has a manifest."""
+    budget = (manifest.get("settings") or {}).get("budget") or {}
+    return {name: cap for name, cap in budget.items() if name.startswith("max_") and cap is not None}
+
+
+async def _queued(flow_run: FlowRun | None) -> str:
+    """Say what a run waits for: its turn, or somebody who works at all."""
+    if flow_run is None or not flow_run.work_pool_name or flow_run.state_type is not StateType.SCHEDULED:
+        return "is about to begin"
+    pool, due = flow_run.work_pool_name, flow_run.expected_start_time
+    async with get_client() as client:
+        if not await living(client, pool):
+            return f"waits for a worker of the pool {pool}"
+        before = await waiting_in(client, pool, due)
+    return f"waits for its turn; {counted(before, 'run')} before it" if before else "waits for its turn; it is the next"
