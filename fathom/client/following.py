@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Literal, Self
 
@@ -28,6 +29,8 @@ from fathom.client.shapes import EventType, Run, RunEvent
 Handler = Callable[[RunEvent], object]
 SILENCE = 60.0
 """Seconds without a byte after which a connection is given up: the server sends one at least every 15 s."""
+LIVES = 10.0
+"""Seconds after which a connection that still brings something has not failed, though nothing happened in the run."""
 _TYPES = frozenset(EventType)
 
 
@@ -70,9 +73,12 @@ class Following:
                 failure, again = failure_in(response), response.status_code in (429, 502, 503, 504)
                 if failure is None:
                     lines = Lines()
+                    opened = time.monotonic()
                     while chunk := (yield More()):
-                        failures = 0
+                        if time.monotonic() - opened > LIVES:
+                            failures = 0
                         for event in lines.feed(chunk):
+                            failures = 0
                             yield from self._pass_on(event)
                     return
             except httpx.TransportError as error:

@@ -183,7 +183,7 @@ class Runs(Resource[D]):
         Raises:
             TimeoutError: it has not ended within `timeout` seconds. It goes on.
         """
-        deadline, pause = time.monotonic() + (timeout or float("inf")), 0.25
+        deadline, pause = time.monotonic() + (float("inf") if timeout is None else timeout), 0.25
         while True:
             run = yield from self._core.ask(Run, self._core.request("GET", path("runs", run_id)))
             if run.state.ended:

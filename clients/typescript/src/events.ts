@@ -28,6 +28,8 @@ export interface Source {
 
 /** Milliseconds without a byte after which a connection is given up: the server sends one at least every 15 s. */
 const SILENCE = 60_000;
+/** Milliseconds after which a connection that still brings something has not failed. */
+const LIVES = 10_000;
 /** Seconds of Retry-After that are waited for, at most. */
 const LONGEST_WAIT = 60;
 
@@ -76,13 +78,14 @@ async function* connection(
   try {
     const response = await source.open(after, silent.signal);
     if (!response.ok) throw await failureIn(response);
+    const opened = Date.now();
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
     let left = "";
     let data: string[] = [];
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      alive();
+      if (Date.now() - opened > LIVES) alive();
       clearTimeout(timer);
       timer = setTimeout(() => silent.abort(), SILENCE);
       const lines = (left + value).split("\n");
@@ -93,6 +96,7 @@ async function* connection(
         } else if (line === "" && data.length) {
           const event = JSON.parse(data.join("\n")) as RunEvent;
           data = [];
+          alive();
           yield event;
         }
       }

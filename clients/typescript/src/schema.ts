@@ -15,7 +15,27 @@ export interface paths {
          * Health
          * @description Say that the server lives.
          */
-        get: operations["health_api_v1_health_get"];
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ready
+         * @description Say that a question would be researched: Prefect answers, the store can be written, and a worker lives.
+         */
+        get: operations["ready"];
         put?: never;
         post?: never;
         delete?: never;
@@ -31,13 +51,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List runs
+         * @description List the runs that you may see, the newest first. New runs do not move the pages after a cursor.
+         */
+        get: operations["list_runs"];
         put?: never;
         /**
-         * Start Run
-         * @description Research a question.
+         * Start a run
+         * @description Research a question. The answer comes at once; `Location` and `links` say where the run is.
          */
-        post: operations["start_run_api_v1_runs_post"];
+        post: operations["start_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -52,17 +76,17 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read Run
+         * Read a run
          * @description Return a run: its state, plan, metrics and result.
          */
-        get: operations["read_run_api_v1_runs__run_id__get"];
+        get: operations["read_run"];
         put?: never;
         post?: never;
         /**
-         * Cancel Run
-         * @description End a run without a report.
+         * Cancel a run
+         * @description End a run without a report. One that has ended stays as it is.
          */
-        delete: operations["cancel_run_api_v1_runs__run_id__delete"];
+        delete: operations["cancel_run"];
         options?: never;
         head?: never;
         patch?: never;
@@ -78,10 +102,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Answer Run
-         * @description Answer what a run asks.
+         * Answer a run
+         * @description Answer what a run asks: its questions, or whether its plan or report is accepted.
          */
-        post: operations["answer_run_api_v1_runs__run_id__answer_post"];
+        post: operations["answer_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -98,10 +122,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Tell Run
+         * Tell a run something
          * @description Tell a run that is going on what else to look at.
          */
-        post: operations["tell_run_api_v1_runs__run_id__remarks_post"];
+        post: operations["tell_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -118,10 +142,30 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop Run
+         * End a run's research
          * @description End the research of a run and let it write with what there is.
          */
-        post: operations["stop_run_api_v1_runs__run_id__stop_post"];
+        post: operations["stop_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a run
+         * @description Continue a run that was interrupted, failed or was cancelled. No finished call is repeated.
+         */
+        post: operations["resume_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -138,10 +182,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask Run
-         * @description Ask a question that follows up on a finished run.
+         * Follow up on a run
+         * @description Ask a question that follows up on a finished run, in a run of its own.
          */
-        post: operations["ask_run_api_v1_runs__run_id__ask_post"];
+        post: operations["ask_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -158,8 +202,576 @@ export interface paths {
         /**
          * Follow Run
          * @description Follow what happens in a run, as server-sent events.
+         *
+         *     The id of an event is the number of its line in the audit log. Whoever comes back with `Last-Event-ID` gets
+         *     what follows, on any server and however often the run was resumed. `now` says what the run does at the moment; it
+         *     has no id. The last event is a `state_change` with `ended` in its data: then close the stream.
          */
-        get: operations["follow_run_api_v1_runs__run_id__events_get"];
+        get: operations["follow_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the report
+         * @description Return the report as html, md, json, docx, pdf, bib or ris, by `Accept` or by `form`.
+         */
+        get: operations["read_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/claims": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List claims
+         * @description List the sentences of the report with the verdict on each, and the stored bytes that it rests on.
+         */
+        get: operations["list_claims"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/claims/{number}/trace": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Trace a claim
+         * @description Return a claim with the way to each of its quotes: source, call, step, file and line.
+         */
+        get: operations["trace_claim"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sources
+         * @description List what the run has read: how good each source is, how often it is used, and its reference.
+         */
+        get: operations["list_sources"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the plan
+         * @description Return the plan of the run with the status of each step.
+         */
+        get: operations["read_plan"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List notes
+         * @description List what the run noted from what it read.
+         */
+        get: operations["list_notes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List changes
+         * @description Return what changed since the run of the watch before this one.
+         */
+        get: operations["list_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the audit log
+         * @description Return the audit log of the run, and whether its chain of hashes is whole.
+         */
+        get: operations["read_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify a report
+         * @description Check every file, quote and verdict of the run again, now. No model is asked.
+         */
+        post: operations["verify_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List files
+         * @description List the files of the run.
+         */
+        get: operations["list_artifacts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/artifacts/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a file
+         * @description Return a file of the run as plain text; `report.html` as a page.
+         */
+        get: operations["read_artifact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/watches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List watches
+         * @description List your watched questions with their schedules, by name.
+         */
+        get: operations["list_watches"];
+        put?: never;
+        /**
+         * Watch a question
+         * @description Ask a question on a schedule. Each run reads the web afresh and says what changed since the one before.
+         */
+        post: operations["create_watch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/watches/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a watch
+         * @description Return a watch: its question, schedule and next run.
+         */
+        get: operations["read_watch"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove a watch
+         * @description Remove a watch and its notifications; its runs stay.
+         */
+        delete: operations["delete_watch"];
+        options?: never;
+        head?: never;
+        /**
+         * Pause or resume a watch
+         * @description Pause a watch, or have it run by its schedule again.
+         */
+        patch: operations["change_watch"];
+        trace?: never;
+    };
+    "/api/v1/watches/{name}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a watch now
+         * @description Start a run of a watch now, besides its schedule.
+         */
+        post: operations["run_watch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/watches/{name}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the runs of a watch
+         * @description List the runs of a watch, the newest first, with what changed in each.
+         */
+        get: operations["list_watch_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/batches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List batches
+         * @description List the batches that were asked of the server and that you may see, the newest first.
+         */
+        get: operations["list_batches"];
+        put?: never;
+        /**
+         * Start a batch
+         * @description Research many questions: a JSON object, or a table in which any setting may stand beside a question.
+         */
+        post: operations["start_batch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/batches/{batch_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a batch
+         * @description Return a batch with a row for each question.
+         */
+        get: operations["read_batch"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel a batch
+         * @description End a batch and the runs of its questions that are under way; what has finished stays.
+         */
+        delete: operations["cancel_batch"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List templates
+         * @description List the kinds of research that there are templates for.
+         */
+        get: operations["list_templates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/templates/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a template
+         * @description Return what a template sets: settings, rules for sources, questions to answer, sections of the report.
+         */
+        get: operations["read_template"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/estimates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Estimate a run
+         * @description Say what a run would use and cost, by phase, without starting it.
+         */
+        post: operations["estimate_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/costs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the costs
+         * @description Say what the runs of the store have cost. For administrators.
+         */
+        get: operations["read_costs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/settings/schema": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the schema of settings
+         * @description Return the JSON schema of a run's settings, for programs that build forms.
+         */
+        get: operations["read_settings_schema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the server's status
+         * @description Say which models, tools and search vendors runs use, and their caps. No secret is told.
+         */
+        get: operations["read_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/research/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a session
+         * @description Create a session; nothing is researched until it is executed.
+         */
+        post: operations["create_session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/research/sessions/{sessionId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a session
+         * @description Return a session: its state, plan, metrics and result.
+         */
+        get: operations["read_session"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel a session
+         * @description End the run of a session, or keep it from being executed.
+         */
+        delete: operations["cancel_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/research/sessions/{sessionId}/execute": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Execute a session
+         * @description Start the run of a session. The same question again names the same run.
+         */
+        post: operations["execute_session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/research/sessions/{sessionId}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow a session
+         * @description Follow what happens in a session, as server-sent events.
+         */
+        get: operations["follow_session"];
         put?: never;
         post?: never;
         delete?: never;
@@ -234,6 +846,36 @@ export interface components {
          */
         Answered: "yes" | "partly" | "no";
         /**
+         * ArtifactInfo
+         * @description A file of a run. `what`: what is in it, in words.
+         */
+        ArtifactInfo: {
+            /**
+             * Name
+             * @example report.md
+             */
+            name: string;
+            /** Bytes */
+            bytes: number;
+            /**
+             * What
+             * @example the report in Markdown
+             */
+            what: string;
+            /** Link */
+            link: string;
+        };
+        /**
+         * ArtifactList
+         * @description The files of a run, by name.
+         */
+        ArtifactList: {
+            /** Run Id */
+            run_id: string;
+            /** Artifacts */
+            artifacts: components["schemas"]["ArtifactInfo"][];
+        };
+        /**
          * Asked
          * @description Something that a run asks a person. It follows from the run's records, so a replay asks the same.
          */
@@ -272,6 +914,159 @@ export interface components {
             events: number;
             /** Hash */
             hash: string;
+        };
+        /**
+         * AuditTrail
+         * @description The audit log of a run. `whole`: the chain of its hashes is unbroken, and ends where the result says.
+         */
+        AuditTrail: {
+            /** Run Id */
+            run_id: string;
+            /** Whole */
+            whole: boolean;
+            broken?: components["schemas"]["Break"] | null;
+            /** Events */
+            events: components["schemas"]["ChainedEvent"][];
+        };
+        /**
+         * AuditType
+         * @description What an event is about.
+         * @enum {string}
+         */
+        AuditType: "session_created" | "session_resumed" | "person_asked" | "person_replied" | "plan_generated" | "step_started" | "step_completed" | "tool_called" | "llm_called" | "source_added" | "note_created" | "reflection_completed" | "steered" | "section_written" | "synthesis_completed" | "budget_warning" | "error_occurred" | "session_completed";
+        /**
+         * Batch
+         * @description A batch with a row for each question; `report` of a row is a path of this server.
+         */
+        Batch: {
+            /** Id */
+            id: string;
+            /** Run Id */
+            run_id: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "queued" | "running" | "ended" | "interrupted" | "cancelled" | "failed";
+            /** Created */
+            created: string;
+            /**
+             * Owner
+             * @default
+             */
+            owner: string;
+            /** Questions */
+            questions: number;
+            /**
+             * Ended
+             * @default {}
+             */
+            ended: {
+                [key: string]: number;
+            };
+            /** Rows */
+            rows: components["schemas"]["BatchRow"][];
+            /** Cost Usd */
+            cost_usd?: number | null;
+        };
+        /**
+         * BatchList
+         * @description Batches, the newest first.
+         */
+        BatchList: {
+            /** Batches */
+            batches: components["schemas"]["BatchSummary"][];
+        };
+        /**
+         * BatchRow
+         * @description A line of `results.jsonl`. `cost_usd` is None where a price is not known.
+         */
+        BatchRow: {
+            /** Number */
+            number: number;
+            /** Question */
+            question: string;
+            /** @default waiting */
+            status: components["schemas"]["RowStatus"];
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * Run Id
+             * @default
+             */
+            run_id: string;
+            /**
+             * Report
+             * @default
+             */
+            report: string;
+            /** Answer */
+            answer?: string | null;
+            answered?: components["schemas"]["Answered"] | null;
+            /**
+             * Sources
+             * @default 0
+             */
+            sources: number;
+            /**
+             * Tool Calls
+             * @default 0
+             */
+            tool_calls: number;
+            /**
+             * Llm Calls
+             * @default 0
+             */
+            llm_calls: number;
+            /**
+             * Tokens
+             * @default 0
+             */
+            tokens: number;
+            /**
+             * Cost Usd
+             * @default 0
+             */
+            cost_usd: number | null;
+            /**
+             * Seconds
+             * @default 0
+             */
+            seconds: number;
+        };
+        /**
+         * BatchSummary
+         * @description A line of the list of batches. `id` is also the key under which its results are stored.
+         */
+        BatchSummary: {
+            /** Id */
+            id: string;
+            /** Run Id */
+            run_id: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "queued" | "running" | "ended" | "interrupted" | "cancelled" | "failed";
+            /** Created */
+            created: string;
+            /**
+             * Owner
+             * @default
+             */
+            owner: string;
+            /** Questions */
+            questions: number;
+            /**
+             * Ended
+             * @default {}
+             */
+            ended: {
+                [key: string]: number;
+            };
         };
         /**
          * Bibliographic
@@ -315,6 +1110,247 @@ export interface components {
             retracted: boolean;
         };
         /**
+         * Break
+         * @description The first line, counted from 1, at which a log is not as it was written, and what is wrong.
+         */
+        Break: {
+            /** Line */
+            line: number;
+            /** Problem */
+            problem: string;
+        };
+        /**
+         * CallRecord
+         * @description One tool call, and the artifact with all that it returned; empty if the call failed.
+         */
+        CallRecord: {
+            /** Number */
+            number: number;
+            /** Step Id */
+            step_id: string;
+            /** Tool */
+            tool: string;
+            /** Input */
+            input: string;
+            /** Artifact File */
+            artifact_file: string;
+            /** Sha256 */
+            sha256: string;
+            /** Bytes */
+            bytes: number;
+            /** Retrieved */
+            retrieved: string;
+            /** Useful */
+            useful: boolean;
+            /** Source Ids */
+            source_ids: string[];
+            /**
+             * Failures
+             * @default []
+             */
+            failures: components["schemas"]["ToolFailure"][];
+        };
+        /**
+         * ChainedEvent
+         * @description A line of the log: `seq` counts from 1, `hash` is the SHA-256 of all else, `prev` that of the line before.
+         */
+        ChainedEvent: {
+            /** Id */
+            id: string;
+            /** At */
+            at: string;
+            type: components["schemas"]["AuditType"];
+            /** Actor */
+            actor: ("user" | "system") | components["schemas"]["Role"];
+            /** Action */
+            action: string;
+            /**
+             * Details
+             * @default {}
+             */
+            details: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Parent */
+            parent?: string | null;
+            /** Seq */
+            seq: number;
+            /** Prev */
+            prev: string;
+            /** Hash */
+            hash: string;
+        };
+        /**
+         * Change
+         * @description Something that the sources say now and did not say before, or the other way round.
+         *
+         *     A `changed` sentence has both sides, and the values in which they differ. A claim is `disputed` when a source
+         *     contradicts it that did not before, and `settled` when none does any more; the side that has the contradiction has
+         *     it as its passages.
+         */
+        Change: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "changed" | "new" | "gone" | "disputed" | "settled";
+            before?: components["schemas"]["Statement"] | null;
+            after?: components["schemas"]["Statement"] | null;
+            /**
+             * Differences
+             * @default []
+             */
+            differences: components["schemas"]["Difference"][];
+            /**
+             * Note
+             * @default
+             */
+            note: string;
+        };
+        /**
+         * Changes
+         * @description What changed from one run to a later one, the most telling first.
+         *
+         *     `unchanged` counts the claims of the later report whose evidence the earlier run had as well; `unmentioned` those
+         *     of the earlier report that still hold, though the later report does not say them; `unread` are those whose sources
+         *     the later run did not read, so that nothing is known of them.
+         */
+        Changes: {
+            /** Query */
+            query: string;
+            before: components["schemas"]["Compared"];
+            after: components["schemas"]["Compared"];
+            /**
+             * Changes
+             * @default []
+             */
+            changes: components["schemas"]["Change"][];
+            /**
+             * Unchanged
+             * @default 0
+             */
+            unchanged: number;
+            /**
+             * Unmentioned
+             * @default 0
+             */
+            unmentioned: number;
+            /**
+             * Unread
+             * @default []
+             */
+            unread: components["schemas"]["Statement"][];
+            /**
+             * Regained
+             * @default false
+             */
+            regained: boolean;
+            /**
+             * Sources New
+             * @default []
+             */
+            sources_new: components["schemas"]["Place"][];
+            /**
+             * Sources Gone
+             * @default []
+             */
+            sources_gone: components["schemas"]["Place"][];
+        };
+        /**
+         * Checkup
+         * @description The check of a run, repeated just now from its stored files.
+         *
+         *     `confirmed` of `claims` claims have their quotes in the stored bytes and the same verdict as when the report was
+         *     made; `ok` also says that no file was changed. `rechecked` is false where older rules made the verdicts: then only
+         *     files and quotes are compared.
+         */
+        Checkup: {
+            /** Run Id */
+            run_id: string;
+            /** Ok */
+            ok: boolean;
+            /**
+             * Said
+             * @example checked now: 41 of 41
+             */
+            said: string;
+            /** Checked */
+            checked: string;
+            /** Claims */
+            claims: number;
+            /** Confirmed */
+            confirmed: number;
+            /** Files */
+            files: number;
+            /** Quotes */
+            quotes: number;
+            /** Rechecked */
+            rechecked: boolean;
+            /** Problems */
+            problems: components["schemas"]["Problem"][];
+        };
+        /**
+         * Claim
+         * @description One sentence of the report, checked. `complaints` are numbers, dates or names that no quote has.
+         */
+        Claim: {
+            /** Number */
+            number: number;
+            /** Section */
+            section: number;
+            /** Sentence */
+            sentence: string;
+            /** Source Ids */
+            source_ids: string[];
+            verdict: components["schemas"]["Verdict"];
+            /** Score */
+            score: number;
+            /**
+             * Quotes
+             * @default []
+             */
+            quotes: components["schemas"]["Quote"][];
+            /**
+             * Complaints
+             * @default []
+             */
+            complaints: string[];
+            /** @default unverified */
+            corroboration: components["schemas"]["Corroboration"];
+            /**
+             * Corroborating
+             * @default []
+             */
+            corroborating: components["schemas"]["Quote"][];
+            /**
+             * Contradicting
+             * @default []
+             */
+            contradicting: components["schemas"]["Quote"][];
+            judgement?: components["schemas"]["Judgement"] | null;
+        };
+        /**
+         * ClaimList
+         * @description The claims of a report, with the verdict on each and its quotes. `counts` is of all claims, by verdict.
+         */
+        ClaimList: {
+            /** Run Id */
+            run_id: string;
+            /**
+             * Counts
+             * @example {
+             *       "supported": 39,
+             *       "unsupported": 0,
+             *       "weak": 2
+             *     }
+             */
+            counts: {
+                [key: string]: number;
+            };
+            /** Claims */
+            claims: components["schemas"]["Claim"][];
+        };
+        /**
          * Clarification
          * @description What a person said to a question about the query, or what was assumed because nobody did.
          */
@@ -340,11 +1376,144 @@ export interface components {
             at: string;
         };
         /**
+         * Compared
+         * @description One of the two runs.
+         */
+        Compared: {
+            /** Run Id */
+            run_id: string;
+            /** Started */
+            started: string;
+            /**
+             * Claims
+             * @default 0
+             */
+            claims: number;
+            answered?: components["schemas"]["Answered"] | null;
+        };
+        /**
+         * Condition
+         * @description One thing that was checked. `off`: runs work without it; `broken`: a run would fail.
+         */
+        Condition: {
+            /** Name */
+            name: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "ok" | "off" | "broken";
+            /** Detail */
+            detail: string;
+            /**
+             * How
+             * @default
+             */
+            how: string;
+        };
+        /**
+         * Corroboration
+         * @description How many independent sources support a claim, of all that were read.
+         * @enum {string}
+         */
+        Corroboration: "verified" | "single_source" | "contradicted" | "unverified";
+        /**
+         * CostLine
+         * @description What a group of runs has cost. `unpriced_runs` have a call whose price is not known.
+         */
+        CostLine: {
+            /** Name */
+            name: string;
+            /** Runs */
+            runs: number;
+            /** Unpriced Runs */
+            unpriced_runs: number;
+            /** Calls */
+            calls: number;
+            /** Sent */
+            sent: number;
+            /** Received */
+            received: number;
+            /** Usd */
+            usd: number;
+        };
+        /**
+         * CostTable
+         * @description What the runs that began since a time have cost. `unsettled_usd`: what open requests may cost besides.
+         */
+        CostTable: {
+            /** Since */
+            since: string;
+            /**
+             * By
+             * @enum {string}
+             */
+            by: "model" | "day" | "deployment";
+            /** Lines */
+            lines: components["schemas"]["CostLine"][];
+            total: components["schemas"]["CostLine"];
+            /** Unsettled Usd */
+            unsettled_usd: number;
+        };
+        /**
+         * CreateSessionRequest
+         * @description A session to create.
+         */
+        CreateSessionRequest: {
+            config: components["schemas"]["SessionConfig"];
+        };
+        /**
+         * Difference
+         * @description A value that changed. A side is empty where the sentence has no such value.
+         */
+        Difference: {
+            /**
+             * About
+             * @enum {string}
+             */
+            about: "number" | "date" | "name" | "negation" | "opposite" | "words";
+            /** Before */
+            before: string;
+            /** After */
+            after: string;
+        };
+        /**
          * Ending
          * @description How a run ended; the exit code of the shell follows from it.
          * @enum {string}
          */
         Ending: "complete" | "degraded" | "insufficient_evidence" | "failed";
+        /**
+         * Estimate
+         * @description What a request would use, by phase; the last one is the whole run.
+         */
+        Estimate: {
+            /** Phases */
+            phases: components["schemas"]["PhaseCost"][];
+        };
+        /**
+         * ExecuteRequest
+         * @description The question of a session.
+         */
+        ExecuteRequest: {
+            /**
+             * Query
+             * @example How does Python look up an attribute on an instance?
+             */
+            query: string;
+        };
+        /**
+         * ExecutionStarted
+         * @description The run that a session became.
+         */
+        ExecutionStarted: {
+            /** Sessionid */
+            sessionId: string;
+            /** Runid */
+            runId: string;
+            /** Stream */
+            stream: string;
+        };
         /**
          * FollowUpRequest
          * @description A question that follows up on a finished run, whose settings count where none are given.
@@ -364,18 +1533,69 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             };
         };
-        /** HTTPValidationError */
-        HTTPValidationError: {
-            /** Detail */
-            detail?: components["schemas"]["ValidationError"][];
-        };
         JsonValue: unknown;
+        /**
+         * Judgement
+         * @description A model's opinion of a claim, shown beside the lexical verdict.
+         */
+        Judgement: {
+            verdict: components["schemas"]["Verdict"];
+            /** Model */
+            model: string;
+            /** Reason */
+            reason: string;
+        };
         /**
          * Kind
          * @description What sort of question is asked.
          * @enum {string}
          */
         Kind: "fact" | "comparison" | "how_to" | "survey" | "current_event" | "decision";
+        /**
+         * Limits
+         * @description How long a session researches.
+         */
+        Limits: {
+            /**
+             * Maxiterations
+             * @default 3
+             */
+            maxIterations: number;
+            /**
+             * Maxstepsperiteration
+             * @default 7
+             */
+            maxStepsPerIteration: number;
+            /**
+             * Sufficiencythreshold
+             * @default 7
+             */
+            sufficiencyThreshold: number;
+        };
+        /**
+         * Link
+         * @description One quote of a claim, with everything that led to it.
+         */
+        Link: {
+            /**
+             * Part
+             * @enum {string}
+             */
+            part: "cited" | "corroborating" | "contradicting";
+            quote: components["schemas"]["Quote"];
+            /** Line */
+            line: number;
+            /** Before */
+            before: string;
+            /** After */
+            after: string;
+            source: components["schemas"]["SourceRecord"] | null;
+            call: components["schemas"]["CallRecord"] | null;
+            /** Step */
+            step: string;
+            /** Notes */
+            notes: string[];
+        };
         /**
          * Links
          * @description Where more about a run is: paths on this server, and its page in the Prefect UI.
@@ -441,6 +1661,36 @@ export interface components {
             account?: components["schemas"]["Account"] | null;
         };
         /**
+         * ModelChoice
+         * @description The model of a role.
+         */
+        ModelChoice: {
+            /**
+             * Provider
+             * @example openai
+             */
+            provider: string;
+            /**
+             * Model
+             * @example gpt-5-mini
+             */
+            model: string;
+            /** Temperature */
+            temperature?: number | null;
+            /** Maxtokens */
+            maxTokens?: number | null;
+        };
+        /**
+         * Models
+         * @description The models of a session, by role; a role without one has the server's.
+         */
+        Models: {
+            planner?: components["schemas"]["ModelChoice"] | null;
+            researcher?: components["schemas"]["ModelChoice"] | null;
+            critic?: components["schemas"]["ModelChoice"] | null;
+            synthesizer?: components["schemas"]["ModelChoice"] | null;
+        };
+        /**
          * NearPassage
          * @description A passage that comes close to the question, cut to some lines.
          */
@@ -451,6 +1701,55 @@ export interface components {
             title: string;
             /** Url */
             url: string;
+        };
+        /**
+         * Note
+         * @description One compressed tool result.
+         */
+        Note: {
+            /** Step Id */
+            step_id: string | number;
+            /** Summary Title */
+            summary_title: string;
+            /** Summary */
+            summary: string;
+            /** Extraction */
+            extraction: string[];
+            /** Is Useful */
+            is_useful: boolean;
+            /** Artifact File */
+            artifact_file: string;
+            /** Source Ids */
+            source_ids: string[];
+            /**
+             * Titles
+             * @default {}
+             */
+            titles: {
+                [key: string]: string;
+            };
+            /**
+             * Dates
+             * @default {}
+             */
+            dates: {
+                [key: string]: string;
+            };
+            /**
+             * Tokens
+             * @default 0
+             */
+            tokens: number;
+        };
+        /**
+         * NoteList
+         * @description What a run noted from what it read.
+         */
+        NoteList: {
+            /** Run Id */
+            run_id: string;
+            /** Notes */
+            notes: components["schemas"]["Note"][];
         };
         /**
          * OpenQuestion
@@ -480,6 +1779,35 @@ export interface components {
              * @default 0
              */
             tokens: number;
+        };
+        /**
+         * PhaseCost
+         * @description What a phase of a run would use; `usd` is null where a price is not known. `model` is empty for the whole.
+         */
+        PhaseCost: {
+            /** Phase */
+            phase: string;
+            /**
+             * Model
+             * @default
+             */
+            model: string;
+            tool_calls: components["schemas"]["Range"];
+            model_calls: components["schemas"]["Range"];
+            tokens: components["schemas"]["Range"];
+            usd?: components["schemas"]["Range"] | null;
+        };
+        /**
+         * Place
+         * @description A source, as a reader finds it.
+         */
+        Place: {
+            /** Source Id */
+            source_id: string;
+            /** Url */
+            url: string;
+            /** Title */
+            title: string;
         };
         /**
          * Plan
@@ -546,6 +1874,87 @@ export interface components {
          */
         Priority: "high" | "medium" | "low";
         /**
+         * Problem
+         * @description An error as RFC 9457 has it (`application/problem+json`); `code` is one of docs/errors.md.
+         */
+        Problem: {
+            /**
+             * Type
+             * @default about:blank
+             */
+            type: string;
+            /** Title */
+            title: string;
+            /** Status */
+            status: number;
+            /**
+             * Detail
+             * @default
+             */
+            detail: string;
+            /**
+             * Code
+             * @default null
+             */
+            code: string | null;
+            /**
+             * Next Step
+             * @default
+             */
+            next_step: string;
+        };
+        /**
+         * Quote
+         * @description Bytes of a stored tool output that support a claim.
+         *
+         *     `start` and `end` are byte offsets in the artifact file and `sha256` is the hash of the whole file. `text` is what a
+         *     reader sees: the bytes decoded and, in a JSON file, unescaped.
+         */
+        Quote: {
+            /** Source Id */
+            source_id: string;
+            /** Artifact File */
+            artifact_file: string;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Sha256 */
+            sha256: string;
+            /** Text */
+            text: string;
+            /**
+             * Retrieved
+             * @default
+             */
+            retrieved: string;
+            /**
+             * Before
+             * @default
+             */
+            before: string;
+            /**
+             * After
+             * @default
+             */
+            after: string;
+            /**
+             * Headings
+             * @default []
+             */
+            headings: string[];
+        };
+        /**
+         * Range
+         * @description An amount in the usual case, and at most.
+         */
+        Range: {
+            /** Usual */
+            usual: number;
+            /** Most */
+            most: number;
+        };
+        /**
          * Remark
          * @description What a person told a run while it was researching. `at` is an ISO 8601 time in UTC.
          */
@@ -568,6 +1977,18 @@ export interface components {
              */
             text: string;
         };
+        /**
+         * Role
+         * @description The roles that a model can take.
+         * @enum {string}
+         */
+        Role: "clarifier" | "planner" | "researcher" | "compressor" | "critic" | "reporter";
+        /**
+         * RowStatus
+         * @description How far a question is, or how it ended.
+         * @enum {string}
+         */
+        RowStatus: "waiting" | "running" | "complete" | "degraded" | "insufficient_evidence" | "failed" | "cancelled" | "not_asked";
         /**
          * Run
          * @description A run. What is not known yet, or no longer, is null.
@@ -632,6 +2053,16 @@ export interface components {
             };
             result?: components["schemas"]["RunResult"] | null;
             links: components["schemas"]["Links"];
+        };
+        /**
+         * RunList
+         * @description Runs, the newest first. `next`: the cursor of the next page; null on the last one.
+         */
+        RunList: {
+            /** Runs */
+            runs: components["schemas"]["RunSummary"][];
+            /** Next */
+            next?: string | null;
         };
         /**
          * RunRequest
@@ -724,6 +2155,37 @@ export interface components {
          */
         RunState: "queued" | "running" | "waiting" | "interrupted" | "complete" | "degraded" | "insufficient_evidence" | "failed" | "cancelled";
         /**
+         * RunSummary
+         * @description A line of the list of runs. Times are ISO 8601 in UTC; `owner` is empty where nobody is known to have asked.
+         */
+        RunSummary: {
+            /** Id */
+            id: string;
+            /** Question */
+            question: string;
+            state: components["schemas"]["RunState"];
+            /** Created */
+            created: string;
+            /** Ended */
+            ended?: string | null;
+            /**
+             * Owner
+             * @default
+             */
+            owner: string;
+            /**
+             * Shared
+             * @default false
+             */
+            shared: boolean;
+            /** Parent */
+            parent?: string | null;
+            /** Watch */
+            watch?: string | null;
+            /** Cost Usd */
+            cost_usd?: number | null;
+        };
+        /**
          * Searched
          * @description Where a tool searched, and with what success.
          */
@@ -740,6 +2202,128 @@ export interface components {
             failed: number;
             /** Sources */
             sources: number;
+        };
+        /**
+         * Session
+         * @description A research session. Its id is the session's own; `runId` is the run that it became.
+         */
+        Session: {
+            /** Id */
+            id: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "created" | "planning" | "researching" | "reflecting" | "synthesizing" | "completed" | "failed" | "cancelled";
+            config: components["schemas"]["SessionConfig"];
+            /** Runid */
+            runId?: string | null;
+            plan?: components["schemas"]["SessionPlan"] | null;
+            metrics?: components["schemas"]["SessionMetrics"] | null;
+            result?: components["schemas"]["SessionResult"] | null;
+        };
+        /**
+         * SessionBudget
+         * @description What a session may use.
+         */
+        SessionBudget: {
+            /** Maxtokens */
+            maxTokens?: number | null;
+            /** Maxdollars */
+            maxDollars?: number | null;
+            /** Maxapicalls */
+            maxApiCalls?: number | null;
+            /** Maxdurationms */
+            maxDurationMs?: number | null;
+        };
+        /**
+         * SessionConfig
+         * @description How a session researches.
+         */
+        SessionConfig: {
+            /** @default {} */
+            models: components["schemas"]["Models"];
+            /**
+             * @default {
+             *       "maxIterations": 3,
+             *       "maxStepsPerIteration": 7,
+             *       "sufficiencyThreshold": 7
+             *     }
+             */
+            limits: components["schemas"]["Limits"];
+            /** @default {} */
+            budget: components["schemas"]["SessionBudget"];
+        };
+        /**
+         * SessionMetrics
+         * @description What a session has used.
+         */
+        SessionMetrics: {
+            /**
+             * Tokens
+             * @default 0
+             */
+            tokens: number;
+            /**
+             * Dollars
+             * @default 0
+             */
+            dollars: number;
+            /**
+             * Apicalls
+             * @default 0
+             */
+            apiCalls: number;
+            /**
+             * Durationms
+             * @default 0
+             */
+            durationMs: number;
+        };
+        /**
+         * SessionPlan
+         * @description The plan of a session.
+         */
+        SessionPlan: {
+            /** Title */
+            title: string;
+            /** Steps */
+            steps: components["schemas"]["SessionStep"][];
+        };
+        /**
+         * SessionResult
+         * @description What a session came to. `status` is how its run ended; `report` is Markdown, null where there is none.
+         */
+        SessionResult: {
+            /** Status */
+            status: string;
+            /** Report */
+            report: string | null;
+            /** Sources */
+            sources: {
+                [key: string]: unknown;
+            }[];
+        };
+        /**
+         * SessionStep
+         * @description A step of a session's plan.
+         */
+        SessionStep: {
+            /** Id */
+            id: string;
+            /** Description */
+            description: string;
+            /** Searchqueries */
+            searchQueries: string[];
+            /** Priority */
+            priority: string;
+            /** Dependencies */
+            dependencies: string[];
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "pending" | "in_progress" | "completed" | "failed";
         };
         /**
          * Source
@@ -785,11 +2369,278 @@ export interface components {
             digest: string;
         };
         /**
+         * SourceList
+         * @description The sources of a run: first the cited ones in the order of their numbers, then the others.
+         */
+        SourceList: {
+            /** Run Id */
+            run_id: string;
+            /** Sources */
+            sources: components["schemas"]["SourceUse"][];
+        };
+        /**
+         * SourceQuality
+         * @description How far a source can be trusted and how relevant it is; every score is 0 to 1.
+         */
+        SourceQuality: {
+            /** Source Id */
+            source_id: string;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "academic" | "government" | "standards" | "documentation" | "news" | "encyclopedia" | "company" | "code" | "forum" | "blog" | "social" | "document" | "unknown";
+            /** Credibility */
+            credibility: number;
+            /** Relevance */
+            relevance: number;
+            /** Recency */
+            recency: number;
+            /** Corroboration */
+            corroboration: number;
+            /** Overall */
+            overall: number;
+            /**
+             * Published
+             * @default
+             */
+            published: string;
+            /**
+             * Flags
+             * @default []
+             */
+            flags: ("outdated" | "single_source" | "low_authority" | "paywalled" | "possibly_machine_made")[];
+        };
+        /**
+         * SourceRecord
+         * @description A source that was retrieved, and all texts that were read from it.
+         */
+        SourceRecord: {
+            reference?: components["schemas"]["Bibliographic"] | null;
+            /** Source Id */
+            source_id: string;
+            /** Url */
+            url: string;
+            /** Title */
+            title: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "web" | "document" | "mcp";
+            /** Published */
+            published: string;
+            /** Texts */
+            texts: components["schemas"]["TextRecord"][];
+            quality?: components["schemas"]["SourceQuality"] | null;
+        };
+        /**
+         * SourceRules
+         * @description Which web sources are read and how far they are trusted. `example.org` covers its subdomains too.
+         */
+        SourceRules: {
+            /**
+             * Allow
+             * @description Read only pages of these domains. Empty: all domains. Example: `["gov"]`
+             * @default []
+             * @example [
+             *       "gov"
+             *     ]
+             */
+            allow: string[];
+            /**
+             * Prefer
+             * @description Read pages of these domains first. Example: `["who.int"]`
+             * @default []
+             * @example [
+             *       "who.int"
+             *     ]
+             */
+            prefer: string[];
+            /**
+             * Block
+             * @description Never read pages of these domains, even if `allow` includes them. Example: `["example.com"]`
+             * @default []
+             * @example [
+             *       "example.com"
+             *     ]
+             */
+            block: string[];
+            /**
+             * Scores
+             * @description Authority of a domain, 0 to 1, instead of Fathom's own rating. Example: `{"example.org": 0.9}`
+             * @default {}
+             * @example {
+             *       "example.org": 0.9
+             *     }
+             */
+            scores: {
+                [key: string]: number;
+            };
+            /**
+             * Min Quality
+             * @description Sources with a lower overall score are not used; your own documents always are. Example: `0.4`
+             * @default 0
+             * @example 0.4
+             */
+            min_quality: number;
+        };
+        /**
+         * SourceUse
+         * @description A source that a run has read, and what became of it. `claims`: the numbers of the claims that cite it.
+         *
+         *     `reference` is what a catalogue says of it, null where none was asked; `quality` is null where it was not scored.
+         */
+        SourceUse: {
+            reference?: components["schemas"]["Bibliographic"] | null;
+            /** Source Id */
+            source_id: string;
+            /** Title */
+            title: string;
+            /** Url */
+            url: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "web" | "document" | "mcp";
+            /**
+             * Published
+             * @default
+             */
+            published: string;
+            /** Number */
+            number?: number | null;
+            /**
+             * Claims
+             * @default []
+             */
+            claims: number[];
+            /** Calls */
+            calls: number;
+            /**
+             * Texts
+             * @default []
+             */
+            texts: string[];
+            quality?: components["schemas"]["SourceQuality"] | null;
+        };
+        /**
+         * Statement
+         * @description One side of a change: a claim of a report, what its sources say, and where.
+         */
+        Statement: {
+            /**
+             * Claim
+             * @default 0
+             */
+            claim: number;
+            /** Sentence */
+            sentence: string;
+            /** Passages */
+            passages: string[];
+            /** Sources */
+            sources: components["schemas"]["Place"][];
+        };
+        /**
+         * Status
+         * @description What the server's runs use. It holds no secret; `conditions` are told to administrators only.
+         */
+        Status: {
+            /** Version */
+            version: string;
+            /** Models */
+            models: {
+                [key: string]: string;
+            };
+            /** Tools */
+            tools: string[];
+            /** Search */
+            search: string[];
+            /** Caps */
+            caps: {
+                [key: string]: number;
+            };
+            /**
+             * Conditions
+             * @default []
+             */
+            conditions: components["schemas"]["Condition"][];
+        };
+        /**
          * StepStatus
          * @description The status of a step of the plan.
          * @enum {string}
          */
         StepStatus: "todo" | "in_progress" | "done" | "blocked";
+        /**
+         * TemplateList
+         * @description The templates that Fathom has, by name.
+         */
+        TemplateList: {
+            /** Templates */
+            templates: components["schemas"]["TemplateSummary"][];
+        };
+        /**
+         * TemplateSection
+         * @description A section of the report: its heading, and what belongs into it.
+         */
+        TemplateSection: {
+            /** Title */
+            title: string;
+            /** About */
+            about: string;
+        };
+        /**
+         * TemplateSummary
+         * @description A line of the list of templates.
+         */
+        TemplateSummary: {
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            /** Description */
+            description: string;
+        };
+        /**
+         * TextRecord
+         * @description A text of a source: its artifact, its length in characters, and its own SHA-256.
+         */
+        TextRecord: {
+            /** Artifact File */
+            artifact_file: string;
+            /** Characters */
+            characters: number;
+            /** Sha256 */
+            sha256: string;
+        };
+        /**
+         * ToolFailure
+         * @description Why a tool call, or a part of it, failed: shown in the coverage table, never used as evidence.
+         */
+        ToolFailure: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /**
+             * Replaced By
+             * @default
+             */
+            replaced_by: string;
+        };
+        /**
+         * Trace
+         * @description A claim and its quotes.
+         */
+        Trace: {
+            claim: components["schemas"]["Claim"];
+            /** Heading */
+            heading: string;
+            /** Links */
+            links: components["schemas"]["Link"][];
+        };
         /**
          * Unanswered
          * @description Why a question has no answer, as far as that can be told. The languages are empty unless they differ.
@@ -814,18 +2665,201 @@ export interface components {
             /** Next Steps */
             next_steps: string[];
         };
-        /** ValidationError */
-        ValidationError: {
-            /** Location */
-            loc: (string | number)[];
-            /** Message */
-            msg: string;
-            /** Error Type */
-            type: string;
-            /** Input */
-            input?: unknown;
-            /** Context */
-            ctx?: Record<string, never>;
+        /**
+         * UsedTemplate
+         * @description A template as a run uses it. `name` is empty for one that is not shipped; `sha256` is the file's, in hex.
+         */
+        UsedTemplate: {
+            /** Title */
+            title: string;
+            /** Description */
+            description: string;
+            /**
+             * Settings
+             * @default {}
+             */
+            settings: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @default {
+             *       "allow": [],
+             *       "prefer": [],
+             *       "block": [],
+             *       "scores": {},
+             *       "min_quality": 0
+             *     }
+             */
+            sources: components["schemas"]["SourceRules"];
+            /**
+             * Questions
+             * @default []
+             */
+            questions: string[];
+            /**
+             * Sections
+             * @default []
+             */
+            sections: components["schemas"]["TemplateSection"][];
+            /** Name */
+            name: string;
+            /** Sha256 */
+            sha256: string;
+        };
+        /**
+         * Verdict
+         * @description Whether the cited sources support a claim, by their words.
+         * @enum {string}
+         */
+        Verdict: "supported" | "weak" | "unsupported";
+        /**
+         * Watch
+         * @description A watched question. `next_run` is an ISO 8601 time in UTC, null while it is paused or not planned yet.
+         */
+        Watch: {
+            /** Name */
+            name: string;
+            /** Question */
+            question: string;
+            /**
+             * Schedule
+             * @example every 1 day
+             */
+            schedule: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "active" | "paused";
+            /** Next Run */
+            next_run?: string | null;
+            /**
+             * Owner
+             * @default
+             */
+            owner: string;
+            /**
+             * Settings
+             * @default {}
+             */
+            settings: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
+        /**
+         * WatchChange
+         * @description `paused`: it starts no more runs until it is `active` again.
+         */
+        WatchChange: {
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "active" | "paused";
+        };
+        /**
+         * WatchHistory
+         * @description The runs of a watch, the newest first.
+         */
+        WatchHistory: {
+            /** Name */
+            name: string;
+            /** Runs */
+            runs: components["schemas"]["WatchRun"][];
+        };
+        /**
+         * WatchList
+         * @description Watched questions, by name.
+         */
+        WatchList: {
+            /** Watches */
+            watches: components["schemas"]["Watch"][];
+        };
+        /**
+         * WatchRequest
+         * @description A question to ask again on a schedule: give either `every` or `cron`.
+         */
+        WatchRequest: {
+            /**
+             * Question
+             * @example What does the Pro plan cost?
+             */
+            question: string;
+            /**
+             * Every
+             * @description How often: 30m, 6h, 1d, 2w.
+             * @example 1d
+             */
+            every?: string | null;
+            /**
+             * Cron
+             * @description Minute, hour, day, month, weekday.
+             * @example 0 6 * * 1-5
+             */
+            cron?: string | null;
+            /**
+             * Timezone
+             * @description Time zone of `cron`.
+             * @default UTC
+             * @example Europe/Berlin
+             */
+            timezone: string;
+            /**
+             * Name
+             * @description By default, made of the question.
+             * @default
+             * @example pro-plan
+             */
+            name: string;
+            /**
+             * Settings
+             * @description Settings of each run, as docs/settings.md lists them.
+             * @default {}
+             */
+            settings: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Template
+             * @description Name of a template.
+             */
+            template?: string | null;
+        };
+        /**
+         * WatchRun
+         * @description A run of a watch. `changes`: what changed since the run before, in one line; empty if it was not compared.
+         */
+        WatchRun: {
+            /** Id */
+            id: string;
+            /** Question */
+            question: string;
+            state: components["schemas"]["RunState"];
+            /** Created */
+            created: string;
+            /** Ended */
+            ended?: string | null;
+            /**
+             * Owner
+             * @default
+             */
+            owner: string;
+            /**
+             * Shared
+             * @default false
+             */
+            shared: boolean;
+            /** Parent */
+            parent?: string | null;
+            /** Watch */
+            watch?: string | null;
+            /** Cost Usd */
+            cost_usd?: number | null;
+            /**
+             * Changes
+             * @default
+             */
+            changes: string;
         };
         /**
          * Width
@@ -833,6 +2867,90 @@ export interface components {
          * @enum {string}
          */
         Width: "narrow" | "medium" | "broad";
+        /**
+         * BatchCaps
+         * @description Caps over all questions of a batch together.
+         */
+        BatchCaps: {
+            /**
+             * Max Usd
+             * @default null
+             */
+            max_usd: number | null;
+            /**
+             * Max Tokens
+             * @default null
+             */
+            max_tokens: number | null;
+            /**
+             * Max Calls
+             * @default null
+             */
+            max_calls: number | null;
+        };
+        /**
+         * Question
+         * @description A question of a batch, with the settings that differ from those of the batch.
+         */
+        Question: {
+            /** Question */
+            question: string;
+            /**
+             * Settings
+             * @default {}
+             */
+            settings: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
+        /**
+         * BatchRequest
+         * @description Questions to research, each in a run of its own.
+         */
+        BatchRequest: {
+            /**
+             * Questions
+             * @example [
+             *       "What is a descriptor?",
+             *       "What is a metaclass?"
+             *     ]
+             */
+            questions: (string | components["schemas"]["Question"])[];
+            /**
+             * Settings
+             * @description Settings of every question.
+             * @default {}
+             */
+            settings: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Template
+             * @description Name of a template.
+             * @default null
+             */
+            template: string | null;
+            /**
+             * At Once
+             * @description Most questions that are researched at the same time.
+             * @default 8
+             */
+            at_once: number;
+            /**
+             * @default {
+             *       "max_usd": null,
+             *       "max_tokens": null,
+             *       "max_calls": null
+             *     }
+             */
+            budget: components["schemas"]["BatchCaps"];
+            /**
+             * Name
+             * @description What the batch's id begins with.
+             * @default batch
+             */
+            name: string;
+        };
     };
     responses: never;
     parameters: never;
@@ -842,7 +2960,7 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    health_api_v1_health_get: {
+    health: {
         parameters: {
             query?: never;
             header?: never;
@@ -864,10 +2982,169 @@ export interface operations {
             };
         };
     };
-    start_run_api_v1_runs_post: {
+    ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
+                };
+            };
+        };
+    };
+    list_runs: {
+        parameters: {
+            query?: {
+                /** @description In one of these states; repeatable. */
+                state?: components["schemas"]["RunState"][];
+                /** @description Words of the question, or beginnings of them. */
+                q?: string;
+                /** @description Who asked. */
+                owner?: string | null;
+                /** @description Only what you asked. */
+                mine?: boolean;
+                /** @description ISO 8601; without a zone in UTC. */
+                since?: string | null;
+                /** @description ISO 8601; without a zone in UTC. */
+                until?: string | null;
+                /** @description Only what follows up on this run. */
+                parent?: string;
+                /** @description Only runs of this watch. */
+                watch?: string;
+                /** @description Most entries of a page. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start_run: {
         parameters: {
             query?: never;
             header?: {
+                /** @description With the same key, the same caller gets the same run again. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -888,22 +3165,166 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description Validation Error */
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    read_run_api_v1_runs__run_id__get: {
+    read_run: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description The run's id. */
                 run_id: string;
             };
             cookie?: never;
@@ -919,22 +3340,128 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description Validation Error */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    cancel_run_api_v1_runs__run_id__delete: {
+    cancel_run: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description The run's id. */
                 run_id: string;
             };
             cookie?: never;
@@ -948,22 +3475,147 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Validation Error */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    answer_run_api_v1_runs__run_id__answer_post: {
+    answer_run: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description The run's id. */
                 run_id: string;
             };
             cookie?: never;
@@ -983,22 +3635,185 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description Validation Error */
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    tell_run_api_v1_runs__run_id__remarks_post: {
+    tell_run: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description The run's id. */
                 run_id: string;
             };
             cookie?: never;
@@ -1016,22 +3831,185 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Validation Error */
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    stop_run_api_v1_runs__run_id__stop_post: {
+    stop_run: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description The run's id. */
                 run_id: string;
             };
             cookie?: never;
@@ -1045,24 +4023,306 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Validation Error */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    ask_run_api_v1_runs__run_id__ask_post: {
+    resume_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_run: {
         parameters: {
             query?: never;
             header?: {
+                /** @description With the same key, the same caller gets the same run again. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description The run's id. */
                 run_id: string;
             };
             cookie?: never;
@@ -1082,22 +4342,188 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description Validation Error */
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    follow_run_api_v1_runs__run_id__events_get: {
+    follow_run: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The same, for clients that can set no header. */
+                after?: number;
+            };
             header?: {
-                "Last-Event-ID"?: number;
+                /** @description The id of the last event that you had. */
+                "Last-Event-ID"?: string;
             };
             path: {
                 run_id: string;
@@ -1112,16 +4538,4969 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "text/event-stream": string;
                 };
             };
-            /** @description Validation Error */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_report: {
+        parameters: {
+            query?: {
+                /** @description The form, whatever `Accept` says. */
+                form?: ("md" | "html" | "json" | "docx" | "pdf" | "bib" | "ris") | null;
+            };
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report in the form that you like best. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                    "text/markdown": string;
+                    "application/json": unknown;
+                    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": string;
+                    "application/pdf": string;
+                    "application/x-bibtex": unknown;
+                    "application/x-research-info-systems": unknown;
+                };
+            };
+            /** @description It is the one whose ETag you sent. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such form. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Acceptable",
+                     *       "status": 406,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server lacks the library for this form. */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Implemented",
+                     *       "status": 501,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_claims: {
+        parameters: {
+            query?: {
+                /** @description Only claims of this verdict. */
+                verdict?: components["schemas"]["Verdict"] | null;
+            };
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    trace_claim: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+                /** @description The claim's number. */
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trace"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_sources: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_plan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Plan"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_notes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NoteList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_changes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Changes"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_audit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditTrail"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    verify_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checkup"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_artifacts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_artifact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+                /** @description One of the listed names. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                    "text/html": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_watches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WatchList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_watch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WatchRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Watch"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_watch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The watch's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Watch"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_watch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The watch's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_watch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The watch's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WatchChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Watch"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    run_watch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The watch's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_watch_runs: {
+        parameters: {
+            query?: {
+                /** @description Most entries of a page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The watch's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WatchHistory"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_batches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start_batch: {
+        parameters: {
+            query?: {
+                /** @description Of a table: quick, standard or deep. */
+                profile?: string | null;
+                /** @description Of a table: name of a template. */
+                template?: string | null;
+                /** @description Of a table: most questions at the same time. */
+                at_once?: number;
+                /** @description Of a table: most that all may cost. */
+                max_usd?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchRequest"];
+                /**
+                 * @example question,profile
+                 *     What is a descriptor?,quick
+                 */
+                "text/csv": string;
+                /** @example {"question": "What is a descriptor?"} */
+                "application/jsonl": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Batch"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_batch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The batch's id. */
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Batch"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_batch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The batch's id. */
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_templates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_template: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The template's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsedTemplate"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    estimate_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Estimate"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_costs: {
+        parameters: {
+            query?: {
+                /** @description 30d, 12h, or a date. */
+                since?: string;
+                /** @description What they are summed by. */
+                by?: "model" | "day" | "deployment";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CostTable"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_settings_schema: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Status"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateSessionRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    execute_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExecuteRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecutionStarted"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    follow_session: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Only events after the one of this id. */
+                "Last-Event-ID"?: number;
+            };
+            path: {
+                /** @description The session's id. */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Server-sent events until the run has ended; the data of each is a ProgressEvent. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example event: state_change */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
