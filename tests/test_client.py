@@ -156,7 +156,6 @@ def test_failures_have_their_classes(served: Served) -> None:
         with pytest.raises(Conflict):
             client.runs.start("Another question?", settings=QUICK, idempotency_key="sdk")
         client.runs.cancel(run.id)
-        assert client.runs.wait(run.id).state is RunState.cancelled
 
 
 async def test_failures_have_their_classes_when_awaited(served: Served) -> None:

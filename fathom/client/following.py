@@ -141,9 +141,15 @@ class _Shown:
         return self._following.finished
 
     @property
-    def run_id(self) -> str | None:
-        """The id of the run; None before it has started, which the first step of the iteration does."""
-        return self._following.run.id if self._following.run else None
+    def run_id(self) -> str:
+        """The id of the run.
+
+        Raises:
+            RuntimeError: it has not started, which the first step of the iteration does.
+        """
+        if self._following.run is None:
+            raise RuntimeError("The run has not started: iterate first.")
+        return self._following.run.id
 
     @property
     def last_event_id(self) -> int:

@@ -39,6 +39,7 @@ export async function* follow(source: Source, options: Following): AsyncGenerato
   let ended = await source.ended();
   let failures = 0;
   for (;;) {
+    options.signal?.throwIfAborted();
     const before = last;
     try {
       for await (const event of connection(source, last, options.signal, () => (failures = 0))) {
