@@ -52,6 +52,8 @@ class ServerFailed(FathomError):
     retryable = True
     reaction = "the client tries again where that can do no harm; a run that has started goes on"
     remedy = "check the address and whether the server runs"
+
+
 class NotReady(FathomError):
     """The server lives but cannot do its work: Prefect, the artifact store or a worker is missing."""
 
