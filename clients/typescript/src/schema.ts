@@ -12,7 +12,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Health
+         * Ask whether the server lives
          * @description Say that the server lives.
          */
         get: operations["health"];
@@ -32,7 +32,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Ready
+         * Ask whether the server can work
          * @description Say that a question would be researched: Prefect answers, the store can be written, and a worker lives.
          */
         get: operations["ready"];
@@ -192,6 +192,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/follow-ups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List follow-ups
+         * @description List the runs that follow up on a run, the newest first.
+         */
+        get: operations["list_follow_ups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/events": {
         parameters: {
             query?: never;
@@ -200,7 +220,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Follow Run
+         * Follow a run
          * @description Follow what happens in a run, as server-sent events.
          *
          *     The id of an event is the number of its line in the audit log. Whoever comes back with `Last-Event-ID` gets
@@ -2091,7 +2111,7 @@ export interface components {
             /**
              * Template
              * @description Name of a template.
-             * @example comparison
+             * @example technology-comparison
              */
             template?: string | null;
             /**
@@ -3002,6 +3022,25 @@ export interface operations {
                     };
                 };
             };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     list_runs: {
@@ -3015,10 +3054,10 @@ export interface operations {
                 owner?: string | null;
                 /** @description Only what you asked. */
                 mine?: boolean;
-                /** @description ISO 8601; without a zone in UTC. */
-                since?: string | null;
-                /** @description ISO 8601; without a zone in UTC. */
-                until?: string | null;
+                /** @description A time or a day, ISO 8601; without a zone in UTC. */
+                since?: string;
+                /** @description A time or a day, ISO 8601; without a zone in UTC. */
+                until?: string;
                 /** @description Only what follows up on this run. */
                 parent?: string;
                 /** @description Only runs of this watch. */
@@ -4515,17 +4554,17 @@ export interface operations {
             };
         };
     };
-    follow_run: {
+    list_follow_ups: {
         parameters: {
             query?: {
-                /** @description The same, for clients that can set no header. */
-                after?: number;
+                /** @description Most entries of a page. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string;
             };
-            header?: {
-                /** @description The id of the last event that you had. */
-                "Last-Event-ID"?: string;
-            };
+            header?: never;
             path: {
+                /** @description The run's id. */
                 run_id: string;
             };
             cookie?: never;
@@ -4538,6 +4577,153 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["RunList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    follow_run: {
+        parameters: {
+            query?: {
+                /** @description The same, for clients that can set no header. */
+                after?: number;
+            };
+            header?: {
+                /** @description The id of the last event that you had. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                /** @description The run's id. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Server-sent events until the run has ended; the data of each is a RunEvent. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example id: 1
+                     *     event: state_change
+                     */
                     "text/event-stream": string;
                 };
             };
@@ -9368,8 +9554,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Only events after the one of this id. */
-                "Last-Event-ID"?: number;
+                /** @description The id of the last event that you had. */
+                "Last-Event-ID"?: string;
             };
             path: {
                 /** @description The session's id. */
@@ -9438,6 +9624,25 @@ export interface operations {
                      *       "type": "about:blank",
                      *       "title": "Not Found",
                      *       "status": 404,
+                     *       "detail": "What is wrong.",
+                     *       "next_step": "",
+                     *       "code": null
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The session was not executed. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
                      *       "detail": "What is wrong.",
                      *       "next_step": "",
                      *       "code": null
