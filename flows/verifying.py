@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fathom.evidence.trace import Trace, trace
-from fathom.evidence.verify import Problem, Verification, misquotations, verify_run
+from fathom.evidence.verify import Verification, misquotations, verify_run
+from fathom.models.claims import Problem
 from fathom.storage.store import ArtifactStore
 from flows.runs import files_of, recorded
 

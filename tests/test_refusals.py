@@ -222,7 +222,7 @@ def test_hosts_pages_and_paths_that_are_forged(house: House) -> None:
             f"127.0.0.1:{port}/x",
             f"[::2]:{port}",
         ):
-            refused(root.get(run, headers={"Host": host}), 421, "E7010")
+            refused(root.get(run, headers={"Host": host}), 421, "E7007")
         assert root.get(run, headers={"Host": f"localhost:{port}"}).status_code == 200
         own = house.served.url
         for headers in (
@@ -234,7 +234,7 @@ def test_hosts_pages_and_paths_that_are_forged(house: House) -> None:
             {"Sec-Fetch-Site": "same-site", "Origin": own},
         ):
             for method, address in (("POST", RUNS), ("DELETE", run), ("POST", "/sign-in"), ("PATCH", run)):
-                refused(root.request(method, address, headers=headers, json=QUESTION), 403, "E7011")
+                refused(root.request(method, address, headers=headers, json=QUESTION), 403, "E7008")
             assert "access-control-allow-origin" not in root.get(run, headers=headers).headers
         asked = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
         assert "access-control-allow-origin" not in root.options(RUNS, headers=asked).headers
@@ -251,8 +251,8 @@ def test_hosts_pages_and_paths_that_are_forged(house: House) -> None:
             refused(raw(house, path), 404, "E7005")
         for run_id in ("x", house.run_id.upper(), house.run_id[:8], "%7B%7D", ".serve", "1" * 5_000):
             assert root.get(f"{RUNS}/{run_id}").status_code in (404, 422)
-        refused(root.post(RUNS, content=b"x" * (guard.MOST_BYTES + 1)), 413, "E7012")
-        refused(root.post(RUNS, content=iter([b"x" * guard.MOST_BYTES, b"x"])), 413, "E7012")
+        refused(root.post(RUNS, content=b"x" * (guard.MOST_BYTES + 1)), 413, "E7009")
+        refused(root.post(RUNS, content=iter([b"x" * guard.MOST_BYTES, b"x"])), 413, "E7009")
 
 
 def raw(house: House, path: str) -> httpx.Response:
@@ -296,13 +296,13 @@ def test_sessions_that_are_forged(house: House) -> None:
                 refused(thief.post(RUNS, json=QUESTION, headers={"Cookie": f"{COOKIE}={text}"}), 401, "E7001")
             for name in ("", "0" * 64, other.rpartition(".")[2], cookie.rpartition(".")[2], "ä"):
                 secret = [(b"X-CSRF-Token", name.encode())] if name else []
-                refused(page.post(RUNS, json=QUESTION, headers=secret), 403, "E7011")
-                refused(page.post("/sign-out", data={"csrf_token": name}), 403, "E7011")
-                refused(page.delete(run, headers=secret), 403, "E7011")
+                refused(page.post(RUNS, json=QUESTION, headers=secret), 403, "E7008")
+                refused(page.post("/sign-out", data={"csrf_token": name}), 403, "E7008")
+                refused(page.delete(run, headers=secret), 403, "E7008")
                 files = {"file": ("x.txt", b"x")}
                 for upload in ("/api/v1/corpora", "/corpora/x/files", "/"):
-                    refused(page.post(upload, files=files, headers=secret), 403, "E7011")
-                    refused(page.post(upload, files=files, data={"csrf_token": session.csrf}), 403, "E7011")
+                    refused(page.post(upload, files=files, headers=secret), 403, "E7008")
+                    refused(page.post(upload, files=files, data={"csrf_token": session.csrf}), 403, "E7008")
         assert page.patch(run, json={"shared": False}, headers={"X-CSRF-Token": session.csrf}).status_code == 200
         sent = page.post(f"/corpora?csrf_token={session.csrf}", files=files)
         assert sent.status_code != 403, sent.text

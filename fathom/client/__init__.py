@@ -1,1 +1,19 @@
 """Talking to a Fathom server: what it is asked and what it answers, and clients for Python."""
+
+from fathom.client.client import AsyncFathom, Fathom
+from fathom.client.finished import FinishedRun
+from fathom.client.following import AsyncEvents, Events
+from fathom.client.shapes import EventType, Run, RunEvent, RunState, RunSummary
+
+__all__ = [
+    "AsyncEvents",
+    "AsyncFathom",
+    "EventType",
+    "Events",
+    "Fathom",
+    "FinishedRun",
+    "Run",
+    "RunEvent",
+    "RunState",
+    "RunSummary",
+]

@@ -58,6 +58,16 @@ class Environment:
         return frozenset(value for value in found if len(value) >= SHORTEST_SECRET and not _is_placeholder(value))
 
     @property
+    def server(self) -> str:
+        """The address of the Fathom server that a client asks."""
+        return self.variables.get("FATHOM_URL") or "http://127.0.0.1:8700"
+
+    @property
+    def token(self) -> str | None:
+        """The API token by which a client signs in."""
+        return self.variables.get("FATHOM_TOKEN") or None
+
+    @property
     def editor(self) -> str:
         """The command of the user's text editor."""
         return self.variables.get("VISUAL") or self.variables.get("EDITOR") or "vi"

@@ -45,6 +45,15 @@ class NotThere(UserError):
     remedy = "check the name or address"
 
 
+class ServerFailed(FathomError):
+    """A Fathom server does not answer its client, fails, or is none."""
+
+    code = "E7013"
+    retryable = True
+    reaction = "the client tries again where that can do no harm; a run that has started goes on"
+    remedy = "check the address and whether the server runs"
+
+
 class NotReady(FathomError):
     """The server lives but cannot do its work: Prefect, the artifact store or a worker is missing."""
 
@@ -56,7 +65,7 @@ class NotReady(FathomError):
 class WrongHost(UserError):
     """The request names a host that is not this server's, as after DNS rebinding."""
 
-    code = "E7010"
+    code = "E7007"
     reaction = "the request is answered with 421, and nothing is written"
     remedy = "use the address that `fathom serve` printed, or name the host with `--host-name`"
 
@@ -64,7 +73,7 @@ class WrongHost(UserError):
 class ForeignPage(UserError):
     """A page of another site sent the request, or the secret of the form is missing."""
 
-    code = "E7011"
+    code = "E7008"
     reaction = "the request is answered with 403, and nothing is written"
     remedy = "load the page again and repeat it there; `--origin` lets pages of another site use the API"
 
@@ -72,7 +81,7 @@ class ForeignPage(UserError):
 class TooLarge(UserError):
     """The body of the request is larger than such a request may have."""
 
-    code = "E7012"
+    code = "E7009"
     reaction = "the request is answered with 413, and nothing is written"
     remedy = "send less; files are uploaded to a corpus"
 
@@ -80,7 +89,7 @@ class TooLarge(UserError):
 class NotAcceptable(UserError):
     """The request accepts no media type that there is."""
 
-    code = "E7014"
+    code = "E7010"
     reaction = "the request is answered with 406; the message lists what there is"
     remedy = "send another Accept header"
 
@@ -88,7 +97,7 @@ class NotAcceptable(UserError):
 class WrongMediaType(UserError):
     """The body of the request has a media type that is not read here."""
 
-    code = "E7015"
+    code = "E7011"
     reaction = "the request is answered with 415, and nothing is written"
     remedy = "send JSON, with Content-Type: application/json"
 
@@ -96,6 +105,6 @@ class WrongMediaType(UserError):
 class NotInstalled(UserError):
     """A library that this needs is not installed on the server."""
 
-    code = "E7016"
+    code = "E7012"
     reaction = "the request is answered with 501"
     remedy = "choose another form, or have the library installed on the server"

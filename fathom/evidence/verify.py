@@ -16,6 +16,7 @@ from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.evidence.surroundings import Surroundings
 from fathom.evidence.verdict import Check, check
 from fathom.models import Claim, Model, Quote, Report, Verdict
+from fathom.models.claims import Problem
 from fathom.text.citations import cited_ids
 
 _RAW = "__step"  # in the name of every raw tool output
@@ -25,14 +26,6 @@ _COMPARED = (
     *("corroboration", "corroborating", "contradicting"),
 )
 _UNCITED = Check(Verdict.unsupported, 0.0, [], ["no source is cited"])
-
-
-class Problem(Model):
-    """Something that is not as the record says. `claim` is its number; 0 where it concerns a file as a whole."""
-
-    file: str
-    message: str
-    claim: int = 0
 
 
 class Verification(Model):

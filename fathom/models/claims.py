@@ -105,3 +105,11 @@ class SourceQuality(Model):
     overall: Share
     published: str = ""  # ISO 8601 date, where one was found
     flags: list[SourceFlag] = []
+
+
+class Problem(Model):
+    """Something that is not as the record says. `claim` is its number; 0 where it concerns a file as a whole."""
+
+    file: str
+    message: str
+    claim: int = 0

@@ -1,0 +1,244 @@
+"""What the blocking and the asynchronous client share: requests, answers, failures, second attempts.
+
+An operation is a generator, a `Program`. It yields what is to be done, such as a request, and is sent what came of it;
+it returns its value. `fathom.client.drivers` has the two ways to run one, so no operation is written twice.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import httpx
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from fathom.client.shapes import Problem, RunEvent
+from fathom.errors import FathomError, InvalidInput
+from fathom.errors.serving import ServerFailed
+
+API = "/api/v1"
+LONGEST_WAIT = 60.0
+"""The longest Retry-After, in seconds, that the client waits for by itself."""
+_IDEMPOTENT = ("GET", "PUT", "PATCH", "DELETE")
+_AGAIN = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+# The request did not arrive, so it can be sent again whatever it asks for.
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Wait for some seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Open:
+    """Send a request and give back the answer before its body is read, unless it is an error."""
+
+    request: httpx.Request
+
+
+class More:
+    """Give back the next bytes of the answer that is open; none at its end."""
+
+
+@dataclass(frozen=True)
+class Tell:
+    """Call a function of the user with an event."""
+
+    handler: Callable[[RunEvent], object]
+    event: RunEvent
+
+
+Step = httpx.Request | Pause | Open | More | Tell | RunEvent
+"""What a program asks for. A request is answered with a response, an event is passed on to the user."""
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+Program = Generator[Step, Any, T]
+
+
+class Core:
+    """Where the server is, and how it is asked."""
+
+    def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
+        self.url = _checked(url)
+        self.retries = retries
+        self._timeout = httpx.Timeout(timeout, connect=min(timeout, 10.0)).as_dict()
+        if token is not None and not (token.isascii() and token.isprintable() and token):
+            raise InvalidInput("The token has characters that no token has.", next_step="copy it again")
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: BaseModel | Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        data: Mapping[str, str] | None = None,
+        files: Sequence[tuple[str, tuple[str, bytes]]] | None = None,
+        silence: float | None = None,
+    ) -> httpx.Request:
+        """Return a request; `path` counts from `/api/v1`, and parameters that are None are left out.
+
+        `silence` is how long the answer may send nothing, in seconds, where that is longer than the client's time-out.
+        """
+        body = json.model_dump(mode="json", exclude_unset=True) if isinstance(json, BaseModel) else json
+        return httpx.Request(
+            method,
+            f"{self.url}{API}{path}",
+            params={name: value for name, value in (params or {}).items() if value is not None} or None,
+            headers={"User-Agent": "fathom-client", "Accept": "application/json", **self._headers, **(headers or {})},
+            json=body,
+            data=data,
+            files=files,
+            extensions={"timeout": {**self._timeout, "read": max(self._timeout["read"] or 0, silence or 0)}},
+        )
+
+    def send(self, request: httpx.Request) -> Program[httpx.Response]:
+        """Send a request, and again if the failure may pass and a second arrival does no harm.
+
+        Raises:
+            FathomError: the server refuses, or it does not answer as Fathom does.
+        """
+        harmless = request.method in _IDEMPOTENT or "Idempotency-Key" in request.headers
+        failures = 0
+        while True:
+            try:
+                response: httpx.Response = yield request
+                if not (failure := failure_in(response)):
+                    return response
+                again = response.status_code == HTTPStatus.TOO_MANY_REQUESTS or (
+                    harmless and response.status_code in _AGAIN
+                )
+            except httpx.TransportError as error:
+                failure = unreachable(self.url, error)
+                again = harmless or isinstance(error, _NOT_SENT)
+            failures += 1
+            if not again or failures > self.retries or (failure.retry_after or 0) > LONGEST_WAIT:
+                raise failure
+            yield Pause(pause_before(failures, failure))
+
+    def ask(self, shape: type[T], request: httpx.Request) -> Program[T]:
+        """Send a request and return what it is answered with, in a shape."""
+        response = yield from self.send(request)
+        return read(shape, response)
+
+
+def path(*parts: str) -> str:
+    """Return a path made of parts. Ids and names come from anywhere, and must not become another path.
+
+    Raises:
+        InvalidInput: a part is none.
+    """
+    for part in parts:
+        if part in ("", ".", "..") or "/" in part:
+            raise InvalidInput(f"{part!r} is no name.")
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
+
+
+def made(shape: type[M], **given: object) -> M:
+    """Return a request in its shape.
+
+    Raises:
+        InvalidInput: it has another one.
+    """
+    try:
+        return shape.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        raise InvalidInput(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def read(shape: type[T], response: httpx.Response) -> T:
+    """Return the body of an answer in a shape.
+
+    Raises:
+        ServerFailed: it has another one, so whoever answered is no Fathom server, or one of another time.
+    """
+    return parsed(shape, response.content, str(response.request.url.copy_with(query=None)))
+
+
+def parsed(shape: type[T], text: bytes, place: str) -> T:
+    """Return JSON in a shape. What a later version has added to it is left out.
+
+    Raises:
+        ServerFailed: it has another shape.
+    """
+    try:
+        return TypeAdapter(shape).validate_json(text, extra="ignore")
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        field = ".".join(map(str, first["loc"])) or "the answer"
+        raise ServerFailed(
+            f"{place} is not what Fathom sends: {field}: {first['msg']}",
+            next_step="check the address; client and server should be of the same version",
+        ) from None
+
+
+def failure_in(response: httpx.Response) -> FathomError | None:
+    """Return the failure that an answer tells of; None if it tells of none. Its body must have been read."""
+    if response.is_success:
+        return None
+    problem = None
+    if response.headers.get("Content-Type", "").startswith("application/problem+json"):
+        try:
+            problem = Problem.model_validate_json(response.content, extra="ignore")
+        except ValidationError:
+            problem = None  # told below as what it is: an answer that is not Fathom's
+    failure: FathomError
+    if problem:
+        kind = _kinds().get(problem.code or "", ServerFailed)
+        failure = kind(problem.detail or problem.title, next_step=problem.next_step)
+    else:
+        where = response.request.url.copy_with(query=None)
+        told = f"{response.status_code} {response.reason_phrase}".strip()
+        to = f" to {response.headers['Location']}" if response.is_redirect else ""
+        failure = ServerFailed(f"{where} answers {told}{to}.", next_step="check the address of the server")
+    failure.status = response.status_code
+    seconds = response.headers.get("Retry-After", "")
+    failure.retry_after = float(seconds) if seconds.isascii() and seconds.isdigit() else None
+    return failure
+
+
+def unreachable(url: str, error: httpx.TransportError) -> ServerFailed:
+    """Return the failure of a request that had no answer."""
+    return ServerFailed(
+        f"{url} does not answer: {str(error) or type(error).__name__}.",
+        next_step="start it with `fathom serve`, or set FATHOM_URL",
+    )
+
+
+def pause_before(attempt: int, failure: FathomError) -> float:
+    """Return how long to wait before another attempt: what the server asks for, else 0.5, 1, 2 ... 15 s, varied."""
+    if failure.retry_after is not None:
+        return min(failure.retry_after, LONGEST_WAIT)
+    return min(2.0 ** (attempt - 2), 15.0) * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
+
+
+def _kinds() -> dict[str, type[FathomError]]:
+    """Return the failures by code."""
+    found: dict[str, type[FathomError]] = {}
+    left = [FathomError]
+    while left:
+        kind = left.pop()
+        left += kind.__subclasses__()
+        if "code" in vars(kind):
+            found[kind.code] = kind
+    return found
+
+
+def _checked(url: str) -> str:
+    try:
+        given = httpx.URL(url)
+    except httpx.InvalidURL:
+        given = httpx.URL("")
+    if given.scheme not in ("http", "https") or not given.host or given.query or given.fragment or given.userinfo:
+        raise InvalidInput("The address of the server cannot be used.", next_step="for example http://127.0.0.1:8700")
+    return str(given).rstrip("/").removesuffix(API)

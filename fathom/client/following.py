@@ -1,0 +1,214 @@
+"""The events of a run, each once, however often the connection breaks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Literal, Self
+
+import httpx
+
+from fathom.client.core import (
+    LONGEST_WAIT,
+    Core,
+    More,
+    Open,
+    Pause,
+    Program,
+    Tell,
+    failure_in,
+    parsed,
+    path,
+    pause_before,
+    unreachable,
+)
+from fathom.client.drivers import Awaiting, Blocking
+from fathom.client.finished import FinishedRun, finished
+from fathom.client.shapes import EventType, Run, RunEvent
+
+Handler = Callable[[RunEvent], object]
+SILENCE = 60.0
+"""Seconds without a byte after which a connection is given up: the server sends one at least every 15 s."""
+LIVES = 10.0
+"""Seconds after which a connection that still brings something has not failed, though nothing happened in the run."""
+_TYPES = frozenset(EventType)
+
+
+class Following:
+    """What is known of a run that is followed."""
+
+    def __init__(self, core: Core, begin: Program[Run], after: int = 0) -> None:
+        self.last = after
+        self.run: Run | None = None
+        self.finished: FinishedRun | None = None
+        self.handlers: list[tuple[str, Handler]] = []
+        self._core = core
+        self._begin = begin
+
+    def events(self) -> Program[FinishedRun]:
+        """Pass on the events until the run has ended, and return it.
+
+        Raises:
+            FathomError: the server refuses, or it could not be reached as often as the client tries.
+        """
+        self.run = run = yield from self._begin
+        while True:
+            last, ended = self.last, run.state.ended
+            yield from self._connected(run)
+            run = self.run = yield from self._core.ask(Run, self._core.request("GET", path("runs", run.id)))
+            # A proxy may end an answer early and in good order. It was whole if it was begun when nothing more
+            # happened, and brought nothing new.
+            if ended and run.state.ended and self.last == last:
+                self.finished = yield from finished(self._core, run)
+                return self.finished
+            if not run.state.ended:
+                yield Pause(1.0)
+
+    def _connected(self, run: Run) -> Program[None]:
+        """Pass on events until the server ends its answer; connect again when the connection breaks."""
+        failures = 0
+        while True:
+            try:
+                response: httpx.Response = yield Open(self._request(run))
+                failure, again = failure_in(response), response.status_code in (429, 502, 503, 504)
+                if failure is None:
+                    lines = Lines()
+                    opened = time.monotonic()
+                    while chunk := (yield More()):
+                        if time.monotonic() - opened > LIVES:
+                            failures = 0
+                        for event in lines.feed(chunk):
+                            failures = 0
+                            yield from self._pass_on(event)
+                    return
+            except httpx.TransportError as error:
+                failure, again = unreachable(self._core.url, error), True
+            failures += 1
+            if not again or failures > self._core.retries or (failure.retry_after or 0) > LONGEST_WAIT:
+                raise failure
+            yield Pause(pause_before(failures, failure))
+
+    def _request(self, run: Run) -> httpx.Request:
+        wanted = {"Accept": "text/event-stream", "Last-Event-ID": str(self.last)}
+        return self._core.request("GET", path("runs", run.id, "events"), headers=wanted, silence=SILENCE)
+
+    def _pass_on(self, event: RunEvent) -> Program[None]:
+        if event.id and event.id <= self.last:
+            return
+        self.last = max(self.last, event.id)
+        for kind, handler in self.handlers:
+            if kind in ("progress", event.type):
+                yield Tell(handler, event)
+        yield event
+
+
+class Lines:
+    """Server-sent events, read as their bytes come. Events of a kind that this version does not know are left out."""
+
+    def __init__(self) -> None:
+        self._left = b""
+        self._data: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> Iterator[RunEvent]:
+        """Yield the events that are complete with these bytes."""
+        # Lines end where HTTP says so; a title may hold what Python takes for the end of a line.
+        *lines, self._left = (self._left + chunk).split(b"\n")
+        for line in (line.removesuffix(b"\r") for line in lines):
+            if line.startswith(b"data:"):
+                self._data.append(line.removeprefix(b"data:").removeprefix(b" "))
+            elif not line and self._data:
+                text, self._data = b"\n".join(self._data), []
+                told = parsed(dict[str, object], text, "an event")
+                if told.get("type") in _TYPES:
+                    yield parsed(RunEvent, text, "an event")
+
+
+class _Shown:
+    """What both kinds of iterators show of a run that is followed."""
+
+    def __init__(self, following: Following) -> None:
+        self._following = following
+
+    @property
+    def run(self) -> FinishedRun:
+        """The run, once its last event was given.
+
+        Raises:
+            RuntimeError: it was not given yet.
+        """
+        if self._following.finished is None:
+            raise RuntimeError("The run has not ended: iterate to the end first, or call finish().")
+        return self._following.finished
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run.
+
+        Raises:
+            RuntimeError: it has not started, which the first step of the iteration does.
+        """
+        if self._following.run is None:
+            raise RuntimeError("The run has not started: iterate first.")
+        return self._following.run.id
+
+    @property
+    def last_event_id(self) -> int:
+        """The id of the last event that was given, after which `client.runs.events` can go on."""
+        return self._following.last
+
+    def on(self, kind: Literal["progress"] | EventType | str, handler: Handler) -> Self:
+        """Have a function called with each event of a kind, or of every kind with `progress`.
+
+        With `AsyncFathom` it may be a coroutine function.
+
+        Raises:
+            ValueError: there is no such kind.
+        """
+        if kind != "progress":
+            kind = EventType(kind)
+        self._following.handlers.append((kind, handler))
+        return self
+
+
+class Events(_Shown, Iterator[RunEvent]):
+    """The events of a run, as they come."""
+
+    def __init__(self, following: Following, driver: Blocking) -> None:
+        super().__init__(following)
+        self._events = driver.events(following.events())
+
+    def __next__(self) -> RunEvent:
+        """Wait for the next event."""
+        return next(self._events)
+
+    def finish(self) -> FinishedRun:
+        """Wait for the end, calling the functions that `on` was given, and return the run."""
+        for _ in self:
+            pass
+        return self.run
+
+    def close(self) -> None:
+        """Stop listening. The run goes on."""
+        self._events.close()
+
+
+class AsyncEvents(_Shown, AsyncIterator[RunEvent]):
+    """The events of a run, as they come."""
+
+    def __init__(self, following: Following, driver: Awaiting) -> None:
+        super().__init__(following)
+        self._events = driver.events(following.events())
+
+    async def __anext__(self) -> RunEvent:
+        """Wait for the next event."""
+        return await anext(self._events)
+
+    async def finish(self) -> FinishedRun:
+        """Wait for the end, calling the functions that `on` was given, and return the run."""
+        async for _ in self:
+            pass
+        return self.run
+
+    async def close(self) -> None:
+        """Stop listening. The run goes on."""
+        await self._events.aclose()

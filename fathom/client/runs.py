@@ -1,0 +1,258 @@
+"""Runs: started, read, followed, answered, ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from fathom.client.core import Core, Pause, Program, made, path
+from fathom.client.endpoints import D, Pages, Resource, endpoint, following, listing
+from fathom.client.finished import FinishedRun, finished
+from fathom.client.following import Following
+from fathom.client.found import ArtifactInfo, ArtifactList, Checkup, ClaimList, SourceList
+from fathom.client.shapes import (
+    MEDIA_TYPES,
+    AnswerRequest,
+    FollowUpRequest,
+    Form,
+    RemarkRequest,
+    Run,
+    RunList,
+    RunRequest,
+    RunState,
+    RunSummary,
+)
+from fathom.models import Plan
+
+LONGEST_LOOK = 5.0
+"""Seconds between two looks at a run that is waited for, at most."""
+
+
+class Runs(Resource[D]):
+    """The runs of a server."""
+
+    @endpoint
+    def start(
+        self,
+        question: str,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        template: str | None = None,
+        corpora: Sequence[str] = (),
+        shared: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Program[Run]:
+        """Start a run and return it at once.
+
+        Args:
+            question: what to research.
+            settings: settings of the run by name, as docs/settings.md lists them.
+            template: the name of a template.
+            corpora: names of uploaded corpora to read.
+            shared: whether everybody who may read may see, answer and steer the run.
+            idempotency_key: with the same key, the same run is returned again. By default each call has its own, so
+                that no attempt starts a second run.
+
+        Raises:
+            FathomError: the server refuses, or it does not answer.
+        """
+        return start(self._core, request_of(question, settings, template, corpora, shared), idempotency_key)
+
+    @endpoint
+    def get(self, run_id: str) -> Program[Run]:
+        """Return a run: its state, plan, metrics and result."""
+        return self._core.ask(Run, self._core.request("GET", path("runs", run_id)))
+
+    @listing
+    def list(
+        self,
+        *,
+        q: str | None = None,
+        state: Sequence[RunState | str] = (),
+        mine: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        parent: str | None = None,
+        watch: str | None = None,
+    ) -> Pages[RunSummary]:
+        """Iterate over the runs that you may see, the newest first.
+
+        Args:
+            q: words of the question.
+            state: only runs in one of these states.
+            mine: only runs that you started.
+            since: only runs that were started at this time or later.
+            until: only runs that were started before.
+            parent: only follow-ups of this run.
+            watch: only runs of the watch of this name.
+        """
+        wanted = {
+            "q": q,
+            "state": [RunState(one).value for one in state] or None,
+            "mine": True if mine else None,
+            "since": since.isoformat() if since else None,
+            "until": until.isoformat() if until else None,
+            "parent": parent,
+            "watch": watch,
+        }
+
+        def page(cursor: str | None) -> Program[tuple[Sequence[RunSummary], str | None]]:
+            request = self._core.request("GET", "/runs", params={**wanted, "cursor": cursor})
+            found = yield from self._core.ask(RunList, request)
+            return found.runs, found.next
+
+        return Pages(page)
+
+    @endpoint
+    def cancel(self, run_id: str) -> Program[None]:
+        """End a run without a report. One that has ended stays as it is."""
+        yield from self._core.send(self._core.request("DELETE", path("runs", run_id)))
+
+    @endpoint
+    def answer(
+        self,
+        run_id: str,
+        answers: Sequence[str] = (),
+        *,
+        plan: Plan | None = None,
+        remark: str = "",
+        reject: bool = False,
+    ) -> Program[Run]:
+        """Answer what a run asks (`run.asked`). Without anything, what it proposes is accepted as it is.
+
+        Args:
+            run_id: the run.
+            answers: answers to its questions, one for each.
+            plan: the plan as you edited it.
+            remark: what to change, in words.
+            reject: stop the run instead of accepting what it shows.
+        """
+        request = made(AnswerRequest, answers=[*answers], plan=plan, remark=remark, reject=reject)
+        return self._core.ask(Run, self._core.request("POST", path("runs", run_id, "answer"), json=request))
+
+    @endpoint
+    def tell(self, run_id: str, text: str) -> Program[None]:
+        """Tell a run that is going on what else to look at."""
+        request = made(RemarkRequest, text=text)
+        yield from self._core.send(self._core.request("POST", path("runs", run_id, "remarks"), json=request))
+
+    @endpoint
+    def stop(self, run_id: str) -> Program[None]:
+        """End the research of a run, and let it write its report with what there is."""
+        yield from self._core.send(self._core.request("POST", path("runs", run_id, "stop")))
+
+    @endpoint
+    def resume(self, run_id: str) -> Program[Run]:
+        """Continue a run that was interrupted, failed or cancelled."""
+        return self._core.ask(Run, self._core.request("POST", path("runs", run_id, "resume")))
+
+    @endpoint
+    def ask(
+        self,
+        run_id: str,
+        question: str,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Program[Run]:
+        """Start a run that follows up on a finished one, and return it at once.
+
+        Args:
+            run_id: the finished run.
+            question: what else to research.
+            settings: settings that differ from those of the finished run.
+            idempotency_key: as of `start`.
+        """
+        request = made(FollowUpRequest, question=question, settings=dict(settings or {}))
+        key = {"Idempotency-Key": idempotency_key or uuid4().hex}
+        return self._core.ask(Run, self._core.request("POST", path("runs", run_id, "ask"), json=request, headers=key))
+
+    @following
+    def events(self, run_id: str, *, after: int = 0) -> Following:
+        """Iterate over the events of a run as they come, until it has ended. `after`: the id of the last one known."""
+        begin = self._core.ask(Run, self._core.request("GET", path("runs", run_id)))
+        return Following(self._core, begin, after)
+
+    @endpoint
+    def wait(self, run_id: str, *, timeout: float | None = None) -> Program[FinishedRun]:
+        """Wait until a run has ended, and return it with its report.
+
+        Raises:
+            TimeoutError: it has not ended within `timeout` seconds. It goes on.
+        """
+        deadline, pause = time.monotonic() + (float("inf") if timeout is None else timeout), 0.25
+        while True:
+            run = yield from self._core.ask(Run, self._core.request("GET", path("runs", run_id)))
+            if run.state.ended:
+                return (yield from finished(self._core, run))
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"The run {run.id} is {run.state.value} after {timeout} seconds.")
+            yield Pause(min(pause, left))
+            pause = min(pause * 1.5, LONGEST_LOOK)
+
+    @endpoint
+    def report(self, run_id: str) -> Program[str]:
+        """Return the report of a run in Markdown.
+
+        Raises:
+            NoReport: it has none, or none yet.
+        """
+        return (yield from self._core.send(_report(self._core, run_id, "md"))).text
+
+    @endpoint
+    def export(self, run_id: str, form: Form) -> Program[bytes]:
+        """Return the report of a run in one of its forms: md, html, json, docx, pdf, bib or ris.
+
+        Raises:
+            NoReport: it has none, or none yet.
+        """
+        return (yield from self._core.send(_report(self._core, run_id, form))).content
+
+    @endpoint
+    def claims(self, run_id: str) -> Program[ClaimList]:
+        """Return the claims of the report of a run, each with the verdict on it and its quotes."""
+        return self._core.ask(ClaimList, self._core.request("GET", path("runs", run_id, "claims")))
+
+    @endpoint
+    def sources(self, run_id: str) -> Program[SourceList]:
+        """Return the sources of a run, the cited ones first."""
+        return self._core.ask(SourceList, self._core.request("GET", path("runs", run_id, "sources")))
+
+    @endpoint
+    def artifacts(self, run_id: str) -> Program[Sequence[ArtifactInfo]]:
+        """Return which files a run has."""
+        request = self._core.request("GET", path("runs", run_id, "artifacts"))
+        return (yield from self._core.ask(ArtifactList, request)).artifacts
+
+    @endpoint
+    def artifact(self, run_id: str, name: str) -> Program[bytes]:
+        """Return a file of a run."""
+        request = self._core.request("GET", path("runs", run_id, "artifacts", name), headers={"Accept": "*/*"})
+        return (yield from self._core.send(request)).content
+
+    @endpoint
+    def verify(self, run_id: str) -> Program[Checkup]:
+        """Check the report of a run again, from its stored files."""
+        return self._core.ask(Checkup, self._core.request("POST", path("runs", run_id, "verify")))
+
+
+def request_of(
+    question: str, settings: Mapping[str, Any] | None, template: str | None, corpora: Sequence[str], shared: bool
+) -> RunRequest:
+    """Return the request for a run. What was not given is left out, so that older servers take it."""
+    given = {"settings": dict(settings or {}), "template": template, "corpora": [*corpora], "shared": shared}
+    return made(RunRequest, question=question, **{name: value for name, value in given.items() if value})
+
+
+def start(core: Core, request: RunRequest, key: str | None) -> Program[Run]:
+    """Start a run, only once however often the request is sent."""
+    headers = {"Idempotency-Key": key or uuid4().hex}
+    return core.ask(Run, core.request("POST", "/runs", json=request, headers=headers))
+
+
+def _report(core: Core, run_id: str, form: Form) -> Any:
+    return core.request("GET", path("runs", run_id, "report"), headers={"Accept": MEDIA_TYPES[form]})
