@@ -14,9 +14,9 @@ import httpx
 from fathom.storage.store import MANIFEST, RUNS
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
+from serve.options import Options
 from tests.conftest import PrefectServer, base_env, quiet_port
 from tests.processes import end_all, fathom
-from serve.options import Options
 from tests.server import Served, served_with
 
 
