@@ -53,7 +53,7 @@ main()
 COMMANDS = [
     *("research", "ask", "templates", "batch", "resume", "answer", "tell", "stop"),
     *("runs", "show", "verify", "trace", "diff", "audit", "replay", "export", "import", "prune"),
-    *("costs", "metrics", "worker", "doctor"),
+    *("serve", "costs", "metrics", "worker", "doctor"),
 ]
 GROUPS = {
     "watch": ["add", "list", "pause", "resume", "remove", "run", "history"],
