@@ -53,7 +53,7 @@ main()
 COMMANDS = [
     *("research", "ask", "templates", "batch", "resume", "answer", "tell", "stop"),
     *("runs", "show", "verify", "trace", "diff", "audit", "replay", "export", "import", "prune"),
-    *("serve", "costs", "metrics", "worker", "doctor"),
+    *("serve", "worker", "costs", "metrics", "doctor"),
 ]
 GROUPS = {
     "watch": ["add", "list", "pause", "resume", "remove", "run", "history"],
