@@ -200,7 +200,7 @@ class Worker:
             self._busy = time.monotonic()
         elif time.monotonic() - self._busy >= self._idle_seconds:
             self._say("There is nothing to do; the worker ends.")
-            self._stopping = True
+            self.stop()
 
     async def _name(self, client: PrefectClient, flow_id: UUID) -> str:
         if flow_id not in self._names:

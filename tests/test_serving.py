@@ -14,9 +14,10 @@ import httpx
 from fathom.storage.store import MANIFEST, RUNS
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
+from serve.options import Options
 from tests.conftest import PrefectServer, base_env, quiet_port
 from tests.processes import end_all, fathom
-from tests.server import Served
+from tests.server import Served, served_with
 
 
 def test_a_question_is_asked_followed_and_read(served: Served) -> None:
@@ -29,8 +30,29 @@ def test_a_question_is_asked_followed_and_read(served: Served) -> None:
         with client.stream("GET", started.json()["links"]["events"]) as events:
             lines = list(events.iter_lines())
         assert next(line for line in lines if line.startswith("id: ")) == "id: 1"
+        for odd in ("-1", "x", "1" * 30):
+            refused = client.get(started.json()["links"]["events"], headers={"Last-Event-ID": odd})
+            assert (refused.status_code, refused.json()["code"]) == (422, "E4001")
+        beyond = client.get(started.json()["links"]["events"], headers={"Last-Event-ID": "9999"}).text
+        assert "id: " not in beyond and '"ended":true' in beyond, "only how it ended"
+        assert '"title":"' in next(line for line in lines if '"plan_generated"' in line)
+        assert any(line == "event: section" for line in lines)
+        assert client.get("/api/v1/ready").json() == {"status": "ok"}
         run = client.get(started.headers["Location"]).json()
         assert run["state"] == "complete" and run["plan"]["steps"][0]["status"] == "done"
+
+
+def test_without_a_worker_the_server_is_not_ready(prefect_server: PrefectServer, tmp_path: Path) -> None:
+    with served_with(Options(str(tmp_path), port=quiet_port(), pool="nobody"), limit=0) as served:
+        answer = httpx.get(f"{served.url}/api/v1/ready", timeout=60)
+        assert (answer.status_code, answer.json()["code"]) == (503, "E7006")
+        assert answer.json()["detail"] == "No worker serves the pool 'nobody'."
+        asked = {"question": "What is a descriptor in Python?"}
+        run = httpx.post(f"{served.url}/api/v1/runs", json=asked, timeout=60).json()
+        assert (run["state"], run["phase"]) == ("queued", "waits for a worker of the pool nobody")
+        httpx.delete(f"{served.url}{run['links']['run']}", timeout=60).raise_for_status()
+        events = httpx.get(f"{served.url}{run['links']['events']}", timeout=60).text
+        assert '"state":"cancelled","ended":true' in events, "nobody need tell that it has ended"
 
 
 def test_a_killed_server_loses_no_event_and_repeats_no_run(prefect_server: PrefectServer, tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from prefect import flow
@@ -19,7 +21,7 @@ from fathom.storage.store import ArtifactStore
 from flows.deep_research import deep_research
 from flows.deploying import deploy
 from flows.recovering import MOST_DEATHS, recover
-from flows.worker import Worker, serving
+from flows.worker import Worker, _in_turn, serving
 from tasks.limits import ProviderLimit, SharedTurns, read_limits, remove_limits, set_limit
 from tests.stubs import Stubs
 
@@ -158,3 +160,20 @@ async def test_the_requests_of_a_run_take_their_turn(providers: Stubs, tmp_path:
     finally:
         await remove_limits("openai")
     assert taken == 1
+
+
+def test_the_earliest_run_is_taken_first() -> None:
+    now = datetime.now(UTC)
+    runs = [FlowRun(flow_id=uuid4(), expected_start_time=now + timedelta(seconds=n)) for n in range(6)]
+    assert _in_turn(random.sample(runs, 6), 1) == runs
+    taken = _in_turn(random.sample(runs, 6), 2)
+    assert [set(map(str, (a.id, b.id))) for a, b in zip(taken[::2], taken[1::2], strict=True)] == [
+        set(map(str, (a.id, b.id))) for a, b in zip(runs[::2], runs[1::2], strict=True)
+    ]
+
+
+async def test_a_worker_that_is_not_needed_ends() -> None:
+    said: list[str] = []
+    async with asyncio.timeout(60):
+        await Worker("idle", say=said.append, idle_seconds=0).serve()
+    assert said[-1] == "There is nothing to do; the worker ends."
