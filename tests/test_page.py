@@ -44,7 +44,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def client(served: Served) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=served.url, timeout=60, headers={"Accept": "text/html"}) as client:
+    with httpx.Client(base_url=served.url, timeout=120, headers={"Accept": "text/html"}) as client:
         yield client
 
 

@@ -137,6 +137,7 @@ async def _show(
         "run",
         HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
         run=run,
+        plan=run.plan if run.state.ended else story.plan(run.plan),
         over=run.state.ended,
         story=story,
         report=report,

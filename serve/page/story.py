@@ -9,7 +9,8 @@ from typing import Any
 from markupsafe import Markup
 
 from fathom.client.shapes import EventType, RunEvent
-from fathom.models import ReportSection
+from fathom.models import Plan, ReportSection
+from fathom.models.plan import StepStatus
 from fathom.report.prose import section_html
 from fathom.storage.store import ArtifactStore
 from fathom.text.citations import without_citations
@@ -39,8 +40,21 @@ class Story:
     sections: list[Told] = field(default_factory=list)
     remarks: list[Told] = field(default_factory=list)
     warnings: list[Told] = field(default_factory=list)
+    steps: dict[str, StepStatus] = field(default_factory=dict)  # by their ids, as far as they have begun
     sources: int = 0
     log: list[RunEvent] = field(default_factory=list)
+
+    def plan(self, plan: Plan | None) -> Plan | None:
+        """Return a plan with the statuses of its steps at this moment: the stored one has those of the last round."""
+        if plan is None:
+            return None
+        now = [
+            step.model_copy(update={"status": self.steps.get(str(step.step_id), step.status)})
+            if step.status is StepStatus.todo
+            else step
+            for step in plan.steps
+        ]
+        return plan.model_copy(update={"steps": now})
 
 
 async def read_story(store: ArtifactStore, found: Found) -> Story:
@@ -75,6 +89,8 @@ def story_of(events: Sequence[RunEvent]) -> Story:
                 heading = str(data.get("heading", ""))
                 section = ReportSection(heading=heading, markdown=str(data.get("text", "")))
                 sections[data.get("position")] = Told(heading, event.at, html=section_html(section, (), {}))
+            case EventType.step_started | EventType.step_completed:
+                story.steps[str(data.get("step_id"))] = StepStatus(str(data["status"]))
             case EventType.warning | EventType.error:
                 story.warnings.append(Told(event.message, event.at))
             case _ if state == "steered":
