@@ -10,31 +10,25 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from prefect.client.orchestration import PrefectClient, get_client
-from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterIdempotencyKey
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.orchestration import get_client
 from prefect.states import Cancelled, Cancelling
 
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, Form, Run, RunEvent, RunList, RunRequest
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport
-from fathom.errors.serving import Conflict, NotInstalled
+from fathom.errors.serving import NotInstalled
 from fathom.models import Matter, Reply, Report
 from fathom.report.exporting import export, files_for
 from fathom.storage.corpora import Corpora
 from fathom.storage.steering import Steer
 from fathom.storage.store import ArtifactStore
 from flows import answering, following
-from flows.deep_research import deep_research
-from flows.deploying import deploy
-from flows.flow_runs import FLOW
 from flows.preflight import check_request, settings_from
 from flows.runs import no_report
 from flows.steering import check_author, check_remark, steer
 from serve.access.caller import Caller, Ownership, Role
 from serve.access.journal import Deed
-from serve.access.ownership import tags_of
-from serve.access.permitted import capped, check_choice, check_most, most_usd
+from serve.access.permitted import check_choice
 from serve.access.sharing import Sharing
 from serve.access.spending import Spending
 from serve.corpora import CorpusDesk
@@ -45,6 +39,7 @@ from serve.runs.listing import EVERYTHING, MOST, Listing, Wanted
 from serve.runs.readiness import Readiness
 from serve.runs.reading import read_run
 from serve.runs.sse import PULSE_SECONDS, stream
+from serve.runs.submitting import Submissions
 
 OF_THE_SERVER = ("artifacts", "template")
 """Settings that no request sets: the store is the server's, and a template has a field of its own."""
@@ -67,15 +62,11 @@ class Desk:
         self.readiness = Readiness(self.store, options)
         self._wake = wake
         self.listing = Listing(self.store, self.owners)
+        self._submissions = Submissions(options, self.sharing, self.spending, wake)
 
     async def open(self) -> None:
         """Make the deployment whose runs the server starts."""
-        await deploy(
-            self.options.deployment,
-            deep_research,
-            description="Research a question that was asked of the server.",
-            pool=self.options.work_pool,
-        )
+        await self._submissions.open()
 
     async def start(self, caller: Caller, request: RunRequest, key: str = "") -> Run:
         """Start a run; with the same key, the same caller gets the same run again.
@@ -94,7 +85,8 @@ class Desk:
         await self.corpora.check_readable(caller, settings.corpora or [])
         checked = await asyncio.to_thread(check_request, request.question, settings)
         ownership = Ownership(owner=caller.name, shared=request.shared)
-        return await self._submit(caller, checked.query, checked.settings, ownership, key=key)
+        started = await self._submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
+        return await self.get(caller, started)
 
     async def ask(self, caller: Caller, run_id: str, request: FollowUpRequest, key: str = "") -> Run:
         """Start a run that follows up on a finished one.
@@ -120,7 +112,8 @@ class Desk:
         settings = settings_from({**earlier, "artifacts": self.options.artifacts})
         checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=True)
         own = Ownership(owner=caller.name, shared=ownership.shared)
-        return await self._submit(caller, checked.query, checked.settings, own, key=key, parent=run_id)
+        started = await self._submissions.submit(caller, checked.query, checked.settings, own, key=key, parent=run_id)
+        return await self.get(caller, started)
 
     async def get(self, caller: Caller, run_id: str) -> Run:
         """Return a run.
@@ -278,44 +271,6 @@ class Desk:
         check_choice(caller, settings, self.options.models)
         return settings
 
-    async def _submit(
-        self,
-        caller: Caller,
-        query: str,
-        settings: ResearchSettings,
-        ownership: Ownership,
-        *,
-        key: str,
-        parent: str = "",
-    ) -> Run:
-        check_most(caller, settings)
-        settings = capped(caller, settings)
-        given = settings.model_dump(mode="json", exclude_unset=True)
-        parameters = {"query": query, "settings": given, **({"parent": parent} if parent else {})}
-        own_key = f"serve/{caller.name}/{key}" if key else ""
-        async with get_client() as client:
-            deployment = await client.read_deployment_by_name(f"{FLOW}/{self.options.deployment}")
-            repeated = bool(own_key) and await _exists(client, own_key)
-            taken = None if repeated else await self.spending.take(caller, most_usd(settings))
-            flow_run: FlowRun | None = None
-            try:
-                flow_run = await client.create_flow_run_from_deployment(
-                    deployment.id, parameters=parameters, tags=tags_of(ownership), idempotency_key=own_key or None
-                )
-            finally:
-                if taken and not flow_run:
-                    await self.spending.give_back(caller, taken)
-        if taken:
-            await self.spending.hold(caller, taken, str(flow_run.id))
-        if key and {name: flow_run.parameters.get(name) for name in parameters} != parameters:
-            raise Conflict("This Idempotency-Key was used for another request.", next_step="choose another key")
-        run_id = str(flow_run.id)
-        if not repeated:
-            await self.owners.record(run_id, ownership)
-            await self.sharing.journal.note(run_id, caller, Deed.asked)
-        self._wake()
-        return await self.get(caller, run_id)
-
     async def _steer(self, caller: Caller, run_id: str, kind: Steer, text: str) -> None:
         found, ownership = await self.readable(caller, run_id)
         ownership.check_write(caller, run_id)
@@ -323,12 +278,6 @@ class Desk:
         await steer(self.store, manifest, kind, text, check_author(caller.name))
         deed = Deed.told if kind is Steer.tell else Deed.stopped
         await self.sharing.journal.note(run_id, caller, deed, text)
-
-
-async def _exists(client: PrefectClient, key: str) -> bool:
-    """Whether there is a run that was started with a key."""
-    found = FlowRunFilter(idempotency_key=FlowRunFilterIdempotencyKey(any_=[key]))
-    return bool(await client.read_flow_runs(flow_run_filter=found, limit=1))
 
 
 def _no_report_yet(run_id: str) -> NoReport:
