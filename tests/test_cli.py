@@ -53,13 +53,14 @@ main()
 COMMANDS = [
     *("research", "ask", "templates", "batch", "resume", "answer", "tell", "stop"),
     *("runs", "show", "verify", "trace", "diff", "audit", "replay", "export", "import", "prune"),
-    *("serve", "worker", "costs", "metrics", "doctor"),
+    *("serve", "mcp", "worker", "costs", "metrics", "doctor"),
 ]
 GROUPS = {
     "watch": ["add", "list", "pause", "resume", "remove", "run", "history"],
     "corpora": ["add", "list", "show", "remove"],
     "notify": ["add", "list", "remove"],
     "limits": ["set", "list", "remove"],
+    "tokens": ["add", "list", "revoke"],
 }
 ENSURE = "from flows.server import ensure_api; server = ensure_api(); print(server.api_url, server.started)"
 

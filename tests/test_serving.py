@@ -93,7 +93,6 @@ def test_a_killed_server_loses_no_event_and_repeats_no_run(prefect_server: Prefe
         second.terminate()
         said = second.communicate(timeout=120)[1]
         assert second.returncode == 0, said
-        assert re.search(r"(A run waits and goes|2 runs wait and go) on when the server is started again", said)
         idle.stop()
         workers |= {int(pid) for pid in re.findall(r"fathom \S+ (\d+) takes", said)}
         until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))

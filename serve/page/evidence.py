@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from fathom.changes.model import CHANGES_FILES
 from fathom.client.shapes import MEDIA_TYPES, Form
-from fathom.errors import RunNotFound
+from fathom.errors import RunNotFound, UserError
 from fathom.errors.serving import NotThere
 from fathom.report.html import render_html
 from fathom.report.pages import unsafe
@@ -53,10 +53,9 @@ async def file(run_id: str, name: _NAME, desk: TheDesk, caller: TheCaller) -> Re
     try:
         found = await find_run(desk.store, run_id)
     except RunNotFound:
-        # The report of a follow-up names the folder of the run before.
-        manifest = await find_stored(desk.store, run_id)
-        await desk.get(caller, str(manifest.get("run_id")))
-        return RedirectResponse(f"/runs/{manifest['run_id']}", HTTPStatus.SEE_OTHER)
+        if earlier := await _in_folder(desk, caller, run_id):
+            return RedirectResponse(f"/runs/{earlier}", HTTPStatus.SEE_OTHER)
+        raise
     if name in _PAGES:
         return await _page(desk, caller, run_id, name, framed=False)
     data = (await desk.files(caller, found.run_id, [name]))[name]
@@ -64,6 +63,16 @@ async def file(run_id: str, name: _NAME, desk: TheDesk, caller: TheCaller) -> Re
     readable = kind.startswith("text/") or kind == "application/json"
     headers = dict(_PLAIN) if readable else {**_PLAIN, "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(data, media_type="text/plain" if readable else kind, headers=headers)
+
+
+async def _in_folder(desk: Desk, caller: Caller, name: str) -> str:
+    """Return the id of the run in a folder, which the report of a follow-up names; empty if there is none to see."""
+    try:
+        manifest = await find_stored(desk.store, name)
+        found, _ = await desk.readable(caller, str(manifest.get("run_id")))
+    except UserError:
+        return ""
+    return found.run_id
 
 
 async def _page(desk: Desk, caller: Caller, run_id: str, name: str, *, framed: bool) -> Response:
