@@ -11,15 +11,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from fathom.errors import FathomError
-from serve.access import me, sign_in
 from serve.access.gate import Gate
 from serve.access.guard import Guard
-from serve.api import batches, corpora, document, health, reports, runs, sessions, sharing, status, watches
+from serve.api import batches, corpora, document, health, me, reports, runs, sessions, sharing, status, watches
 from serve.batches import open_batches
 from serve.chat import completions, responses
+from serve.failures import on_error
 from serve.mcp.mount import Mounted
 from serve.options import Options
-from serve.page import PAGE, failures
+from serve.page import PAGE
 from serve.runs.desk import Desk
 
 
@@ -51,11 +51,11 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
     )
     app.state.desk, app.state.gate = desk, gate
     for kind in (FathomError, RequestValidationError, HTTPException):
-        app.add_exception_handler(kind, failures.on_error)
+        app.add_exception_handler(kind, on_error)
     data = (health, runs, reports, watches, batches, status, sessions, sharing, corpora, me, completions, responses)
-    for part in (*data, sign_in, *PAGE):
+    for part in (*data, *PAGE):
         app.include_router(part.router)
     app.router.routes += mcp.routes()
     document.describe(app)
-    app.add_middleware(Guard, gate=gate)
+    app.add_middleware(Guard, gate=gate, on_error=on_error)
     return app

@@ -34,8 +34,8 @@ from flows.batch import research_batch
 from flows.deploying import deploy
 from flows.flow_runs import BATCH, FLOW, FlowRunRow, state_of
 from flows.preflight import check_batch
-from serve.access.caller import Caller, Ownership, Role
 from serve.access.ownership import tags_of
+from serve.caller import Caller, Ownership, Role
 from serve.reports import hidden
 from serve.runs.desk import Desk
 from serve.runs.reading import API

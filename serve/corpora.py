@@ -13,7 +13,7 @@ from fathom.storage.editions import Edition, check_name, no_corpus, unknown_corp
 from fathom.tools.documents.readers import ENDINGS
 from fathom.tools.documents.uploaded import Reading
 from flows.corpora import examine, examined, sorted_out
-from serve.access.caller import Caller, Ownership, Role
+from serve.caller import Caller, Ownership, Role
 
 PATIENCE_SECONDS = 20.0
 

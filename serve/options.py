@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fathom.errors import InvalidInput
 from fathom.storage.corpus_limits import LIMITS, Limits
 from fathom.storage.names import slug
-from serve.access.caller import Role
+from serve.caller import Role
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from fastapi import Request
@@ -37,8 +38,7 @@ from fathom.errors.serving import (
     WrongHost,
     WrongMediaType,
 )
-from serve.access.caller import Caller, Role
-from serve.chat import errors as openai
+from serve.caller import Caller, Role
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
@@ -86,18 +86,22 @@ def problem_of(error: FathomError) -> Problem:
     )
 
 
-def answer(
-    request: Request, problem: Problem, headers: dict[str, str] | None = None, error: Exception | None = None
-) -> JSONResponse:
-    """Return a problem as a response, in the form that is expected where the request went."""
-    if openai.speaks_openai(request):
-        return openai.answer(problem, headers or {}, error)
+def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """Return a problem as a response."""
     return JSONResponse(problem.model_dump(), problem.status, headers, media_type=MEDIA_TYPE)
 
 
-async def on_failure(request: Request, error: Exception) -> JSONResponse:
-    """Answer with a failure that Fathom names."""
-    assert isinstance(error, FathomError)
+def told(request: Request, error: Exception) -> tuple[Problem, dict[str, str]]:
+    """Return what whoever sent a request is told of an error, and the headers of the answer."""
+    if isinstance(error, FathomError):
+        return _of_failure(request, error)
+    if isinstance(error, RequestValidationError):
+        return _of_form(error), {}
+    assert isinstance(error, HTTPException)
+    return _of_framework(request, error)
+
+
+def _of_failure(request: Request, error: FathomError) -> tuple[Problem, dict[str, str]]:
     headers = {"Retry-After": str(int(error.retry_after) + 1)} if error.retry_after is not None else {}
     if isinstance(error, NotSignedIn):
         headers["WWW-Authenticate"] = "Bearer"
@@ -106,27 +110,25 @@ async def on_failure(request: Request, error: Exception) -> JSONResponse:
     if caller is None or caller.role is not Role.admin:  # where on the server its store is, is for administrators
         root = request.app.state.desk.store.address()
         problem = problem.model_copy(update={"detail": problem.detail.replace(root, "the store")})
-    return answer(request, problem, headers, error)
+    return problem, headers
 
 
-async def on_invalid(request: Request, error: Exception) -> JSONResponse:
-    """Answer to a request that does not have the form that the document describes."""
-    assert isinstance(error, RequestValidationError)
+def _of_form(error: RequestValidationError) -> Problem:
+    """Return what is wrong with a request that does not have the form that the document describes."""
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     wrong = without_credentials(f"{place}: {first['msg']}")
-    return answer(request, Problem(title=status.phrase, status=status, detail=wrong, code="E4001"))
+    return Problem(title=status.phrase, status=status, detail=wrong, code="E4001")
 
 
-async def on_http(request: Request, error: Exception) -> JSONResponse:
-    """Answer with an error of the framework, such as an address that does not exist."""
-    assert isinstance(error, HTTPException)
+def _of_framework(request: Request, error: HTTPException) -> tuple[Problem, dict[str, str]]:
+    """Return an error of the framework, such as an address that does not exist."""
     status = HTTPStatus(error.status_code)
     headers = dict(error.headers or {})
     if status is HTTPStatus.METHOD_NOT_ALLOWED:  # the framework names the methods of one route only
         headers["Allow"] = ", ".join(methods_at(request)) or headers.get("Allow", "")
-    return answer(request, Problem(title=status.phrase, status=status, detail=str(error.detail)), headers)
+    return Problem(title=status.phrase, status=status, detail=str(error.detail)), headers
 
 
 def methods_at(request: Request) -> list[str]:

@@ -29,7 +29,7 @@ from fathom.models import Note, Plan, Verdict
 from fathom.report.chapters import cited_sources
 from flows.runs import read_audit, read_json
 from flows.verifying import traced, verified
-from serve.access.caller import Caller, Role
+from serve.caller import Caller, Role
 from serve.runs.desk import Desk
 from serve.runs.finding import Found
 from serve.runs.reading import API

@@ -33,7 +33,7 @@ from fathom.errors import NoReport
 from fathom.errors.serving import Conflict, NotThere
 from fathom.models import Model, Plan, StepStatus
 from fathom.storage.store import json_bytes
-from serve.access.caller import Caller, Ownership, Role
+from serve.caller import Caller, Ownership, Role
 from serve.runs.desk import Desk
 from serve.runs.sse import PULSE, PULSE_SECONDS
 

@@ -18,7 +18,7 @@ from fathom.tools.search.choice import prices_of
 from flows.costs import By, Row, costs_of
 from flows.diagnosis import examine
 from flows.preflight import estimated
-from serve.access.caller import Caller, Role
+from serve.caller import Caller, Role
 from serve.runs.desk import OF_THE_SERVER, Desk
 
 

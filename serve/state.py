@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from serve.access.caller import Caller
 from serve.access.gate import Gate
+from serve.caller import Caller
 from serve.runs.desk import Desk
 
 

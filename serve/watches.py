@@ -14,8 +14,8 @@ from fathom.errors.serving import Conflict, NotAllowed, NotThere
 from flows import notifying, watches
 from flows.comparing import runs_of
 from flows.preflight import artifact_root, check_request
-from serve.access.caller import Caller, Ownership, Role
 from serve.access.ownership import OWNER_TAG, tags_of
+from serve.caller import Caller, Ownership, Role
 from serve.runs.desk import Desk
 from serve.runs.listing import Wanted
 

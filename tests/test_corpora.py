@@ -33,7 +33,7 @@ from flows.corpora import sorted_out
 from flows.keeping import prune
 from flows.replay import replay
 from flows.runs import files_of
-from serve.access.caller import Caller, Role
+from serve.caller import Caller, Role
 from serve.corpora import CorpusDesk
 from serve.options import Options
 from serve.runs.desk import Desk

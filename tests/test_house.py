@@ -11,6 +11,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -125,6 +126,16 @@ def test_rooms_know_only_the_rooms_below() -> None:
         if name.startswith("fathom.") and name.split(".")[1] in ROOMS[ROOMS.index(room[0]) + 1 :]
     }
     assert upward == set()
+
+
+def test_the_rooms_of_the_server_know_each_other_one_way() -> None:
+    """A room is a folder or a module of serve/."""
+    graph: dict[str, set[str]] = {}
+    for path in (path for path in MODULES if relative(path).startswith("serve/")):
+        room = dotted(path).split(".")[1:2]
+        known = (name.split(".")[1] for name in imports(path) if name.startswith("serve."))
+        graph.setdefault("".join(room), set()).update({other for other in known if [other] != room})
+    assert list(TopologicalSorter(graph).static_order())
 
 
 def test_one_place_reads_the_environment() -> None:

@@ -17,8 +17,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
 from fathom.storage.store import ArtifactStore
-from serve.access.caller import Limits, Role
 from serve.access.tokens import Tokens
+from serve.caller import Limits, Role
 from serve.options import Options
 from serve.page.rendering import templates
 from tests.conftest import PrefectServer

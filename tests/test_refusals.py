@@ -26,12 +26,13 @@ from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput
 from fathom.errors.serving import NotSignedIn
 from fathom.storage.store import ArtifactStore, json_bytes
-from serve.access import guard
-from serve.access.caller import Limits, Role
+from serve.access import checks, guard
 from serve.access.gate import Gate
 from serve.access.sessions import COOKIE, Sessions
 from serve.access.tokens import Tokens
 from serve.app import create_app
+from serve.caller import Limits, Role
+from serve.failures import on_error
 from serve.options import Options
 from tests.conftest import FathomCLI, PrefectServer, quiet_port
 from tests.server import Served, served_with
@@ -190,7 +191,7 @@ def test_another_users_run_does_not_exist(house: House) -> None:
                 send(bob, method, path, address.replace(house.run_id, nowhere)),
             )
             assert answer.status_code == 404, (method, address, answer.text)
-            if path.startswith(guard.PROGRAMS):  # pages tell it as a page
+            if path.startswith(checks.PROGRAMS):  # pages tell it as a page
                 refused(answer, 404, other.json()["code"])
             assert answer.text.replace(house.run_id, nowhere) == other.text
 
@@ -205,7 +206,7 @@ def test_readers_change_nothing(house: House) -> None:
                 if method == "GET" or path in (*OPEN_ROUTES, "/sign-out") or f"{method} {path}" in READING:
                     continue
                 answer = send(rita, method, path, address)
-                if path.startswith(guard.PROGRAMS):
+                if path.startswith(checks.PROGRAMS):
                     invalid = 400 if path.startswith("/v1") else 422
                     statuses = (403,) if f"{method} {path}" in BODIES else (403, 404, invalid)
                     assert answer.status_code in statuses, address
@@ -449,7 +450,7 @@ async def test_a_stream_ends_with_its_token(tmp_path: Path, monkeypatch: pytest.
 
         await StreamingResponse(lines(), media_type="text/event-stream")(scope, receive, send)
 
-    transport = httpx.ASGITransport(guard.Guard(forever, gate), client=("127.0.0.1", 1))
+    transport = httpx.ASGITransport(guard.Guard(forever, gate, on_error), client=("127.0.0.1", 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://fathom.example") as client:
         answer = await client.get("/events", headers={"Authorization": f"Bearer {text}"})
     assert answer.text.splitlines()[:2] == ["id: 0", ""] and "id: 3" not in answer.text

@@ -11,8 +11,8 @@ from flows.cli.options import Json, Root
 from flows.cli.printing import dollars, line, output
 
 if TYPE_CHECKING:
-    from serve.access.caller import Role
     from serve.access.tokens import Token, Tokens
+    from serve.caller import Role
 
 tokens = typer.Typer(
     help="Say who may use fathom serve.\n\nExample: fathom tokens add ann --role asker --days 90", rich_markup_mode=None
@@ -47,7 +47,7 @@ def add(
     """
     import asyncio
 
-    from serve.access.caller import Limits
+    from serve.caller import Limits
 
     limits = Limits(requests_per_minute, runs_per_day, daily_usd)
     token, text = asyncio.run(_tokens(artifacts).add(name, role_of("--role", role), limits, days))
@@ -90,7 +90,7 @@ def role_of(option: str, text: str) -> Role:
         InvalidInput: there is none.
     """
     from fathom.errors import InvalidInput
-    from serve.access.caller import Role
+    from serve.caller import Role
 
     try:
         return Role(text)

@@ -16,6 +16,8 @@ from starlette.types import Scope
 from fathom.errors.serving import ForeignPage, NotAllowed, NotThere, WrongHost
 from serve.options import Options
 
+PROGRAMS = ("/api/", "/v1/", "/mcp")
+"""What answers programs, which have no use for pages."""
 SAFE = (HTTPMethod.GET, HTTPMethod.HEAD, HTTPMethod.OPTIONS)
 SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
@@ -108,6 +110,11 @@ def shared_with(origins: Iterable[str], headers: Headers) -> dict[str, str]:
         "Access-Control-Expose-Headers": "Location, Retry-After, Mcp-Session-Id",
         "Vary": "Origin",
     }
+
+
+def is_program(path: str) -> bool:
+    """Whether a path is one that programs ask, and no page."""
+    return path.startswith(PROGRAMS)
 
 
 def is_preflight(method: str, headers: Headers) -> bool:

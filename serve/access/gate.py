@@ -12,11 +12,11 @@ from starlette.types import Scope
 from fathom.errors import InvalidInput
 from fathom.errors.serving import NotAllowed, NotSignedIn
 from fathom.storage.store import ArtifactStore
-from serve.access.caller import Caller, Role
 from serve.access.checks import peer_of
 from serve.access.rates import Rates
 from serve.access.sessions import COOKIE, Session, Sessions
 from serve.access.tokens import LOCAL_NAME, Tokens, check_name
+from serve.caller import Caller, Role
 from serve.options import Options
 
 LOCAL = Caller(LOCAL_NAME, Role.admin)

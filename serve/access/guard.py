@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from http import HTTPMethod, HTTPStatus
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from time import monotonic
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fathom.errors import FathomError
-from fathom.errors.serving import ForeignPage, NotSignedIn, TooLarge
+from fathom.errors.serving import ForeignPage, TooLarge
 from serve.access import checks
 from serve.access.gate import SIGN_IN, Gate, Visit, proves
-from serve.page.failures import on_error
 
 MOST_BYTES = 2 * 1024 * 1024
 """Of a body that is no upload."""
 UPLOADS = ("/api/v1/corpora", "/corpora")
 """Where forms with files go: their routes read the body themselves, with limits of their own."""
-PROGRAMS = ("/api/", "/v1/", "/mcp")
-"""What answers programs, which have no use for a sign-in page."""
 LOOK_SECONDS = 2.0  # between two looks at whether somebody who follows a stream still may
 _STREAM = "text/event-stream"
 
+OnError = Callable[[Request, Exception], Awaitable[Response]]
+
 
 class Guard:
-    """ASGI middleware that sets `request.state.caller`, `session`, `peer` and `secure`, or refuses."""
+    """ASGI middleware that sets `request.state.caller`, `session`, `peer` and `secure`, or answers with `on_error`."""
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, on_error: OnError) -> None:
         self._app = app
         self._gate = gate
+        self._on_error = on_error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on if it may come in."""
@@ -56,7 +57,7 @@ class Guard:
                 self._gate.rates.check_stream(visit.caller.name)
             body = await self._body(scope, headers, receive, visit)
         except FathomError as error:
-            await (await _refusal(scope, headers, error))(scope, receive, answering.send)
+            await (await self._on_error(Request(scope), error))(scope, receive, answering.send)
             return
         scope.setdefault("state", {}).update(vars(visit))
         await self._pass(scope, receive if body is None else _replayed(body, receive), answering, visit)
@@ -119,14 +120,6 @@ class _Answering:
             for name, value in (checks.SECURITY_HEADERS | self.shared).items():
                 headers.setdefault(name, value)
         await self._send(message)
-
-
-async def _refusal(scope: Scope, headers: Headers, error: FathomError) -> Response:
-    """Return the answer to a refused request: a browser that wants a page is sent to the sign-in page."""
-    page = scope["method"] == HTTPMethod.GET and "text/html" in headers.get("accept", "")
-    if isinstance(error, NotSignedIn) and page and not str(scope["path"]).startswith(PROGRAMS):
-        return RedirectResponse(f"{SIGN_IN}?next={quote(scope['path'])}", HTTPStatus.SEE_OTHER)
-    return await on_error(Request(scope), error)
 
 
 async def _read(receive: Receive, headers: Headers) -> bytes:

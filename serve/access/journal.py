@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from fathom.errors import StoreError
 from fathom.models import Model
 from fathom.storage.store import ArtifactStore
-from serve.access.caller import Caller
+from serve.caller import Caller
 
 FOLDER = ".serve/audit"
 _RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

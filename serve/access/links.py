@@ -16,7 +16,7 @@ from fathom.client.shapes import ShareLink
 from fathom.errors import StoreError
 from fathom.errors.serving import NotThere
 from fathom.storage.store import ArtifactStore, json_bytes
-from serve.access.caller import Caller
+from serve.caller import Caller
 
 LINKS, GUESTS = ".serve/links", ".serve/guests"
 _RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

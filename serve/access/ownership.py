@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from fathom.errors import StoreError
 from fathom.storage.store import ArtifactStore, json_bytes
-from serve.access.caller import Ownership
+from serve.caller import Ownership
 
 FOLDER = ".serve/runs"
 OWNER_TAG, SHARED_TAG = "owner:", "shared"

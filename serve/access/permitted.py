@@ -14,7 +14,7 @@ from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE
 from fathom.config.settings import ResearchSettings
 from fathom.errors.serving import NotAllowed
-from serve.access.caller import Caller, Role
+from serve.caller import Caller, Role
 
 OF_ADMINS = ("docs", "fetch_allow_hosts", "prices", "search_prices", "embed_model")
 """Settings that let a run read files of the server or its network, load a file as a model, or spend uncounted."""

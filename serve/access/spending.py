@@ -24,7 +24,7 @@ from fathom.errors.serving import TooManyRequests
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore, json_bytes
 from flows.flow_runs import place
-from serve.access.caller import Caller
+from serve.caller import Caller
 
 HELD = ".serve/held"
 _ENDING, _SETTLED = ".json", ".settled"

@@ -20,7 +20,7 @@ from fathom.errors import InvalidInput, StoreError
 from fathom.errors.serving import NotSignedIn
 from fathom.models import Model
 from fathom.storage.store import ArtifactStore, json_bytes
-from serve.access.caller import Caller, Limits, Role
+from serve.caller import Caller, Limits, Role
 
 FOLDER = ".serve/tokens"
 LOCAL_NAME = "local"

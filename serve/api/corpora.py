@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from fathom.client.shapes import Corpus, CorpusChange, CorpusList
 from fathom.errors import InvalidInput
-from serve.access.caller import Role
+from serve.caller import Role
 from serve.state import TheCaller, TheDesk
 from serve.uploads import upload_form
 

@@ -12,7 +12,7 @@ from fathom.report.markdown import render_cited
 from fathom.report.unanswered import render_unanswered
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import linkable
-from serve.access.caller import Caller
+from serve.caller import Caller
 from serve.chat.conversation import ASKS
 from serve.chat.errors import RunFailed
 from serve.runs.desk import Desk

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, Run, RunRequest, RunState
 from fathom.errors import InvalidInput, NoReport, RunNotFound
 from fathom.models import Matter
-from serve.access.caller import Caller
+from serve.caller import Caller
 from serve.chat.conversation import Conversation
 from serve.chat.models import settings_of
 from serve.chat.shapes import Extras, Request

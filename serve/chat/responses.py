@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from fathom.client.shapes import Run, RunState
 from fathom.errors import FathomError, RunNotFound
 from serve import problems
-from serve.access.caller import Caller
+from serve.caller import Caller
 from serve.chat import chores, conversation
 from serve.chat.answers import Answer
 from serve.chat.asking import begin

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
-from serve.access.caller import Caller
+from serve.caller import Caller
 from serve.chat.answers import Answer, answer_of
 from serve.runs.desk import Desk
 from serve.runs.progress import Begun, progress

@@ -11,13 +11,12 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any
 
-from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from fathom.client.shapes import Problem
 from serve import problems
-from serve.access.caller import Caller
+from serve.caller import Caller
 from serve.runs.desk import Desk
 
 PATH = "/mcp"
@@ -58,7 +57,7 @@ class Mounted:
             status = HTTPStatus.NOT_IMPLEMENTED
             hint = "on the server: pip install 'fathom-research[mcp]'"
             problem = Problem(title=status.phrase, status=status, detail="The extra `mcp` is missing.", next_step=hint)
-            await problems.answer(Request(scope), problem)(scope, receive, send)
+            await problems.answer(problem)(scope, receive, send)
             return
         await handler(scope, receive, send)
 

@@ -19,7 +19,7 @@ from fathom.models import Claim, Report
 from fathom.report.chapters import chapters, cited_sources, title_of
 from fathom.report.unanswered import render_unanswered
 from fathom.text.citations import number_citations
-from serve.access.caller import Caller
+from serve.caller import Caller
 from serve.mcp.shapes import Answer, CheckedClaim, CheckedQuote, Reference, Section
 from serve.runs.desk import Desk
 

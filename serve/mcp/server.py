@@ -21,7 +21,7 @@ from pydantic import Field
 
 from fathom.client.shapes import FollowUpRequest, Run, RunRequest, RunState
 from fathom.errors import FathomError, NoReport, RunNotFound
-from serve.access.caller import Caller
+from serve.caller import Caller
 from serve.mcp.reading import answer_of, check_claim, section_of, why_no_report
 from serve.mcp.shapes import Cancelled, CheckedClaim, FoundRun, FoundRuns, Section, Started, Status
 from serve.runs.desk import Desk

@@ -17,7 +17,7 @@ from fathom.config.templates import shipped, template_of
 from fathom.errors import UserError
 from fathom.run.estimate import PhaseEstimate
 from flows.preflight import estimated, settings_from
-from serve.access.caller import Caller, Role
+from serve.caller import Caller, Role
 from serve.page.forms import Given, Wrong, run_request, text
 from serve.page.rendering import page
 from serve.runs.desk import Desk

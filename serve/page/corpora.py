@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from fathom.errors import UserError
-from serve.access.caller import Caller, Role
+from serve.caller import Caller, Role
 from serve.page.forms import Given, Wrong, text
 from serve.page.rendering import page
 from serve.runs.desk import Desk

@@ -17,7 +17,7 @@ from fathom.report.html import render_html
 from fathom.report.pages import unsafe
 from fathom.storage.names import slug
 from flows.runs import find as find_stored
-from serve.access.caller import Caller
+from serve.caller import Caller
 from serve.runs.desk import Desk
 from serve.runs.finding import find_run
 from serve.state import TheCaller, TheDesk

@@ -1,18 +1,16 @@
-"""Errors as a page says them, where a browser asked for a page."""
+"""Errors as a page says them."""
 
 from __future__ import annotations
 
-from http import HTTPStatus
+from collections.abc import Mapping
+from http import HTTPMethod, HTTPStatus
 from urllib.parse import urlencode
 
 from fastapi import Request
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from fathom.client.shapes import Problem
-from fathom.errors import FathomError
-from serve import problems
+from serve.access.gate import SIGN_IN
 from serve.page.rendering import page
 
 _HEADINGS = {
@@ -23,32 +21,15 @@ _HEADINGS = {
     HTTPStatus.TOO_MANY_REQUESTS: "That was a lot at once",
     HTTPStatus.SERVICE_UNAVAILABLE: "Not available right now",
 }
-_HANDLERS = {
-    FathomError: problems.on_failure,
-    RequestValidationError: problems.on_invalid,
-    HTTPException: problems.on_http,
-}
-_MACHINES = ("/api/", "/v1/", "/mcp")
-SIGN_IN = "/sign-in"
 
 
-def wants_page(request: Request) -> bool:
-    """Whether a browser asks for a page, and no program for data."""
-    return not request.url.path.startswith(_MACHINES) and "text/html" in request.headers.get("accept", "")
-
-
-async def on_error(request: Request, error: Exception) -> Response:
-    """Answer with an error: as a page if one was asked for, else as data."""
-    handler = next(handler for kind, handler in _HANDLERS.items() if isinstance(error, kind))
-    answered = await handler(request, error)
-    if not wants_page(request):
-        return answered
-    problem = Problem.model_validate_json(bytes(answered.body))
-    if problem.status == HTTPStatus.UNAUTHORIZED and request.url.path != SIGN_IN:
+def answer(request: Request, problem: Problem, headers: Mapping[str, str]) -> Response:
+    """Return a problem as a page; whoever is not signed in is sent where they can."""
+    if problem.status == HTTPStatus.UNAUTHORIZED and request.method == HTTPMethod.GET:
         there = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        return RedirectResponse(f"{SIGN_IN}?{urlencode({'next': there})}", HTTPStatus.SEE_OTHER)
+        return RedirectResponse(f"{SIGN_IN}?{urlencode({'next': there}, safe='/')}", HTTPStatus.SEE_OTHER)
     heading = _HEADINGS.get(HTTPStatus(problem.status), problem.title)
     shown = page(request, "error", problem.status, problem=problem, heading=heading)
-    if again := answered.headers.get("Retry-After"):
+    if again := headers.get("Retry-After"):
         shown.headers["Retry-After"] = again
     return shown

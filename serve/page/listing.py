@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from fathom.client.shapes import RunState
-from serve.access.caller import Role
+from serve.caller import Role
 from serve.page.rendering import page
 from serve.runs.listing import Wanted
 from serve.standing import status

@@ -15,7 +15,7 @@ from fathom.client.shapes import FollowUpRequest, RemarkRequest, Run, RunList, R
 from fathom.errors import UserError
 from fathom.models import Report
 from fathom.run.editing import MOST_STEPS
-from serve.access.caller import Caller, Role
+from serve.caller import Caller, Role
 from serve.page.forms import Given, Wrong, answer_request, text
 from serve.page.rendering import page
 from serve.page.story import read_story

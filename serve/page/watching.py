@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from fathom.client.standing import WatchChange, WatchRequest
 from fathom.errors import UserError
 from serve import watches
-from serve.access.caller import Caller, Role
+from serve.caller import Caller, Role
 from serve.page.forms import Given, Wrong, settings_of, text
 from serve.page.rendering import page
 from serve.runs.desk import Desk

@@ -26,11 +26,10 @@ from flows import answering, following
 from flows.preflight import check_request, settings_from
 from flows.runs import no_report
 from flows.steering import check_author, check_remark, steer
-from serve.access.caller import Caller, Ownership, Role
 from serve.access.journal import Deed
 from serve.access.permitted import check_choice
-from serve.access.sharing import Sharing
 from serve.access.spending import Spending
+from serve.caller import Caller, Ownership, Role
 from serve.corpora import CorpusDesk
 from serve.options import Options
 from serve.runs.feed import Feeds
@@ -38,6 +37,7 @@ from serve.runs.finding import Found
 from serve.runs.listing import EVERYTHING, MOST, Listing, Wanted
 from serve.runs.readiness import Readiness
 from serve.runs.reading import read_run
+from serve.runs.sharing import Sharing
 from serve.runs.sse import PULSE_SECONDS, stream
 from serve.runs.submitting import Submissions
 

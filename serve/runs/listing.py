@@ -22,8 +22,8 @@ from fathom.models import RunResult
 from fathom.storage.atomic import READERS
 from fathom.storage.store import ArtifactStore, RunFolder
 from flows.runs import read_json
-from serve.access.caller import Caller, Ownership
 from serve.access.ownership import Owners
+from serve.caller import Caller, Ownership
 from serve.runs.known import PrefectRuns, StoredRuns
 from serve.runs.lines import Line
 from serve.runs.reading import state_in

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from fathom.client.shapes import EventType, Run, RunEvent, RunState
 from fathom.models import Asked
-from serve.access.caller import Caller
+from serve.caller import Caller
 from serve.runs.desk import Desk
 
 KEEP_ALIVE = 10.0

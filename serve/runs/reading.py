@@ -18,7 +18,7 @@ from fathom.text.counting import counted
 from flows.answering import ASKED, key_of, read_input
 from flows.flow_runs import WAITING, FlowRunRow, ending_in, state_of
 from flows.runs import load
-from serve.access.caller import Ownership
+from serve.caller import Ownership
 from serve.runs.finding import Found
 from serve.runs.workers import living, waiting_in
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fathom.client.shapes import Run, RunState
 from fathom.errors.serving import Conflict
 from flows.resuming import reschedule
-from serve.access.caller import Caller
+from serve.caller import Caller
 from serve.runs.desk import Desk
 
 _OVER = (RunState.interrupted, RunState.failed, RunState.cancelled)

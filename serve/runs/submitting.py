@@ -13,13 +13,13 @@ from fathom.errors.serving import Conflict
 from flows.deep_research import deep_research
 from flows.deploying import deploy
 from flows.flow_runs import FLOW
-from serve.access.caller import Caller, Ownership
 from serve.access.journal import Deed
 from serve.access.ownership import tags_of
 from serve.access.permitted import capped, check_most, most_usd
-from serve.access.sharing import Sharing
 from serve.access.spending import Spending
+from serve.caller import Caller, Ownership
 from serve.options import Options
+from serve.runs.sharing import Sharing
 
 
 class Submissions:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fathom.client.shapes import DeedEntry, ShareLink
 from fathom.storage.store import ArtifactStore
-from serve.access.caller import Caller, Ownership
 from serve.access.journal import Deed, Journal
 from serve.access.links import ShareLinks
 from serve.access.ownership import Owners
+from serve.caller import Caller, Ownership
 from serve.runs.finding import Finder, Found, find_run
 
 
