@@ -87,7 +87,8 @@ async def state_of(run: FlowRunRow) -> str:
     with suppress(StoreError):
         lease = await read_lease(*place(run.id, run.parameters))
         if lease and (waits or has_begun(run.state.timestamp if run.state else None, lease)):
-            ends_now = lease.released and lease.age < ENDING_SECONDS
+            # Between giving it up and the final state, the process still has to tell Prefect how it ended.
+            ends_now = lease.released and lease.age < ENDING_SECONDS and not is_gone(lease.host, lease.pid)
             return state if lease.alive or ends_now else "interrupted"
     host, _, pid = (run.infrastructure_pid or "").rpartition(":")
     return "interrupted" if pid.isdecimal() and is_gone(host, int(pid)) else state
