@@ -26,7 +26,7 @@ help:
 	@echo '              ARGS="--profile deep"   any other option of `fathom research --help`'
 	@echo 'make install                      only build .venv, for the commands in .venv/bin (fathom, prefect)'
 	@echo 'make test                         run the tests            (ARGS="-k store" for some of them)'
-	@echo 'make test-long                    the same, with a run killed at 30 moments instead of 8'
+	@echo 'make test-long                    the same, with a run killed at 30 moments instead of 6'
 	@echo 'make test-model                   research with a small real language model: 200 MB, many minutes'
 	@echo 'make check                        format, lint, types, tests: what a change must pass'
 	@echo 'make bench                        measure what the pipeline itself costs, against scripted providers'

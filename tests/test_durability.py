@@ -21,7 +21,7 @@ from tests.processes import AT_ONCE, Kills, end_all, fathom, finish, flow_runs, 
 from tests.stubs import Stubs
 
 QUERY = "How do tides form on moons with liquid methane seas?"
-KILLS = int(os.environ.get("KILLS", "8"))  # 30 in `make test-long`
+KILLS = int(os.environ.get("KILLS", "6"))  # 30 in `make test-long`
 SEED = int(os.environ.get("KILL_SEED", "20261122"))  # another one tries other moments
 
 
