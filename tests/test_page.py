@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, sync_playwright
 
 from fathom.storage.store import ArtifactStore
 from serve.access.tokens import Tokens
@@ -28,7 +28,8 @@ from tests.test_browser import PROGRAMS
 QUESTION = "What is a descriptor in Python?"
 HOSTILE = 'What is a descriptor in Python? "><script>alert(1)</script><img src=x onerror=alert(1)>'
 PATIENCE = 60_000  # milliseconds, for what a worker does
-WIDTHS = {"desktop": (1200, 900), "phone": (360, 740)}
+NOWHERE = "/nowhere"
+DESKTOP, PHONE = (1200, 900), (360, 740)
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +61,12 @@ def finished(client: httpx.Client) -> str:
     return str(path)
 
 
+def is_wrong(said: ConsoleMessage) -> bool:
+    return said.type == "error" and not said.location["url"].endswith(NOWHERE)  # whose status is told as an error
+
+
 @contextmanager
-def opened(browser: Browser, served: Served, size: tuple[int, int] = (1200, 900)) -> Iterator[Page]:
+def opened(browser: Browser, served: Served, size: tuple[int, int] = DESKTOP) -> Iterator[Page]:
     """A page on which nothing may fail, break the policy, leave the server or be wider than the screen."""
     context = browser.new_context(viewport={"width": size[0], "height": size[1]}, base_url=served.url)
     page = context.new_page()
@@ -73,7 +78,7 @@ def opened(browser: Browser, served: Served, size: tuple[int, int] = (1200, 900)
         dialog.dismiss()
 
     page.on("pageerror", lambda error: wrong.append(f"script: {error}"))
-    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("console", lambda said: wrong.append(said.text) if is_wrong(said) else None)
     page.on("dialog", refuse)
     page.on("request", lambda sent: None if sent.url.startswith(served.url) else wrong.append(f"left: {sent.url}"))
     yield page
@@ -82,44 +87,56 @@ def opened(browser: Browser, served: Served, size: tuple[int, int] = (1200, 900)
     assert not wrong
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_question_is_asked_approved_watched_read_and_followed_up(
-    browser: Browser, served: Served, width: str
-) -> None:
-    with opened(browser, served, WIDTHS[width]) as page:
-        page.goto("/")
-        page.get_by_role("textbox", name="Question").fill(QUESTION)
-        page.get_by_label("Quick").check()
-        page.get_by_text("More settings").click()
-        page.get_by_label("Show me the plan first").check()
-        page.get_by_role("textbox", name="Question").press("Control+Enter")
-        page.get_by_role("heading", name="Is this the right plan?").wait_for()
-        page.locator(".edit summary").first.click()
-        page.get_by_label("Title", exact=True).first.fill("The order of the lookup")
-        page.get_by_role("button", name="Accept and start").click()
-        frame = page.frame_locator("iframe.report")
-        frame.locator("#answer a.cite").first.click()
-        assert frame.locator("#card mark").first.is_visible()
-        assert "target" in frame.get_by_text("Open the stored file").first.evaluate("link => link.getAttributeNames()")
-        page.keyboard.press("Escape")
-        page.get_by_text("The plan", exact=True).click()
-        expect(page.locator(".steps")).to_contain_text("The order of the lookup")
-        page.get_by_role("button", name="Check it again").click()
-        expect(page.locator("#checked")).to_contain_text(re.compile(r"Checked just now: (\d+) of \1 claim"))
-        page.get_by_text("Export", exact=True).click()
-        with page.expect_download() as download:
-            page.get_by_role("link", name="Markdown").click()
-        assert download.value.suggested_filename.endswith(".md")
-        assert page.locator("iframe.report").evaluate("f => f.clientHeight >= f.contentDocument.body.scrollHeight")
-        if width == "phone":
-            return  # the rest is the same
-        first = page.url
-        page.get_by_label("A question that builds on this report").fill("And on a class?")
-        page.get_by_label("A question that builds on this report").press("Control+Enter")
-        page.wait_for_url(lambda url: url != first)
-        page.locator("[data-over]").wait_for()
-        page.goto(first)
-        expect(page.get_by_role("link", name="And on a class?")).to_be_visible()
+def test_a_question_is_asked_approved_watched_read_and_followed_up(browser: Browser, served: Served) -> None:
+    with opened(browser, served, DESKTOP) as desktop, opened(browser, served, PHONE) as phone:
+        for page in (desktop, phone):  # side by side: one waits while the other is worked on
+            ask(page)
+        for page in (desktop, phone):
+            approve(page)
+        for page in (phone, desktop):
+            read(page)
+        first = desktop.url
+        desktop.get_by_label("A question that builds on this report").fill("And on a class?")
+        desktop.get_by_label("A question that builds on this report").press("Control+Enter")
+        desktop.wait_for_url(lambda url: url != first)
+        desktop.locator("[data-over]").wait_for()
+        desktop.goto(first)
+        expect(desktop.get_by_role("link", name="And on a class?")).to_be_visible()
+
+
+def ask(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("textbox", name="Question").fill(QUESTION)
+    page.get_by_label("Quick").check()
+    page.get_by_text("More settings").click()
+    page.get_by_label("Show me the plan first").check()
+    page.get_by_role("textbox", name="Question").press("Control+Enter")
+
+
+def approve(page: Page) -> None:
+    page.get_by_role("heading", name="Is this the right plan?").wait_for()
+    page.locator(".edit summary").first.click()
+    page.get_by_label("Title", exact=True).first.fill("The order of the lookup")
+    page.locator("h1").click()  # what is half edited stays, also when the page is brought up to date meanwhile
+    page.evaluate("load(location.pathname).then((fresh) => take(fresh))")
+    page.get_by_role("button", name="Accept and start").click()
+
+
+def read(page: Page) -> None:
+    frame = page.frame_locator("iframe.report")
+    frame.locator("#answer a.cite").first.click()
+    assert frame.locator("#card mark").first.is_visible()
+    assert "target" in frame.get_by_text("Open the stored file").first.evaluate("link => link.getAttributeNames()")
+    page.keyboard.press("Escape")
+    page.get_by_text("The plan", exact=True).click()
+    expect(page.locator(".steps")).to_contain_text("The order of the lookup")
+    page.get_by_role("button", name="Check it again").click()
+    expect(page.locator("#checked")).to_contain_text(re.compile(r"Checked just now: (\d+) of \1 claim"))
+    page.get_by_text("Export", exact=True).click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Markdown").click()
+    assert download.value.suggested_filename.endswith(".md")
+    assert page.locator("iframe.report").evaluate("f => f.clientHeight >= f.contentDocument.body.scrollHeight")
 
 
 def test_everybody_can_use_every_view(browser: Browser, served: Served, client: httpx.Client, finished: str) -> None:
@@ -130,7 +147,7 @@ def test_everybody_can_use_every_view(browser: Browser, served: Served, client: 
     with opened(browser, served) as page:
         page.goto(waits)
         page.get_by_role("button", name="Accept and start").wait_for()
-        views = ["/", "/runs", "/watches", "/watches/page-test", "/corpora", "/corpora/pumps", "/settings"]
+        views = ["/", "/runs", "/watches", "/watches/page-test", "/corpora", "/corpora/pumps", "/settings", NOWHERE]
         for view in [waits, *views, finished, "/runs?text=nothing-is-like-that"]:
             page.goto(view)
             assert page.locator("h1").count() == 1

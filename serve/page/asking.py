@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from datetime import datetime
 from functools import lru_cache
 from http import HTTPStatus
+from statistics import median
 from typing import NamedTuple
 
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
+from fathom.client.shapes import RunState, RunSummary
 from fathom.config.environment import Environment
 from fathom.config.profiles import PROFILES, Profile
 from fathom.config.templates import shipped, template_of
@@ -25,7 +29,7 @@ from serve.state import TheCaller, TheDesk
 
 RECENT = 6
 LONGEST = 10_000
-SOME = "What is there to know about this?"
+SOME = "What is known about this, and what is disputed?"
 """Stands for the question that nobody has typed yet."""
 _ABOUT = {
     Profile.quick: "One round of searching. For a fact, or a first look.",
@@ -97,11 +101,19 @@ async def _form(
         chosen=given["profile"],
         templates=[template_of(name) for name in shipped()],
         recent=recent.runs,
+        lasted=_lasted(recent.runs),
         corpora=corpora.corpora,
         reads=reads,
         may_ask=caller.role.covers(Role.asker),
         model=Environment.read().model,
     )
+
+
+def _lasted(runs: Iterable[RunSummary]) -> float | None:
+    """Return the seconds that some runs usually took from question to report; None if none of them has one."""
+    reported = [run for run in runs if run.state in (RunState.complete, RunState.degraded)]
+    took = [datetime.fromisoformat(run.ended) - datetime.fromisoformat(run.created) for run in reported if run.ended]
+    return median(one.total_seconds() for one in took) if took else None
 
 
 async def _offers(question: str, template: str) -> list[Offer]:

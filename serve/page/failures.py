@@ -16,7 +16,10 @@ from serve.page.rendering import page
 _HEADINGS = {
     HTTPStatus.FORBIDDEN: "You may not do this",
     HTTPStatus.NOT_FOUND: "There is nothing here",
-    HTTPStatus.CONFLICT: "That does not go together",
+    HTTPStatus.METHOD_NOT_ALLOWED: "That cannot be done here",
+    HTTPStatus.CONFLICT: "That is not possible now",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "That is too large",
+    HTTPStatus.MISDIRECTED_REQUEST: "This server has another name",
     HTTPStatus.UNPROCESSABLE_ENTITY: "That cannot be used",
     HTTPStatus.TOO_MANY_REQUESTS: "That was a lot at once",
     HTTPStatus.SERVICE_UNAVAILABLE: "Not available right now",

@@ -21,6 +21,7 @@ from fathom.run.editing import MOST_STEPS, EditedPlan, edited
 CSRF = "csrf_token"
 _BUDGET = {"max_usd": float, "max_calls": int}
 _MINUTE = 60
+_BOUND = re.compile(r"Input should be .*\((.*)\)")
 _OPTION = re.compile(r"--([a-z-]+)(?: .*?)?: (.*)", re.DOTALL)
 _FIELDS = {
     "template": "template",
@@ -71,7 +72,8 @@ class Wrong(dict[str, str]):
         """Return what a failure says, at the field that it is about."""
         named = _OPTION.fullmatch(error.message)
         if named and named[1] in _FIELDS:
-            return cls({_FIELDS[named[1]]: _sentence(named[2])})
+            bound = _BOUND.fullmatch(named[2])
+            return cls({_FIELDS[named[1]]: _sentence(f"It must be {bound[1]}" if bound else named[2])})
         hint = f" {_sentence(error.next_step)}" if error.next_step and "fathom " not in error.next_step else ""
         return cls({field: f"{_sentence(error.message)}{hint}"})
 
@@ -82,6 +84,8 @@ class Wrong(dict[str, str]):
         field = str(first["loc"][-1]) if first["loc"] else ""
         if first["type"] == "string_too_short":
             return cls({field: "Please write something here."})
+        if first["type"] == "string_too_long":
+            return cls({field: f"That is too long: at most {first['ctx']['max_length']:,} characters."})
         return cls({field: _sentence(first["msg"])})
 
 
@@ -155,6 +159,8 @@ def plan_of(form: FormData, plan: Plan) -> Plan:
         InvalidInput: it breaks a rule of plans.
     """
     steps = sorted(_steps(form, plan), key=lambda numbered: numbered[0])
+    if not steps:
+        raise InvalidInput("Please keep at least one step.")
     try:
         planned = [PlannedStep.model_validate(step) for _, step in steps]
         wanted = EditedPlan(plan_title=text(form, "plan_title") or plan.plan_title, steps=planned)

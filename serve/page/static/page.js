@@ -3,14 +3,17 @@
 
 const said = document.getElementById("said");
 const run = document.querySelector("[data-run]");
+const shown = new WeakMap(); // each part as the server made it: what a reader opens or fills in is no news
+document.querySelectorAll("[data-live]").forEach((part) => shown.set(part, part.innerHTML));
 
 // A page that was made anew takes the place of the parts that go on; what somebody writes in stays.
 function take(fresh, names) {
   document.querySelectorAll("[data-live]").forEach((part) => {
     const next = fresh.getElementById(part.id);
-    if (!next || (names && !names.includes(part.id)) || next.innerHTML === part.innerHTML) return;
+    if (!next || (names && !names.includes(part.id)) || next.innerHTML === shown.get(part)) return;
     if (part.contains(document.activeElement) && part.querySelector("form")) return;
     part.hidden = next.hidden;
+    shown.set(part, next.innerHTML);
     part.replaceChildren(...next.childNodes);
     arm(part);
   });
