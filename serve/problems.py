@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+import httpx
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -39,6 +40,7 @@ from fathom.errors.serving import (
 )
 from serve.access.caller import Caller, Role
 from serve.chat import errors as openai
+from serve.outages import outage
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
@@ -107,6 +109,12 @@ async def on_failure(request: Request, error: Exception) -> JSONResponse:
         root = request.app.state.desk.store.address()
         problem = problem.model_copy(update={"detail": problem.detail.replace(root, "the store")})
     return answer(request, problem, headers, error)
+
+
+async def on_outage(request: Request, error: Exception) -> JSONResponse:
+    """Answer while Prefect does not."""
+    assert isinstance(error, httpx.HTTPError)
+    return await on_failure(request, outage(error))
 
 
 async def on_invalid(request: Request, error: Exception) -> JSONResponse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from urllib.parse import urlencode
 
+import httpx
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -27,6 +28,7 @@ _HANDLERS = {
     FathomError: problems.on_failure,
     RequestValidationError: problems.on_invalid,
     HTTPException: problems.on_http,
+    httpx.HTTPError: problems.on_outage,
 }
 _MACHINES = ("/api/", "/v1/", "/mcp")
 SIGN_IN = "/sign-in"
