@@ -5,8 +5,8 @@ Workers and runs try again for minutes (`flows.server.be_patient`), which is rig
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from http import HTTPStatus
 
 import httpx
@@ -16,6 +16,7 @@ from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RET
 from fathom.errors.serving import NotReady
 
 _TRIES_AGAIN = 1  # after 2 seconds: a connection that was kept may just have been closed
+_TRIES_A_CHANGE_AGAIN = 3  # after 2, 4 and 8 seconds
 _LONGEST_SECONDS = 10.0
 RETRY_SECONDS = 4.0
 """After which it is worth asking again."""
@@ -31,6 +32,13 @@ async def asking_briefly() -> AsyncGenerator[None, None]:
     with temporary_settings(updates=brief):
         async with AsyncClientContext.get_or_create():
             yield
+
+
+@contextmanager
+def asking_patiently() -> Generator[None, None, None]:
+    """Try a change again that Prefect, which has just answered, refuses: its database is locked now and then."""
+    with temporary_settings(updates={PREFECT_CLIENT_MAX_RETRIES: _TRIES_A_CHANGE_AGAIN}):
+        yield
 
 
 def outage(error: httpx.HTTPError) -> NotReady:
