@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
+import httpx
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -50,7 +51,7 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
         lifespan=lifespan,
     )
     app.state.desk, app.state.gate = desk, gate
-    for kind in (FathomError, RequestValidationError, HTTPException):
+    for kind in (FathomError, RequestValidationError, HTTPException, httpx.HTTPError):
         app.add_exception_handler(kind, on_error)
     data = (health, runs, reports, watches, batches, status, sessions, sharing, corpora, me, completions, responses)
     for part in (*data, *PAGE):

@@ -36,6 +36,7 @@ from flows.flow_runs import BATCH, FLOW, FlowRunRow, state_of
 from flows.preflight import check_batch
 from serve.access.ownership import tags_of
 from serve.caller import Caller, Ownership, Role
+from serve.outages import asking_patiently
 from serve.reports import hidden
 from serve.runs.desk import Desk
 from serve.runs.reading import API
@@ -128,7 +129,8 @@ async def cancel(desk: Desk, caller: Caller, key: str) -> None:
         message = f"{caller.name} cancelled it."
         state: Any = Cancelled(message=message) if waits else Cancelling(message=message)
         async with get_client() as client:
-            await client.set_flow_run_state(flow_run.id, state, force=True)
+            with asking_patiently():
+                await client.set_flow_run_state(flow_run.id, state, force=True)
 
 
 async def _start(
@@ -145,19 +147,20 @@ async def _start(
     ownership = Ownership(owner=caller.name)
     async with get_client() as client:
         deployment = await client.read_deployment_by_name(f"{BATCH}/{desk.options.deployment}")
-        flow_run = await client.create_flow_run_from_deployment(
-            deployment.id,
-            parameters={
-                "file": desk.store.address(path),
-                "settings": settings.model_dump(mode="json", exclude_unset=True),
-                "at_once": request.at_once,
-                "budget": request.budget.model_dump(exclude_none=True),
-                "deployment": f"{FLOW}/{desk.options.deployment}",
-                "run_key": key,
-            },
-            tags=tags_of(ownership),
-            idempotency_key=f"serve/batch/{key}",
-        )
+        with asking_patiently():
+            flow_run = await client.create_flow_run_from_deployment(
+                deployment.id,
+                parameters={
+                    "file": desk.store.address(path),
+                    "settings": settings.model_dump(mode="json", exclude_unset=True),
+                    "at_once": request.at_once,
+                    "budget": request.budget.model_dump(exclude_none=True),
+                    "deployment": f"{FLOW}/{desk.options.deployment}",
+                    "run_key": key,
+                },
+                tags=tags_of(ownership),
+                idempotency_key=f"serve/batch/{key}",
+            )
     now = datetime.now(UTC).isoformat()
     kept = _Kept(owner=caller.name, created=now, questions=len(checked), run_id=str(flow_run.id))
     await desk.store.create(f"{FOLDER}/{key}.json", json_bytes(kept))

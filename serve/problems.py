@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 
+import httpx
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -39,6 +40,7 @@ from fathom.errors.serving import (
     WrongMediaType,
 )
 from serve.caller import Caller, Role
+from serve.outages import outage
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
@@ -93,6 +95,8 @@ def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> JSONRe
 
 def told(request: Request, error: Exception) -> tuple[Problem, dict[str, str]]:
     """Return what whoever sent a request is told of an error, and the headers of the answer."""
+    if isinstance(error, httpx.HTTPError):
+        error = outage(error)
     if isinstance(error, FathomError):
         return _of_failure(request, error)
     if isinstance(error, RequestValidationError):

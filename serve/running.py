@@ -6,17 +6,18 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+import httpx
 import uvicorn
 from prefect.client.orchestration import get_client
-from prefect.context import AsyncClientContext
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.text.counting import counted
 from serve.app import create_app
 from serve.options import Options
+from serve.outages import asking_briefly
 from serve.runs.workers import Workers, living
 
 GRACE_SECONDS = 5
@@ -36,9 +37,7 @@ async def serve(options: Options, listener: socket.socket, say: Callable[[str], 
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    # Requests inherit the context in which the server begins to listen, and so share one client of Prefect: making one
-    # reads all certificates, 30 ms of processor time each.
-    async with AsyncClientContext.get_or_create():
+    async with asking_briefly():  # requests inherit the context in which the server begins to listen
         server = _Server(config, lambda: _tell_start(options, listener, say))
         server.on_stop = [app.state.desk.feeds.close, *([workers.terminate] if workers else [])]
         keeping = asyncio.create_task(_keep(workers, server)) if workers else None
@@ -65,6 +64,12 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self._started()
         self.listening.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End; the application ends in order also after a second signal, instead of being cancelled."""
+        await super().shutdown(sockets)
+        if self.force_exit and not self.lifespan.shutdown_event.is_set():
+            await self.lifespan.shutdown()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -99,5 +104,7 @@ async def _tell_pool(options: Options, server: _Server, say: Callable[[str], obj
     """Say that nobody does the research, if so."""
     await server.listening.wait()
     async with get_client() as client:
-        if not await living(client, options.pool):
+        with suppress(httpx.HTTPError):  # readiness says it, too
+            if await living(client, options.pool):
+                return
             say(f"No worker serves the pool: runs wait until `fathom worker --pool {options.pool}` is started.")

@@ -16,6 +16,7 @@ from flows.comparing import runs_of
 from flows.preflight import artifact_root, check_request
 from serve.access.ownership import OWNER_TAG, tags_of
 from serve.caller import Caller, Ownership, Role
+from serve.outages import asking_patiently
 from serve.runs.desk import Desk
 from serve.runs.listing import Wanted
 
@@ -99,7 +100,8 @@ async def run(desk: Desk, caller: Caller, name: str) -> Run:
     if busy := await watches.under_way(found.name):
         raise RunBusy(f"The run {busy} of the watch {found.name!r} is under way.", next_step="wait for it")
     async with get_client() as client:
-        flow_run = await client.create_flow_run_from_deployment(UUID(found.deployment_id), tags=list(found.tags))
+        with asking_patiently():
+            flow_run = await client.create_flow_run_from_deployment(UUID(found.deployment_id), tags=list(found.tags))
     await desk.owners.record(str(flow_run.id), Ownership(owner=_owner(found)))
     return await desk.get(caller, str(flow_run.id))
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
-from prefect.context import AsyncClientContext
 
 from flows.worker import Worker
 from flows.worker import serving as worker_serving
 from serve.app import create_app
 from serve.options import Options
+from serve.outages import asking_briefly
 from tests.conftest import quiet_port
 
 __all__ = ["Served", "served_with"]
@@ -34,18 +34,20 @@ class Served:
 @contextmanager
 def served_with(options: Options, *, limit: int = 4) -> Iterator[Served]:
     """Serve while the block runs; at most `limit` runs at once, with 0 none. It needs `prefect_server`."""
+    app = create_app(options)
     config = uvicorn.Config(
-        create_app(options),
+        app,
         host=options.host,
         port=options.port or quiet_port(),
         log_level="warning",
         lifespan="on",
         proxy_headers=False,
+        timeout_graceful_shutdown=5,
     )
     server = uvicorn.Server(config)
 
     async def run() -> None:
-        async with AsyncClientContext.get_or_create():
+        async with asking_briefly():
             await server.serve()
 
     thread = threading.Thread(target=lambda: asyncio.run(run()), name="served")
@@ -60,5 +62,6 @@ def served_with(options: Options, *, limit: int = 4) -> Iterator[Served]:
                 beside.enter_context(worker_serving(Worker(options.work_pool, limit)))
             yield Served(f"http://{config.host}:{config.port}", Path(options.artifacts), options)
     finally:
-        server.should_exit = server.force_exit = True
+        app.state.desk.feeds.close()
+        server.should_exit = True
         thread.join(30)

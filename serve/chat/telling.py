@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
+import httpx
+
 from serve.caller import Caller
 from serve.chat.answers import Answer, answer_of
+from serve.outages import outage
 from serve.runs.desk import Desk
 from serve.runs.progress import Begun, progress
 
@@ -22,7 +25,11 @@ async def researched(desk: Desk, caller: Caller, begun: Begun, server: str) -> A
     async with aclosing(progress(desk, caller, begun)) as happening:
         async for line in happening:
             yield line
-    yield await answer_of(desk, caller, begun.run.id, server)
+    try:
+        answer = await answer_of(desk, caller, begun.run.id, server)
+    except httpx.HTTPError as error:
+        raise outage(error) from error
+    yield answer
 
 
 async def collected(parts: AsyncIterator[str | Answer]) -> tuple[Answer, list[str]]:

@@ -14,6 +14,7 @@ from functools import wraps
 from importlib.metadata import version
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
+import httpx
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.types import ToolAnnotations
@@ -24,6 +25,7 @@ from fathom.errors import FathomError, NoReport, RunNotFound
 from serve.caller import Caller
 from serve.mcp.reading import answer_of, check_claim, section_of, why_no_report
 from serve.mcp.shapes import Cancelled, CheckedClaim, FoundRun, FoundRuns, Section, Started, Status
+from serve.outages import outage
 from serve.runs.desk import Desk
 from serve.runs.listing import Wanted
 from serve.runs.progress import Begun, progress
@@ -65,6 +67,8 @@ def _said(tool: Callable[_P, Awaitable[_R]]) -> Callable[_P, Awaitable[_R]]:
             return await tool(*args, **kwargs)
         except FathomError as error:
             raise ToolError(str(error)) from error
+        except httpx.HTTPError as error:
+            raise ToolError(str(outage(error))) from error
 
     return telling
 
@@ -203,6 +207,8 @@ class _Tools:
             raise ResourceNotFoundError(str(error)) from error
         except FathomError as error:
             raise ResourceError(str(error)) from error
+        except httpx.HTTPError as error:
+            raise ResourceError(str(outage(error))) from error
 
     async def _start(self, ctx: Context, question: str, settings: dict[str, Any]) -> Run:
         return await self._desk.start(self._caller_of(ctx), RunRequest(question=question, settings=settings))

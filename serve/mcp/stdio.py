@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from prefect.context import AsyncClientContext
-
 from serve.access.gate import LOCAL
 from serve.mcp.server import create_server
 from serve.options import Options
+from serve.outages import asking_briefly
 from serve.runs.desk import Desk
 from serve.runs.workers import Workers
 
@@ -18,7 +17,7 @@ async def serve(options: Options) -> None:
     """Serve until the input ends. Runs that are then under way go on: their workers end once nothing is left to do."""
     workers = None if options.pool else Workers(options, _say)
     desk = Desk(options, workers.wake if workers else lambda: None)
-    async with AsyncClientContext.get_or_create():
+    async with asking_briefly():
         await desk.open()
         keeping = asyncio.create_task(workers.keep()) if workers else None
         try:

@@ -32,6 +32,7 @@ from serve.access.spending import Spending
 from serve.caller import Caller, Ownership, Role
 from serve.corpora import CorpusDesk
 from serve.options import Options
+from serve.outages import asking_patiently
 from serve.runs.feed import Feeds
 from serve.runs.finding import Found
 from serve.runs.listing import EVERYTHING, MOST, Listing, Wanted
@@ -144,9 +145,10 @@ class Desk:
             waits = state is not None and (state.is_scheduled() or state.name == "Suspended")
             ends = Cancelled if waits else Cancelling
             async with get_client() as client:
-                await client.set_flow_run_state(
-                    found.flow_run.id, ends(message=f"{caller.name} cancelled it."), force=True
-                )
+                with asking_patiently():
+                    await client.set_flow_run_state(
+                        found.flow_run.id, ends(message=f"{caller.name} cancelled it."), force=True
+                    )
             await self.sharing.journal.note(run_id, caller, Deed.cancelled)
 
     async def answer(self, caller: Caller, run_id: str, request: AnswerRequest) -> Run:

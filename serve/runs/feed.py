@@ -161,7 +161,7 @@ class _Feed:
         looked = 0.0
         try:
             while not self.end and (self.listeners or loop.time() - self.left < LINGER_SECONDS):
-                with suppress(StoreError):  # read again
+                with suppress(StoreError, httpx.HTTPError):  # read again
                     await self._read_log()
                     if loop.time() - looked >= STATE_SECONDS:
                         looked = loop.time()

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic
 
+import httpx
 from pydantic import ValidationError
 
 from fathom.client.shapes import RunList, RunState, RunSummary
@@ -81,6 +82,7 @@ class Listing:
         self._ownership: dict[str, tuple[Ownership, float]] = {}
         self._results: dict[str, RunResult] = {}
         self._lock = asyncio.Lock()
+        self._outage: tuple[float, httpx.HTTPError] | None = None
         self._readers = asyncio.Semaphore(READERS)
 
     async def page(self, caller: Caller, wanted: Wanted, limit: int, cursor: str) -> RunList:
@@ -90,9 +92,7 @@ class Listing:
             InvalidInput: the cursor is none.
         """
         after = read_cursor(cursor)
-        async with self._lock:  # requests at the same time share what is read
-            known = await self._prefect.refresh()
-            stored = await self._stored.refresh({line.run_key for line in known.values()})
+        known, stored = await self._refresh()
         lines = [line for line in _merged(known, stored) if (not after or line.order < after) and wanted.takes(line)]
         if wanted.states:
             lines = [line for line in lines if self._ended_as(line) in {None, *wanted.states}]
@@ -115,6 +115,19 @@ class Listing:
                     break
                 found.append((line, summary))
         return RunList(runs=[summary for _, summary in found], next=to_cursor(found[-1][0]) if more else None)
+
+    async def _refresh(self) -> tuple[dict[str, Line], dict[str, Line]]:
+        """Return what Prefect and the store know. Requests at the same time share what is read, and an outage."""
+        asked = monotonic()
+        async with self._lock:
+            if self._outage and self._outage[0] > asked:
+                raise self._outage[1]
+            try:
+                known = await self._prefect.refresh()
+            except httpx.HTTPError as error:
+                self._outage = monotonic(), error
+                raise
+            return known, await self._stored.refresh({line.run_key for line in known.values()})
 
     async def _visible(self, caller: Caller, wanted: Wanted, lines: Sequence[Line]) -> list[Line]:
         owned = await asyncio.gather(*(self._owner(line) for line in lines))

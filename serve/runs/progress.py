@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+import httpx
+
 from fathom.client.shapes import EventType, Run, RunEvent, RunState
 from fathom.models import Asked
 from serve.caller import Caller
@@ -50,7 +52,10 @@ async def progress(desk: Desk, caller: Caller, begun: Begun) -> AsyncGenerator[s
                 told_last = loop.time()
                 yield ""
             if event is None and (talks or silent):
-                run = await desk.get(caller, begun.run.id)
+                try:
+                    run = await desk.get(caller, begun.run.id)
+                except httpx.HTTPError:  # looked again: an outage of Prefect ends no stream
+                    continue
                 if run.state.ended:  # cancelled before a worker took it
                     return
                 same = begun.asked == (run.asked, run.complaint) and loop.time() - answered < KEEP_ALIVE

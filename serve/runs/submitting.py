@@ -19,6 +19,7 @@ from serve.access.permitted import capped, check_most, most_usd
 from serve.access.spending import Spending
 from serve.caller import Caller, Ownership
 from serve.options import Options
+from serve.outages import asking_patiently
 from serve.runs.sharing import Sharing
 
 
@@ -70,9 +71,10 @@ class Submissions:
             taken = None if repeated else await self._spending.take(caller, most_usd(settings))
             flow_run: FlowRun | None = None
             try:
-                flow_run = await client.create_flow_run_from_deployment(
-                    deployment.id, parameters=parameters, tags=tags_of(ownership), idempotency_key=own_key or None
-                )
+                with asking_patiently():
+                    flow_run = await client.create_flow_run_from_deployment(
+                        deployment.id, parameters=parameters, tags=tags_of(ownership), idempotency_key=own_key or None
+                    )
             finally:
                 if taken and not flow_run:
                     await self._spending.give_back(caller, taken)

@@ -72,9 +72,12 @@ class Workers:
     async def keep(self) -> None:
         """Start workers as they are needed, until cancelled. The pool must exist."""
         async with get_client() as client:
-            await client.update_work_pool(self._pool, WorkPoolUpdate(concurrency_limit=self._at_once))
+            limited = False
             while True:
                 with suppress(httpx.HTTPError, PrefectException, PrefectHTTPStatusError):  # looked again
+                    if not limited:
+                        await client.update_work_pool(self._pool, WorkPoolUpdate(concurrency_limit=self._at_once))
+                        limited = True
                     await self._look(client)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_SECONDS):

@@ -1,0 +1,59 @@
+"""Prefect as requests use it: whoever waits for an answer is told soon that Prefect does not give one.
+
+Workers and runs try again for minutes (`flows.server.be_patient`), which is right for work and wrong for a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from http import HTTPStatus
+
+import httpx
+from prefect.context import AsyncClientContext
+from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+
+from fathom.errors.serving import NotReady
+
+_TRIES_AGAIN = 1  # after 2 seconds: a connection that was kept may just have been closed
+_TRIES_A_CHANGE_AGAIN = 3  # after 2, 4 and 8 seconds
+_LONGEST_SECONDS = 10.0
+RETRY_SECONDS = 4.0
+"""After which it is worth asking again."""
+
+
+@asynccontextmanager
+async def asking_briefly() -> AsyncGenerator[None, None]:
+    """Share one client of Prefect that gives up soon with all that begins in the block.
+
+    Making one reads all certificates, 30 ms of processor time each.
+    """
+    brief = {PREFECT_CLIENT_MAX_RETRIES: _TRIES_AGAIN, PREFECT_API_REQUEST_TIMEOUT: _LONGEST_SECONDS}
+    with temporary_settings(updates=brief):
+        async with AsyncClientContext.get_or_create():
+            yield
+
+
+@contextmanager
+def asking_patiently() -> Generator[None, None, None]:
+    """Try a change again that Prefect, which has just answered, refuses: its database is locked now and then."""
+    with temporary_settings(updates={PREFECT_CLIENT_MAX_RETRIES: _TRIES_A_CHANGE_AGAIN}):
+        yield
+
+
+def outage(error: httpx.HTTPError) -> NotReady:
+    """Return what is told of a failed request to Prefect.
+
+    Raises:
+        httpx.HTTPError: the error itself: Prefect has answered, and found a fault in what was asked.
+    """
+    if isinstance(error, httpx.HTTPStatusError):
+        status = error.response.status_code
+        asks_to_wait = status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+        if status < HTTPStatus.INTERNAL_SERVER_ERROR and not asks_to_wait:
+            raise error
+    return NotReady(
+        f"Prefect does not answer ({type(error).__name__}).",
+        next_step="start Prefect again; runs in progress are not lost",
+        retry_after=RETRY_SECONDS,
+    )
