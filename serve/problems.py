@@ -14,6 +14,7 @@ from fathom.client.shapes import Problem
 from fathom.config.secrets import without_credentials
 from fathom.errors import (
     FathomError,
+    InvalidInput,
     MissingCredential,
     NoReport,
     RunBusy,
@@ -39,6 +40,7 @@ from fathom.errors.serving import (
 )
 from serve.access.caller import Caller, Role
 from serve.chat import errors as openai
+from serve.runs.reading import API
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
@@ -62,6 +64,7 @@ _STATUS: dict[type[FathomError], HTTPStatus] = {
     MissingCredential: HTTPStatus.UNPROCESSABLE_ENTITY,
     UserError: HTTPStatus.UNPROCESSABLE_ENTITY,
 }
+_MOST_SAID = 3  # of what is wrong in one request
 _HELP = "fathom research --help"
 MEDIA_TYPE = "application/problem+json"
 
@@ -112,11 +115,12 @@ async def on_failure(request: Request, error: Exception) -> JSONResponse:
 async def on_invalid(request: Request, error: Exception) -> JSONResponse:
     """Answer to a request that does not have the form that the document describes."""
     assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-    status = HTTPStatus.UNPROCESSABLE_ENTITY
-    wrong = without_credentials(f"{place}: {first['msg']}")
-    return answer(request, Problem(title=status.phrase, status=status, detail=wrong, code="E4001"))
+    wrong = [
+        f"{'.'.join(str(part) for part in one['loc'][1:]) or one['loc'][0]}: {one['msg']}"
+        for one in error.errors()[:_MOST_SAID]
+    ]
+    failure = InvalidInput("; ".join(wrong), next_step=f"GET {API}/openapi.json has the form of every request")
+    return answer(request, problem_of(failure))
 
 
 async def on_http(request: Request, error: Exception) -> JSONResponse:
