@@ -16,6 +16,7 @@ from fathom.client.shapes import Problem
 from fathom.config.secrets import without_credentials
 from fathom.errors import (
     FathomError,
+    InvalidInput,
     MissingCredential,
     NoReport,
     RunBusy,
@@ -41,6 +42,7 @@ from fathom.errors.serving import (
 )
 from serve.caller import Caller, Role
 from serve.outages import outage
+from serve.runs.reading import API
 
 _STATUS: dict[type[FathomError], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
@@ -64,6 +66,7 @@ _STATUS: dict[type[FathomError], HTTPStatus] = {
     MissingCredential: HTTPStatus.UNPROCESSABLE_ENTITY,
     UserError: HTTPStatus.UNPROCESSABLE_ENTITY,
 }
+_MOST_SAID = 3  # of what is wrong in one request
 _HELP = "fathom research --help"
 MEDIA_TYPE = "application/problem+json"
 
@@ -119,11 +122,11 @@ def _of_failure(request: Request, error: FathomError) -> tuple[Problem, dict[str
 
 def _of_form(error: RequestValidationError) -> Problem:
     """Return what is wrong with a request that does not have the form that the document describes."""
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-    status = HTTPStatus.UNPROCESSABLE_ENTITY
-    wrong = without_credentials(f"{place}: {first['msg']}")
-    return Problem(title=status.phrase, status=status, detail=wrong, code="E4001")
+    wrong = [
+        f"{'.'.join(str(part) for part in one['loc'][1:]) or one['loc'][0]}: {one['msg']}"
+        for one in error.errors()[:_MOST_SAID]
+    ]
+    return problem_of(InvalidInput("; ".join(wrong), next_step=f"GET {API}/openapi.json has the form of every request"))
 
 
 def _of_framework(request: Request, error: HTTPException) -> tuple[Problem, dict[str, str]]:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue
 
 from fathom.models import Account, Asked, Model, Plan, RunResult, UnreadFile
-from fathom.models.plan import StepStatus
 
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
 
@@ -182,13 +181,6 @@ class RunEvent(Model):
     at: str  # ISO 8601 in UTC
     message: str  # one line for a person
     data: dict[str, JsonValue] = {}
-
-
-class StepChange(Model):
-    """What `data` of `step_started` and `step_completed` has."""
-
-    step_id: str | int
-    status: StepStatus
 
 
 class Problem(Model):

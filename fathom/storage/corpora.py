@@ -188,7 +188,10 @@ class Corpora:
         def changed(last: Edition) -> Edition:
             kept, missing = _without(last.files, [file]), [one for one in last.left_out if one.path != file]
             if len(kept) + len(missing) == len(last.files) + len(last.left_out):
-                raise NotThere(f"The corpus {name!r} has no file {file[:FILE_NAME_CHARS]!r}.")
+                raise NotThere(
+                    f"The corpus {name!r} has no file {file[:FILE_NAME_CHARS]!r}.",
+                    next_step="name it as the list of its files does",
+                )
             return last.model_copy(update={"files": kept, "left_out": missing})
 
         return await self._change(name, by, changed)

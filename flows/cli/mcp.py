@@ -19,9 +19,10 @@ def mcp(
 ) -> None:
     """Serve tools to an MCP client over standard input and output.
 
-    A client starts it by itself; `fathom serve` has the same tools at /mcp. Needs the extra `mcp`.
+    You do not start it yourself: name `fathom mcp` as a server in the settings of Claude Desktop or another client.
+    `fathom serve` has the same tools at /mcp. Needs the extra `mcp`.
 
-    Example: fathom mcp
+    Example: claude mcp add fathom -- /path/to/.venv/bin/fathom mcp
     """
     import asyncio
     import sys

@@ -14,7 +14,7 @@ _NO_NAMES: list[str] = []
 
 def serve(
     *,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65_535, help="Port; 0 for one that is free.")] = 8700,
     pool: Annotated[
         str, typer.Option(metavar="NAME", help="Work pool whose workers do the research; by default, processes here.")
@@ -22,7 +22,7 @@ def serve(
     at_once: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Most runs at once without --pool.")] = 2,
     sign_in: Annotated[bool, typer.Option("--sign-in", help="Ask for a token on this machine, too.")] = False,
     host_name: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Another name of this server; may be repeated.")
+        list[str], typer.Option(metavar="NAME", help="Name by which others reach this server; may be repeated.")
     ] = _NO_NAMES,
     origin: Annotated[
         list[str], typer.Option(metavar="URL", help="Site whose pages may use the API; may be repeated.")
@@ -35,13 +35,16 @@ def serve(
         str, typer.Option(metavar="ROLE", help="Role of users that the proxy names: reader, asker or admin.")
     ] = "asker",
     allow_model: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Model that anybody may choose; may be repeated.")
+        list[str],
+        typer.Option(metavar="NAME", help="Model that everybody may choose, besides FATHOM_MODEL; may be repeated."),
     ] = _NO_NAMES,
     artifacts: Root = None,
 ) -> None:
-    """Serve a page to ask on, and an API.
+    """Serve a page to ask on, an API, and chat programs.
 
-    Any address but this machine's own needs sign-in: fathom tokens add NAME makes a token.
+    At the address that it prints: the page; the API at /api/v1; OpenAI's protocol at /v1; MCP at /mcp.
+
+    On this machine nobody signs in. With --host, everybody does: make a token first with fathom tokens add NAME.
     Ctrl-C or SIGTERM stops it: what it works on goes on when it is started again, and repeats no finished call.
 
     Example: fathom serve --at-once 4

@@ -30,11 +30,17 @@ def add(
             metavar="ROLE", help="reader: reads what is shared. asker: also asks. admin: everything, of everybody."
         ),
     ] = "asker",
-    days: Annotated[float | None, typer.Option(metavar="N", min=0.001, max=36_500, help="Days it is valid.")] = None,
-    daily_usd: Annotated[
-        float | None, typer.Option(metavar="USD", min=0, help="Most that the runs of a day may cost.")
+    days: Annotated[
+        float | None,
+        typer.Option(metavar="N", min=0.001, max=36_500, help="Days it is valid; by default, without end."),
     ] = None,
-    runs_per_day: Annotated[int | None, typer.Option(metavar="N", min=0, help="Most runs of a day.")] = None,
+    daily_usd: Annotated[
+        float | None,
+        typer.Option(metavar="USD", min=0, help="Most that the runs of a day may cost; by default, any sum."),
+    ] = None,
+    runs_per_day: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Most runs of a day; by default, any number.")
+    ] = None,
     requests_per_minute: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Most requests a minute, on each server. Default: 600.")
     ] = None,

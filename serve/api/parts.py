@@ -8,7 +8,6 @@ from fastapi import Depends, Header, Path, Query, Request
 
 from fathom.errors.serving import WrongMediaType
 
-API = "/api/v1"
 JSON = "application/json"
 RUN_ID = "df99f416-1f7e-4c63-94d9-a70b9f20c5f2"
 

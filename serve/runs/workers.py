@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -157,7 +157,9 @@ async def living(client: PrefectClient, pool: str) -> list[str]:
 
 async def waiting_in(client: PrefectClient, pool: str, before: datetime | None = None) -> int:
     """Return how many runs of a work pool wait for a worker, of all or of those that were due before a time."""
-    due: dict[str, Any] = {"expected_start_time": {"before_": (before or datetime.now(UTC)).isoformat()}}
+    # Prefect counts what was due at the time as well, which would be the run that asks.
+    until = before - timedelta(microseconds=1) if before else datetime.now(UTC)
+    due: dict[str, Any] = {"expected_start_time": {"before_": until.isoformat()}}
     wanted = {
         "work_pools": {"name": {"any_": [pool]}},
         "flow_runs": {"state": {"type": {"any_": ["SCHEDULED"]}}, **due},
