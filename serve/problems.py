@@ -95,18 +95,21 @@ def answer(
     return JSONResponse(problem.model_dump(), problem.status, headers, media_type=MEDIA_TYPE)
 
 
+def hide_store(error: FathomError, caller: Caller | None, root: str) -> None:
+    """Take out of a failure where on the server its store is: only administrators may know."""
+    if caller is None or caller.role is not Role.admin:
+        error.message = error.message.replace(root, "the store")
+        error.next_step = error.next_step and error.next_step.replace(root, "the store")
+
+
 async def on_failure(request: Request, error: Exception) -> JSONResponse:
     """Answer with a failure that Fathom names."""
     assert isinstance(error, FathomError)
     headers = {"Retry-After": str(int(error.retry_after) + 1)} if error.retry_after is not None else {}
     if isinstance(error, NotSignedIn):
         headers["WWW-Authenticate"] = "Bearer"
-    problem = problem_of(error)
-    caller: Caller | None = getattr(request.state, "caller", None)
-    if caller is None or caller.role is not Role.admin:  # where on the server its store is, is for administrators
-        root = request.app.state.desk.store.address()
-        problem = problem.model_copy(update={"detail": problem.detail.replace(root, "the store")})
-    return answer(request, problem, headers, error)
+    hide_store(error, getattr(request.state, "caller", None), request.app.state.desk.store.address())
+    return answer(request, problem_of(error), headers, error)
 
 
 async def on_invalid(request: Request, error: Exception) -> JSONResponse:
