@@ -6,9 +6,11 @@ What the server stores of a batch is whose it is and which flow run; all else is
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
@@ -19,7 +21,7 @@ from prefect.states import Cancelled, Cancelling
 from pydantic import ValidationError
 
 from fathom.batch.folder import BATCHES, QUESTIONS, BatchFolder
-from fathom.batch.questions import Format, lines_of, read_questions
+from fathom.batch.questions import Format, lines_of, read_questions, settings_of
 from fathom.client.standing import Batch, BatchList, BatchRequest, BatchSummary, Question
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
@@ -34,7 +36,9 @@ from flows.batch import research_batch
 from flows.deploying import deploy
 from flows.flow_runs import BATCH, FLOW, FlowRunRow, state_of
 from flows.preflight import check_batch
+from serve.access.journal import Deed
 from serve.access.ownership import tags_of
+from serve.access.permitted import capped, most_usd
 from serve.caller import Caller, Ownership, Role
 from serve.outages import asking_patiently
 from serve.reports import hidden
@@ -136,15 +140,53 @@ async def cancel(desk: Desk, caller: Caller, key: str) -> None:
 async def _start(
     desk: Desk, caller: Caller, request: BatchRequest, settings: ResearchSettings, questions: Sequence[BatchQuestion]
 ) -> Batch:
-    for question in questions:  # what no request may set, no question of it may
-        desk.settings_for(caller, question.settings)
+    most = await _most(desk, caller, settings, questions)
+    settings, checked, _ = await asyncio.to_thread(check_batch, settings, questions)
+    usd = Decimal(str(request.budget.max_usd)) if request.budget.max_usd else most
+    taken = await desk.spending.take(caller, usd, len(checked))
+    flow_run: FlowRun | None = None
+    try:
+        # What was taken is all that the batch may spend; it is not given back: its runs are too many to ask for.
+        capped_at = {"max_usd": float(usd)} if taken and taken.usd else {}
+        key, flow_run = await _created(desk, caller, request, settings, checked, capped_at)
+    finally:
+        if taken and not flow_run:
+            await desk.spending.give_back(caller, taken)
+    now = datetime.now(UTC).isoformat()
+    kept = _Kept(owner=caller.name, created=now, questions=len(checked), run_id=str(flow_run.id))
+    await desk.store.create(f"{FOLDER}/{key}.json", json_bytes(kept))
+    await desk.sharing.journal.note(kept.run_id, caller, Deed.asked)
+    return await _shown(desk, key, kept)
+
+
+async def _most(desk: Desk, caller: Caller, settings: ResearchSettings, questions: Sequence[BatchQuestion]) -> Decimal:
+    """Check what the caller has chosen for each question, as for a run of its own, and return what all may cost."""
+    costs: dict[str, Decimal] = {}
+    total = Decimal(0)
+    for question in questions:
         if question.run_key:
             raise InvalidInput("A question of the server has no run key.", next_step="leave `run_key` out")
-    settings, checked, _ = await asyncio.to_thread(check_batch, settings, questions)
+        own = json.dumps(question.settings, sort_keys=True)
+        if own not in costs:
+            desk.settings_for(caller, question.settings)  # what no request may set, no question of it may
+            merged = settings_of(question, settings)
+            await desk.check_use(caller, merged)
+            costs[own] = most_usd(capped(caller, merged))
+        total += costs[own]
+    return total
+
+
+async def _created(  # noqa: PLR0917 - what is asked, and by whom
+    desk: Desk,
+    caller: Caller,
+    request: BatchRequest,
+    settings: ResearchSettings,
+    questions: Sequence[BatchQuestion],
+    capped_at: dict[str, float],
+) -> tuple[str, FlowRun]:
     key = f"{slug(request.name)[:40].replace('_', '-')}-{uuid4().hex[:8]}"
     path = f"{BATCHES}/{key}/{QUESTIONS}"
-    await desk.store.write(path, lines_of(checked).encode())
-    ownership = Ownership(owner=caller.name)
+    await desk.store.write(path, lines_of(questions).encode())
     async with get_client() as client:
         deployment = await client.read_deployment_by_name(f"{BATCH}/{desk.options.deployment}")
         with asking_patiently():
@@ -152,19 +194,16 @@ async def _start(
                 deployment.id,
                 parameters={
                     "file": desk.store.address(path),
-                    "settings": settings.model_dump(mode="json", exclude_unset=True),
+                    "settings": capped(caller, settings).model_dump(mode="json", exclude_unset=True),
                     "at_once": request.at_once,
-                    "budget": request.budget.model_dump(exclude_none=True),
+                    "budget": request.budget.model_dump(exclude_none=True) | capped_at,
                     "deployment": f"{FLOW}/{desk.options.deployment}",
                     "run_key": key,
                 },
-                tags=tags_of(ownership),
+                tags=tags_of(Ownership(owner=caller.name)),
                 idempotency_key=f"serve/batch/{key}",
             )
-    now = datetime.now(UTC).isoformat()
-    kept = _Kept(owner=caller.name, created=now, questions=len(checked), run_id=str(flow_run.id))
-    await desk.store.create(f"{FOLDER}/{key}.json", json_bytes(kept))
-    return await _shown(desk, key, kept)
+    return key, flow_run
 
 
 async def _find(desk: Desk, caller: Caller, key: str) -> _Kept:

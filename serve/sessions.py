@@ -100,7 +100,8 @@ async def execute(desk: Desk, caller: Caller, session_id: str, request: ExecuteR
     asked = RunRequest(question=request.query, settings=settings_in(config))
     run = await desk.start(caller, asked, f"session/{session_id}")
     if not await desk.store.create(_path(session_id, "run"), json_bytes({"run_id": run.id})):
-        raise Conflict("The session was cancelled.", next_step="create another")
+        await desk.cancel(caller, run.id)
+        raise Conflict("The session was cancelled, or somebody else executes it.", next_step="create another")
     return ExecutionStarted(session_id=session_id, run_id=run.id, stream=f"/research/sessions/{session_id}/stream")
 
 
@@ -148,7 +149,8 @@ async def stream(desk: Desk, caller: Caller, session_id: str, after: int) -> Asy
         Conflict: it was not executed.
     """
     found, _ = await desk.readable(caller, await run_of(desk, caller, session_id))
-    async with aclosing(desk.feeds.follow(found, after, PULSE_SECONDS)) as events:
+    followed = desk.feeds.follow(found, after, PULSE_SECONDS)
+    async with aclosing(desk.sharing.while_readable(caller, found, followed)) as events:
         async for event in events:
             if event is None:
                 yield PULSE

@@ -37,6 +37,8 @@ async def add(desk: Desk, caller: Caller, request: WatchRequest) -> Watch:
         schedule = watches.schedule_of(request.every, request.cron, request.timezone)
     except OverflowError:
         raise InvalidInput(f"{request.every!r} is too long.", next_step="for example 1d") from None
+    _check_countable(caller)
+    await desk.check_use(caller, settings)
     checked = await asyncio.to_thread(check_request, request.question, settings)
     name = watches.name_of(request.name or checked.query)
     if not name:
@@ -97,6 +99,7 @@ async def run(desk: Desk, caller: Caller, name: str) -> Run:
         RunBusy: another run of it is under way: both would tell the same changes.
     """
     found = await _own(desk, caller, name)
+    _check_countable(caller)
     if busy := await watches.under_way(found.name):
         raise RunBusy(f"The run {busy} of the watch {found.name!r} is under way.", next_step="wait for it")
     async with get_client() as client:
@@ -117,6 +120,15 @@ async def history(desk: Desk, caller: Caller, name: str, limit: int) -> WatchHis
     changes = {ended.run_id: str(ended.result.get("changes", "")) for ended in await runs_of(desk.store, found.name)}
     runs = [WatchRun(**one.model_dump(), changes=changes.get(one.id, "")) for one in listed]
     return WatchHistory(name=found.name, runs=runs)
+
+
+def _check_countable(caller: Caller) -> None:
+    """A schedule starts runs of which no server hears, so they cannot be counted against what a day allows."""
+    if caller.role is not Role.admin and (caller.limits.runs_per_day or caller.limits.daily_usd) is not None:
+        raise NotAllowed(
+            f"{caller.name} has a limit for each day, against which the runs of a watch are not counted.",
+            next_step="ask an administrator to add the watch, or ask the question by itself",
+        )
 
 
 async def _own(desk: Desk, caller: Caller, name: str) -> watches.Watch:

@@ -136,7 +136,7 @@ def read(page: Page) -> None:
     with page.expect_download() as download:
         page.get_by_role("link", name="Markdown").click()
     assert download.value.suggested_filename.endswith(".md")
-    assert page.locator("iframe.report").evaluate("f => f.clientHeight >= f.contentDocument.body.scrollHeight")
+    page.locator("iframe.report.whole").wait_for()
 
 
 def test_everybody_can_use_every_view(browser: Browser, served: Served, client: httpx.Client, finished: str) -> None:

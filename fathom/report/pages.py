@@ -6,7 +6,11 @@ import re
 
 from fathom.report.html import script_hash
 
-_FORMER = ("uHvRTgp8d3OUgfOcVWijTr7MslPWQeYhoBLFX86cxiI=", "eS26X1SpZWuwXBgDw0iJEq5PhNeYsu0gkPp+ea9j5y4=")
+_FORMER = (
+    "uHvRTgp8d3OUgfOcVWijTr7MslPWQeYhoBLFX86cxiI=",
+    "eS26X1SpZWuwXBgDw0iJEq5PhNeYsu0gkPp+ea9j5y4=",
+    "uww7fmi1boRwHnTUx0+tm6kBecM21LM55GWwf12RhkI=",
+)
 """Hashes of the scripts of earlier versions. Add that of `report.js` when a change of it is released."""
 _HASH = r"sha256-[A-Za-z0-9+/]{43}="
 _START = re.compile(

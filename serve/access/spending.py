@@ -33,10 +33,11 @@ _IDS = 200  # in one request, the most that Prefect returns
 
 @dataclass(frozen=True)
 class Taken:
-    """What was taken for a run. `usd` is zero for who has no cap in dollars."""
+    """What was taken for one or more runs. `usd` is zero for who has no cap in dollars."""
 
     day: str
     usd: Decimal
+    runs: int = 1
 
 
 class Spending:
@@ -45,8 +46,8 @@ class Spending:
     def __init__(self, store: ArtifactStore) -> None:
         self._store = store
 
-    async def take(self, caller: Caller, usd: Decimal) -> Taken | None:
-        """Take what a run may cost, and the run itself; None for a caller without such limits.
+    async def take(self, caller: Caller, usd: Decimal, count: int = 1) -> Taken | None:
+        """Take what some runs may cost together, and the runs; None for a caller without such limits.
 
         Raises:
             TooManyRequests: there is not enough left today.
@@ -59,19 +60,22 @@ class Spending:
         runs, dollars = self._runs(caller, day), self._dollars(caller, day)
         if runs:
             await runs.check()
-            if not await runs.change(Decimal(1)):
-                raise _used_up(f"{caller.name} has started {limits.runs_per_day} runs today, the most that is allowed.")
+            if not await runs.change(Decimal(count)):
+                free = max(0, int(runs.cap - await runs.spent()))
+                raise _used_up(
+                    f"{caller.name} may start {limits.runs_per_day} runs a day: {free} are left, and {count} asked for."
+                )
         if dollars:
             await dollars.check()
             if not await dollars.change(usd):
                 if runs:
-                    await runs.change(Decimal(-1))
+                    await runs.change(Decimal(-count))
                 left = max(Decimal(0), dollars.cap - await dollars.spent())
                 raise _used_up(
-                    f"{caller.name} has ${left:.2f} left today; this run may cost ${usd:.2f}.",
+                    f"{caller.name} has ${left:.2f} left today; this may cost ${usd:.2f}.",
                     next_step=f"set budget.max_usd to {left:.2f} or less, or wait for the next day (UTC)",
                 )
-        return Taken(day, usd if dollars else Decimal(0))
+        return Taken(day, usd if dollars else Decimal(0), count)
 
     async def hold(self, caller: Caller, taken: Taken, run_id: str) -> None:
         """Write down for which run it was taken; it is given back if it was taken for that run before."""
@@ -80,10 +84,21 @@ class Spending:
         if await self._store.exists(path) or not await self._store.create(path, held):
             await self.give_back(caller, taken)
 
+    async def holds(self, caller: Caller, run_id: str) -> bool:
+        """Whether what was taken for a run today has not been given back."""
+        path = f"{_folder(caller, _today())}/{run_id}"
+        return await self._store.exists(f"{path}{_ENDING}") and not await self._store.exists(f"{path}{_SETTLED}")
+
+    async def hold_again(self, caller: Caller, taken: Taken, run_id: str) -> None:
+        """Write down that it was taken for a run that goes on: when that ends, its whole cost is compared with it."""
+        path = f"{_folder(caller, taken.day)}/{run_id}"
+        await self._store.write(f"{path}{_ENDING}", json_bytes({"usd": str(taken.usd)}))
+        await self._store.remove(f"{path}{_SETTLED}")
+
     async def give_back(self, caller: Caller, taken: Taken) -> None:
-        """Give back what was taken for a run that did not begin."""
+        """Give back what was taken for runs that did not begin."""
         if runs := self._runs(caller, taken.day):
-            await runs.change(Decimal(-1))
+            await runs.change(Decimal(-taken.runs))
         if dollars := self._dollars(caller, taken.day):
             await dollars.change(-taken.usd)
 

@@ -7,6 +7,8 @@ from contextlib import aclosing
 
 import httpx
 
+from fathom.errors import FathomError
+from serve import problems
 from serve.caller import Caller
 from serve.chat.answers import Answer, answer_of
 from serve.outages import outage
@@ -22,14 +24,16 @@ async def said(text: str) -> AsyncIterator[str | Answer]:
 async def researched(desk: Desk, caller: Caller, begun: Begun, server: str) -> AsyncIterator[str | Answer]:
     """Yield lines on what happens, empty ones in silences, then the answer: nothing of it before it is verified."""
     yield f"{begun.run.state.value.capitalize()}: {server}{begun.run.links.page}"
-    async with aclosing(progress(desk, caller, begun)) as happening:
-        async for line in happening:
-            yield line
     try:
-        answer = await answer_of(desk, caller, begun.run.id, server)
+        async with aclosing(progress(desk, caller, begun)) as happening:
+            async for line in happening:
+                yield line
+        yield await answer_of(desk, caller, begun.run.id, server)
     except httpx.HTTPError as error:
         raise outage(error) from error
-    yield answer
+    except FathomError as error:  # it is told within the answer, past the handler of failures
+        problems.hide_store(error, caller, desk.store.address())
+        raise
 
 
 async def collected(parts: AsyncIterator[str | Answer]) -> tuple[Answer, list[str]]:

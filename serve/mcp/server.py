@@ -22,6 +22,7 @@ from pydantic import Field
 
 from fathom.client.shapes import FollowUpRequest, Run, RunRequest, RunState
 from fathom.errors import FathomError, NoReport, RunNotFound
+from serve import problems
 from serve.caller import Caller
 from serve.mcp.reading import answer_of, check_claim, section_of, why_no_report
 from serve.mcp.shapes import Cancelled, CheckedClaim, FoundRun, FoundRuns, Section, Started, Status
@@ -66,7 +67,8 @@ def _said(tool: Callable[_P, Awaitable[_R]]) -> Callable[_P, Awaitable[_R]]:
         try:
             return await tool(*args, **kwargs)
         except FathomError as error:
-            raise ToolError(str(error)) from error
+            tools: Any = args[0]
+            raise ToolError(tools.told(error, kwargs["ctx"])) from error
         except httpx.HTTPError as error:
             raise ToolError(str(outage(error))) from error
 
@@ -206,9 +208,14 @@ class _Tools:
         except (RunNotFound, NoReport) as error:
             raise ResourceNotFoundError(str(error)) from error
         except FathomError as error:
-            raise ResourceError(str(error)) from error
+            raise ResourceError(self.told(error, ctx)) from error
         except httpx.HTTPError as error:
             raise ResourceError(str(outage(error))) from error
+
+    def told(self, error: FathomError, ctx: Context) -> str:
+        """Return what the client of a request is told of a failure."""
+        problems.hide_store(error, self._caller_of(ctx), self._desk.store.address())
+        return str(error)
 
     async def _start(self, ctx: Context, question: str, settings: dict[str, Any]) -> Run:
         return await self._desk.start(self._caller_of(ctx), RunRequest(question=question, settings=settings))

@@ -24,6 +24,8 @@ from serve.state import TheCaller, TheDesk
 
 router = APIRouter(prefix="/runs/{run_id}", include_in_schema=False)
 _PAGES = ("report.html", CHANGES_FILES[-1])
+_SANDBOX = "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads; frame-ancestors 'self'"
+"""Added to the policy that a report has in itself: by itself, too, it cannot act for whoever reads it."""
 _NAME = Annotated[str, Path(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,250}$")]
 _PLAIN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
 _FRAMED = (b'rel="noopener noreferrer nofollow"', b'rel="noopener noreferrer nofollow" target="_blank"')
@@ -86,7 +88,7 @@ async def _page(desk: Desk, caller: Caller, run_id: str, name: str, *, framed: b
             data = data.replace(old, new)
     policy = data.decode().partition('Security-Policy" content="')[2].partition('"')[0].replace("&#39;", "'")
     headers = {
-        "Content-Security-Policy": f"{policy}; frame-ancestors 'self'",
+        "Content-Security-Policy": f"{policy}; {_SANDBOX}",
         "X-Frame-Options": "SAMEORIGIN",
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",

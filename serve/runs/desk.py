@@ -27,7 +27,7 @@ from flows.preflight import check_request, settings_from
 from flows.runs import no_report
 from flows.steering import check_author, check_remark, steer
 from serve.access.journal import Deed
-from serve.access.permitted import check_choice
+from serve.access.permitted import check_choice, check_most
 from serve.access.spending import Spending
 from serve.caller import Caller, Ownership, Role
 from serve.corpora import CorpusDesk
@@ -199,7 +199,7 @@ class Desk:
             RunNotFound: there is no such run, or the caller may not see it.
         """
         found = await self.sharing.followed(caller, run_id)
-        async with aclosing(self.feeds.follow(found, after)) as events:
+        async with aclosing(self.sharing.while_readable(caller, found, self.feeds.follow(found, after))) as events:
             async for event in events:
                 if event:
                     yield event
@@ -211,7 +211,7 @@ class Desk:
             RunNotFound: there is no such run, or the caller may not see it.
         """
         found = await self.sharing.followed(caller, run_id)
-        return stream(self.feeds.follow(found, after, PULSE_SECONDS))
+        return stream(self.sharing.while_readable(caller, found, self.feeds.follow(found, after, PULSE_SECONDS)))
 
     async def report(self, caller: Caller, run_id: str, form: Form) -> bytes:
         """Return the report of a run in one of its forms.
@@ -272,6 +272,16 @@ class Desk:
         settings = settings_from({**given, "template": template, "artifacts": self.options.artifacts})
         check_choice(caller, settings, self.options.models)
         return settings
+
+    async def check_use(self, caller: Caller, settings: ResearchSettings) -> None:
+        """Check what each of several runs would take and read, of which `start` does not hear.
+
+        Raises:
+            NotAllowed: one run of the caller may not use so much.
+            InvalidInput: there is no such corpus, or the caller may not read it.
+        """
+        check_most(caller, settings)
+        await self.corpora.check_readable(caller, settings.corpora or [])
 
     async def _steer(self, caller: Caller, run_id: str, kind: Steer, text: str) -> None:
         found, ownership = await self.readable(caller, run_id)

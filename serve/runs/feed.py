@@ -194,6 +194,7 @@ class _Feed:
         at = state.timestamp if state else datetime.now(UTC)
         reached = await state_in(flow_run, None if flow_run else await self._result())
         said = (state.message or "").partition("\n")[0] if state else ""
+        said = said.replace(f"{self._store.address()}/", "")  # not everybody may know where the store is
         return told_end(reached, at.isoformat(timespec="milliseconds"), said)
 
     async def _result(self) -> RunResult | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from fathom.client.shapes import Run, RunState
+from fathom.config.settings import ResearchSettings
 from fathom.errors.serving import Conflict
 from flows.resuming import reschedule
+from serve.access.permitted import capped, most_usd
 from serve.caller import Caller
 from serve.runs.desk import Desk
 
@@ -16,12 +18,13 @@ async def resume(desk: Desk, caller: Caller, run_id: str) -> Run:
 
     Raises:
         RunNotFound: there is no such run, or the caller may not see it.
-        NotAllowed: the caller may not ask.
+        NotAllowed: it is somebody else's.
+        TooManyRequests: the caller has used up what a day allows.
         Conflict: there is nothing to continue, or no worker can do it.
         RunBusy: a process works on it.
     """
     found, ownership = await desk.readable(caller, run_id)
-    ownership.check_write(caller, run_id)
+    ownership.check_owner(caller, run_id)  # it spends what is theirs
     state = (await desk.get(caller, run_id)).state
     if state not in _OVER:
         how = "read its result" if state.ended else "wait for it"
@@ -29,5 +32,17 @@ async def resume(desk: Desk, caller: Caller, run_id: str) -> Run:
     if found.flow_run is None or found.flow_run.deployment_id is None:
         how = f"fathom resume {run_id[:8]}, on the machine of the server"
         raise Conflict("No worker can take this run: the server did not start it.", next_step=how)
-    await reschedule(found.flow_run)
+    # What it had not spent may have been given back when it stopped.
+    settings = capped(caller, ResearchSettings.model_validate(found.flow_run.parameters.get("settings") or {}))
+    held = await desk.spending.holds(caller, run_id)
+    taken = None if held else await desk.spending.take(caller, most_usd(settings))
+    rescheduled = False
+    try:
+        await reschedule(found.flow_run)
+        rescheduled = True
+    finally:
+        if taken and not rescheduled:
+            await desk.spending.give_back(caller, taken)
+    if taken:
+        await desk.spending.hold_again(caller, taken, run_id)
     return await desk.get(caller, run_id)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from time import monotonic
+from typing import TypeVar
+
 from fathom.client.shapes import DeedEntry, ShareLink
+from fathom.errors import RunNotFound
 from fathom.storage.store import ArtifactStore
 from serve.access.journal import Deed, Journal
 from serve.access.links import ShareLinks
 from serve.access.ownership import Owners
-from serve.caller import Caller, Ownership
+from serve.caller import Caller, Ownership, Role
 from serve.runs.finding import Finder, Found, find_run
+
+LOOK_SECONDS = 2.0  # between two looks at whether somebody who follows a run still may
+_EventT = TypeVar("_EventT")
 
 
 class Sharing:
@@ -39,6 +48,21 @@ class Sharing:
         found = await self._finder.find(run_id)
         await self._checked(caller, found)
         return found
+
+    async def while_readable(
+        self, caller: Caller, found: Found, events: AsyncGenerator[_EventT, None]
+    ) -> AsyncGenerator[_EventT, None]:
+        """Yield the events of a run until the caller may no longer see it."""
+        looked = monotonic()
+        async with aclosing(events):
+            async for event in events:
+                if caller.role is not Role.admin and monotonic() - looked > LOOK_SECONDS:
+                    looked = monotonic()
+                    try:
+                        await self._checked(caller, found)
+                    except RunNotFound:
+                        return
+                yield event
 
     async def _checked(self, caller: Caller, found: Found) -> Ownership:
         run_id = found.run_id

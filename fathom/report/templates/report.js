@@ -103,3 +103,16 @@ document.querySelectorAll("table.sortable").forEach((table) => {
 });
 
 if (matchMedia("(max-width: 70rem)").matches) document.querySelector(".contents details").open = false;
+
+// In the frame of a server's page, which cannot look inside: how high the report is, and where a link within it leads to.
+if (parent !== window) {
+  const tell = (what) => parent.postMessage(what, "*");
+  const height = () => tell({ height: Math.ceil(document.documentElement.getBoundingClientRect().height) });
+  new ResizeObserver(height).observe(document.body);
+  addEventListener("message", height);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    const there = link && !event.defaultPrevented && document.getElementById(link.hash.slice(1));
+    if (there) tell({ top: there.getBoundingClientRect().top });
+  });
+}
