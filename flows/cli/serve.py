@@ -40,7 +40,7 @@ def serve(
     ] = _NO_NAMES,
     artifacts: Root = None,
 ) -> None:
-    """Serve a page to ask on, an API, and chat programs.
+    """Serve a page to ask on, and an API for programs.
 
     At the address that it prints: the page; the API at /api/v1; OpenAI's protocol at /v1; MCP at /mcp.
 
