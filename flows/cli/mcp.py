@@ -20,9 +20,10 @@ def mcp(
     """Serve tools to an MCP client over standard input and output.
 
     You do not start it yourself: name `fathom mcp` as a server in the settings of Claude Desktop or another client.
+    For Claude Code: claude mcp add fathom -- /path/to/fathom mcp
     `fathom serve` has the same tools at /mcp. Needs the extra `mcp`.
 
-    Example: claude mcp add fathom -- /path/to/.venv/bin/fathom mcp
+    Example: fathom mcp
     """
     import asyncio
     import sys

@@ -40,11 +40,11 @@ def serve(
     ] = _NO_NAMES,
     artifacts: Root = None,
 ) -> None:
-    """Serve a page to ask on, an API, and chat programs.
+    """Serve a page to ask on, and an API for programs.
 
     At the address that it prints: the page; the API at /api/v1; OpenAI's protocol at /v1; MCP at /mcp.
 
-    On this machine nobody signs in. With --host, everybody does: make a token first with fathom tokens add NAME.
+    On 127.0.0.1 nobody signs in, elsewhere everybody: make a token first with fathom tokens add NAME.
     Ctrl-C or SIGTERM stops it: what it works on goes on when it is started again, and repeats no finished call.
 
     Example: fathom serve --at-once 4

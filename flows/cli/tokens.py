@@ -36,7 +36,7 @@ def add(
     ] = None,
     daily_usd: Annotated[
         float | None,
-        typer.Option(metavar="USD", min=0, help="Most that the runs of a day may cost; by default, any sum."),
+        typer.Option(metavar="USD", min=0, help="Most that the runs of a day may cost; by default, $5 a run."),
     ] = None,
     runs_per_day: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Most runs of a day; by default, any number.")
