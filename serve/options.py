@@ -12,6 +12,7 @@ from fathom.storage.corpus_limits import LIMITS, Limits
 from fathom.storage.names import slug
 from serve.caller import Role
 
+_OWN = "serve-"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -84,9 +85,14 @@ class Options:
     def work_pool(self) -> str:
         """The work pool of the server's runs. One of its own is of this machine and this store."""
         root = hashlib.sha256(self.artifacts.encode()).hexdigest()[:6]
-        return self.pool or f"serve-{slug(socket.gethostname()).replace('_', '-')}-{root}"
+        return self.pool or f"{_OWN}{slug(socket.gethostname()).replace('_', '-')}-{root}"
 
     @property
     def deployment(self) -> str:
         """The name of the deployment of the server's runs, without the flow's."""
         return f"serve-{self.pool}" if self.pool else self.work_pool
+
+
+def is_own(pool: str) -> bool:
+    """Whether a server starts the workers of a work pool itself, to judge by its name."""
+    return pool.startswith(_OWN)

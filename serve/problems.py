@@ -138,6 +138,9 @@ def _of_framework(request: Request, error: HTTPException) -> tuple[Problem, dict
     headers = dict(error.headers or {})
     if status is HTTPStatus.METHOD_NOT_ALLOWED:  # the framework names the methods of one route only
         headers["Allow"] = ", ".join(methods_at(request)) or headers.get("Allow", "")
+    if status is HTTPStatus.NOT_FOUND:
+        how = f"GET {API}/openapi.json lists the addresses"
+        return problem_of(NotThere(f"There is nothing at {request.url.path[:200]}.", next_step=how)), headers
     return Problem(title=status.phrase, status=status, detail=str(error.detail)), headers
 
 

@@ -435,11 +435,12 @@ def test_doctor_names_what_is_missing_and_no_secret(fathom_cli: FathomCLI, home:
     assert [*tmp_path.iterdir()] == [home]
 
 
-def test_two_first_runs_start_one_server_beside_what_has_its_port(home: Path) -> None:
+def test_two_first_runs_start_one_server_beside_what_has_its_port(new_database: Path, home: Path) -> None:
     """The port is taken by something else, the pid file is left over, and two processes start at once."""
     prefect_home = home / ".prefect"
     prefect_home.mkdir()
     (prefect_home / "server.pid").write_text("999999999")
+    shutil.copy(new_database, prefect_home)
     with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()
         port = other.server_port

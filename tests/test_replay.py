@@ -24,10 +24,12 @@ RUNS: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
     "parallel": ({"profile": "deep"}, {}),
     "answer": ({"mode": "answer"}, {}),
     "extractive": ({"model": "extractive"}, {}),
-    "re-asked": ({}, {"planner": ["broken_json"], "compressor": ["truncated"]}),
+    "re-asked, and failed searches": (
+        {},
+        {"planner": ["broken_json"], "compressor": ["truncated"], "search": ["432", "ok", "432", "ok*"]},
+    ),
     "a role without its model": ({}, {"critic": ["refusal*"], "outline": ["broken_json*"]}),
     "no evidence": ({"model": "extractive", "tools": ["web_search"]}, {"search": ["432*"]}),
-    "failed searches": ({}, {"search": ["432", "ok", "432", "ok*"]}),
     "out of budget": (
         {"budget": Budget(max_usd=0.05), "prices": {"openai/stub": Price(input=3, output=15)}, "profile": "deep"},
         {},

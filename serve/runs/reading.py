@@ -19,6 +19,7 @@ from flows.answering import ASKED, key_of, read_input
 from flows.flow_runs import WAITING, FlowRunRow, ending_in, state_of
 from flows.runs import load
 from serve.caller import Ownership
+from serve.options import is_own
 from serve.runs.finding import Found
 from serve.runs.workers import living, waiting_in
 
@@ -130,6 +131,6 @@ async def _queued(flow_run: FlowRun | None) -> str:
     pool, due = flow_run.work_pool_name, flow_run.expected_start_time
     async with get_client() as client:
         if not await living(client, pool):
-            return f"waits for a worker of the pool {pool}"
+            return "waits for a worker to start" if is_own(pool) else f"waits for a worker of the pool {pool}"
         before = await waiting_in(client, pool, due)
     return f"waits for its turn; {counted(before, 'run')} before it" if before else "waits for its turn; it is the next"
