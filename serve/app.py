@@ -15,7 +15,6 @@ from fathom.errors import FathomError
 from serve.access.gate import Gate
 from serve.access.guard import Guard
 from serve.api import batches, corpora, document, health, me, reports, runs, sessions, sharing, status, watches
-from serve.batches import open_batches
 from serve.chat import completions, responses
 from serve.failures import on_error
 from serve.mcp.mount import Mounted
@@ -35,7 +34,6 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await desk.open()
-        await open_batches(desk)
         async with mcp.lifespan():
             yield
         await desk.feeds.aclose()

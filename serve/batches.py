@@ -34,7 +34,7 @@ from fathom.storage.names import slug
 from fathom.storage.store import json_bytes
 from flows.batch import research_batch
 from flows.deploying import deploy
-from flows.flow_runs import BATCH, FLOW, FlowRunRow, state_of
+from flows.flow_runs import FLOW, FlowRunRow, state_of
 from flows.preflight import check_batch
 from serve.access.journal import Deed
 from serve.access.ownership import tags_of
@@ -56,12 +56,6 @@ class _Kept(Model):
     created: str
     questions: int
     run_id: str
-
-
-async def open_batches(desk: Desk) -> None:
-    """Make the deployment whose runs are batches."""
-    about = "Research many questions that were asked of the server."
-    await deploy(desk.options.deployment, research_batch, description=about, pool=desk.options.work_pool)
 
 
 async def start(desk: Desk, caller: Caller, request: BatchRequest) -> Batch:
@@ -187,11 +181,12 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
     key = f"{slug(request.name)[:40].replace('_', '-')}-{uuid4().hex[:8]}"
     path = f"{BATCHES}/{key}/{QUESTIONS}"
     await desk.store.write(path, lines_of(questions).encode())
+    about = "Research many questions that were asked of the server."
     async with get_client() as client:
-        deployment = await client.read_deployment_by_name(f"{BATCH}/{desk.options.deployment}")
         with asking_patiently():
+            made = await deploy(desk.options.deployment, research_batch, description=about, pool=desk.options.work_pool)
             flow_run = await client.create_flow_run_from_deployment(
-                deployment.id,
+                made,
                 parameters={
                     "file": desk.store.address(path),
                     "settings": capped(caller, settings).model_dump(mode="json", exclude_unset=True),
