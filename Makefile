@@ -50,7 +50,7 @@ install: $(VENV)/.runtime
 
 # Each process has its Prefect server and providers; one that has nothing left to do takes over tests of the other.
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 test-long: export KILLS = 30
 test-long: test

@@ -45,7 +45,8 @@ async def add(desk: Desk, caller: Caller, request: WatchRequest) -> Watch:
         raise InvalidInput(f"{request.name!r} is no name.", next_step="use letters and digits")
     tags = tags_of(Ownership(owner=caller.name))
     try:
-        made = await watches.add(name, checked.query, checked.settings, schedule, desk.options.work_pool, tags)
+        with asking_patiently():
+            made = await watches.add(name, checked.query, checked.settings, schedule, desk.options.work_pool, tags)
     except InvalidInput as error:
         raise Conflict(error.message, next_step="choose another name") from None
     return _shown(made)
@@ -74,7 +75,8 @@ async def change(desk: Desk, caller: Caller, name: str, request: WatchChange) ->
         NotAllowed: the caller may not ask.
     """
     found = await _own(desk, caller, name)
-    await (watches.pause if request.state == "paused" else watches.resume)(found)
+    with asking_patiently():
+        await (watches.pause if request.state == "paused" else watches.resume)(found)
     return _shown(await watches.find(found.name))
 
 
@@ -86,8 +88,9 @@ async def remove(desk: Desk, caller: Caller, name: str) -> None:
         NotAllowed: the caller may not ask.
     """
     found = await _own(desk, caller, name)
-    await watches.remove(found)
-    await notifying.remove_of(found.name)
+    with asking_patiently():
+        await watches.remove(found)
+        await notifying.remove_of(found.name)
 
 
 async def run(desk: Desk, caller: Caller, name: str) -> Run:

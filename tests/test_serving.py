@@ -65,6 +65,8 @@ def test_a_killed_server_loses_no_event_and_repeats_no_run(prefect_server: Prefe
     try:
         until(lambda: answers(url))
         taken = fathom(env, "serve", "--port", str(port))
+        assert taken.communicate(timeout=120)[1].startswith("fathom: E4001 Port"), "it said so, and nothing else"
+        assert taken.returncode == 2
         asked = {"question": "What is a descriptor in Python?", "settings": {"profile": "quick"}}
         started = httpx.post(f"{url}/api/v1/runs", json=asked, timeout=60).json()
         waits = httpx.post(f"{url}/api/v1/runs", json={**asked, "question": "What is a slot?"}, timeout=60).json()
@@ -72,8 +74,6 @@ def test_a_killed_server_loses_no_event_and_repeats_no_run(prefect_server: Prefe
         until(lambda: all(len(listener.ids) >= 2 for listener in listeners))
         first.kill()
         first.communicate()
-        assert taken.communicate(timeout=120)[1].startswith("fathom: E4001 Port"), "it said so, and nothing else"
-        assert taken.returncode == 2
         second = fathom(env, "serve", "--port", str(port), "--at-once", "1")
         for listener in listeners:
             listener.join(120)

@@ -101,7 +101,7 @@ def test_it_asks_follows_and_reads(built: Path, served: Served) -> None:
     assert told["failures"] == [[404, "E5001"], [404, "E5001"], [422, "E4001"], [None, None], "enough"]
     failed = {**os.environ, "FATHOM_URL": f"{served.url}/elsewhere"}
     example = subprocess.run(["node", "examples/research.mjs"], cwd=built, env=failed, capture_output=True, check=False)
-    assert example.returncode == 1 and b"Not Found" in example.stderr and not example.stdout
+    assert example.returncode == 1 and b"E7005" in example.stderr and not example.stdout
 
 
 def test_its_lock_names_no_place() -> None:
