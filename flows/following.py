@@ -99,7 +99,8 @@ def taken_over(run: RunManifest) -> dict[str, Any]:
     question that was kept to some documents stays there.
     """
     environment = Environment.read()
-    default = {"corpora": None, **ResearchSettings().model_dump(mode="json")}
+    # What is left out of a dump where it has no value is a setting too.
+    default = dict.fromkeys(ResearchSettings.model_fields) | ResearchSettings().model_dump(mode="json")
     known = {name: value for name, value in run.settings.items() if name in default and name not in _OWN}
     implied = next((values for profile, values in PROFILES.items() if profile == known.get("profile")), {})
     settings: dict[str, Any] = {

@@ -137,15 +137,10 @@ async def _start(
     most = await _most(desk, caller, settings, questions)
     settings, checked, _ = await asyncio.to_thread(check_batch, settings, questions)
     usd = Decimal(str(request.budget.max_usd)) if request.budget.max_usd else most
-    taken = await desk.spending.take(caller, usd, len(checked))
-    flow_run: FlowRun | None = None
-    try:
+    async with desk.spending.taking(caller, usd, len(checked)) as taken:
         # What was taken is all that the batch may spend; it is not given back: its runs are too many to ask for.
         capped_at = {"max_usd": float(usd)} if taken and taken.usd else {}
         key, flow_run = await _created(desk, caller, request, settings, checked, capped_at)
-    finally:
-        if taken and not flow_run:
-            await desk.spending.give_back(caller, taken)
     now = datetime.now(UTC).isoformat()
     kept = _Kept(owner=caller.name, created=now, questions=len(checked), run_id=str(flow_run.id))
     await desk.store.create(f"{FOLDER}/{key}.json", json_bytes(kept))

@@ -14,9 +14,7 @@ from fathom.models import Model
 from fathom.storage.corpora import Corpora
 from fathom.storage.editions import CORPORA, Edition, edition_path, folder_of
 from fathom.storage.lease import RESULTS, read_lease
-from fathom.storage.store import ArtifactStore, runs
-
-_BATCH = 1_000  # files that S3 removes at once
+from fathom.storage.store import REMOVED_AT_ONCE, ArtifactStore, runs
 
 
 class OldUploads(Model):
@@ -29,18 +27,16 @@ class OldUploads(Model):
 async def prune_uploads(store: ArtifactStore, before: datetime, *, dry_run: bool) -> OldUploads:
     """Remove what no corpus has needed since a time, and return what was removed, or with `dry_run` would be."""
     folders = [f"{CORPORA}/{name}" for name in await store.list(CORPORA)]
-    found = [old for folder in folders if (old := await _old(store, folder, before))]
+    found = {folder: old for folder in folders if (old := await _old(store, folder, before))}
     reads = await _read_by_unfinished(store) if found else set()
     sizes: dict[str, int] = {}
-    for folder in (next(iter(old)).rsplit("/", 2)[0] for old in found):
-        if folder in reads:
-            continue
-        # Once more, as others may have added files meanwhile.
-        old = await _old(store, folder, before)
+    for folder in found.keys() - reads:
+        # Others may have added files meanwhile.
+        old = found[folder] if dry_run else await _old(store, folder, before)
         sizes |= old
         paths = list(old)
-        for start in range(0, 0 if dry_run else len(paths), _BATCH):
-            await store.remove_all(paths[start : start + _BATCH])
+        for start in range(0, 0 if dry_run else len(paths), REMOVED_AT_ONCE):
+            await store.remove_all(paths[start : start + REMOVED_AT_ONCE])
     return OldUploads(files=len(sizes), bytes=sum(sizes.values()))
 
 

@@ -19,13 +19,12 @@ from typing import Any, Literal
 from fathom.errors import FathomError, RunBusy, StoreError
 from fathom.models import Model
 from fathom.storage.lease import RESULTS, Lease, LeaseFile, last_attempt, read_lease
-from fathom.storage.store import MANIFEST, PARTIAL, ArtifactStore, RunFolder, json_bytes, runs
+from fathom.storage.store import MANIFEST, PARTIAL, REMOVED_AT_ONCE, ArtifactStore, RunFolder, json_bytes, runs
 
 PRUNED = "pruned.json"
 """Says of a run that its tool outputs and stored results were removed, when, and how many bytes."""
 _RESULT = "result.json"
 _RAW = "__step"  # in the name of every tool output
-_BATCH = 1_000  # files that S3 removes at once
 _AT_ONCE = 8  # keys that are worked on at once
 
 
@@ -261,10 +260,10 @@ class _Removal:
         await self._store.remove_all([self._lease.path])
 
     async def _all(self, folder: str, paths: Sequence[str]) -> None:
-        for start in range(0, len(paths), _BATCH):
+        for start in range(0, len(paths), REMOVED_AT_ONCE):
             if not await self._lease.renew():
                 raise RunBusy("Another process has taken over the run.", next_step="see fathom runs")
-            await self._store.remove_all(paths[start : start + _BATCH])
+            await self._store.remove_all(paths[start : start + REMOVED_AT_ONCE])
         if paths and (left := {*paths} & {*await self._store.sizes(folder)}):
             raise StoreError(
                 f"{self._store.address(min(left))} cannot be removed, and so are {len(left) - 1} others.",

@@ -25,6 +25,7 @@ from fathom.text.urls import source_ids
 RUNS = "research_artifacts"
 MANIFEST = "run.json"
 PARTIAL = "partial"  # in the manifest of a run that is being removed or imported, instead of `run_key`
+REMOVED_AT_ONCE = 1_000  # files, the most that S3 takes in one request
 
 T = TypeVar("T")
 
@@ -104,8 +105,8 @@ class ArtifactStore:
         return await self._run("read", folder, self._files.sizes)
 
     async def remove_all(self, paths: Sequence[str]) -> None:
-        """Remove up to 1,000 files at once, and on a local disk the folders that this leaves empty. An object store may
-        refuse some without a word: see `sizes` afterwards."""
+        """Remove up to `REMOVED_AT_ONCE` files, and on a local disk the folders that this leaves empty. An object store
+        may refuse some without a word: see `sizes` afterwards."""
         if paths:
             await self._run("write", paths[0], lambda _first: self._files.remove_all(paths))
 

@@ -8,6 +8,8 @@ taken for a run that never began counts as spent until the day is over.
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -76,6 +78,17 @@ class Spending:
                     next_step=f"set budget.max_usd to {left:.2f} or less, or wait for the next day (UTC)",
                 )
         return Taken(day, usd if dollars else Decimal(0), count)
+
+    @asynccontextmanager
+    async def taking(self, caller: Caller, usd: Decimal, count: int = 1) -> AsyncIterator[Taken | None]:
+        """Take what `take` does for what begins inside the block; it is given back if that does not begin."""
+        taken = await self.take(caller, usd, count)
+        try:
+            yield taken
+        except BaseException:
+            if taken:
+                await self.give_back(caller, taken)
+            raise
 
     async def hold(self, caller: Caller, taken: Taken, run_id: str) -> None:
         """Write down for which run it was taken; it is given back if it was taken for that run before."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from fathom.client.shapes import Run, RunState
 from fathom.config.settings import ResearchSettings
 from fathom.errors.serving import Conflict
@@ -35,14 +37,8 @@ async def resume(desk: Desk, caller: Caller, run_id: str) -> Run:
     # What it had not spent may have been given back when it stopped.
     settings = capped(caller, ResearchSettings.model_validate(found.flow_run.parameters.get("settings") or {}))
     held = await desk.spending.holds(caller, run_id)
-    taken = None if held else await desk.spending.take(caller, most_usd(settings))
-    rescheduled = False
-    try:
+    async with nullcontext() if held else desk.spending.taking(caller, most_usd(settings)) as taken:
         await reschedule(found.flow_run)
-        rescheduled = True
-    finally:
-        if taken and not rescheduled:
-            await desk.spending.give_back(caller, taken)
     if taken:
         await desk.spending.hold_again(caller, taken, run_id)
     return await desk.get(caller, run_id)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterIdempotencyKey
-from prefect.client.schemas.objects import FlowRun
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors.serving import Conflict
@@ -36,12 +36,13 @@ class Submissions:
 
     async def open(self) -> None:
         """Make the deployment."""
-        await deploy(
-            self._options.deployment,
-            deep_research,
-            description="Research a question that was asked of the server.",
-            pool=self._options.work_pool,
-        )
+        with asking_patiently():
+            await deploy(
+                self._options.deployment,
+                deep_research,
+                description="Research a question that was asked of the server.",
+                pool=self._options.work_pool,
+            )
 
     async def submit(
         self,
@@ -68,16 +69,11 @@ class Submissions:
         async with get_client() as client:
             deployment = await client.read_deployment_by_name(f"{FLOW}/{self._options.deployment}")
             repeated = bool(own_key) and await _exists(client, own_key)
-            taken = None if repeated else await self._spending.take(caller, most_usd(settings))
-            flow_run: FlowRun | None = None
-            try:
+            async with nullcontext() if repeated else self._spending.taking(caller, most_usd(settings)) as taken:
                 with asking_patiently():
                     flow_run = await client.create_flow_run_from_deployment(
                         deployment.id, parameters=parameters, tags=tags_of(ownership), idempotency_key=own_key or None
                     )
-            finally:
-                if taken and not flow_run:
-                    await self._spending.give_back(caller, taken)
         run_id = str(flow_run.id)
         if taken:
             await self._spending.hold(caller, taken, run_id)
