@@ -10,6 +10,7 @@ from fathom.text.sentences import split_sentences
 
 _ENDS_WITH_COLON = re.compile(r"[:：?]\s*\Z")
 _ITEM = re.compile(r"\s*- ")
+_TABLE = re.compile(r"\|[^\n]*\n\|(?:\s*:?-+:?\s*\|)+")  # a snippet of a search may begin in the middle of one
 
 
 Sources = tuple[str, ...]
@@ -22,7 +23,7 @@ def quoted(excerpts: Iterable[tuple[Sources, str]]) -> str:
         blocks = list(split_blocks(markdown))
         lead = list(takewhile(announces, blocks))
         rest = blocks[len(lead) :]
-        header = tuple(rest[0].split("\n")[:2]) if rest and rest[0].startswith("|") else ()
+        header = tuple(rest[0].split("\n")[:2]) if rest and _TABLE.match(rest[0]) else ()
         key = (sources, *lead, *header) if lead or header else (number,)
         if key not in groups:
             groups[key] = (sources, blocks)
@@ -34,7 +35,7 @@ def quoted(excerpts: Iterable[tuple[Sources, str]]) -> str:
 def _add(blocks: list[str], more: Sequence[str]) -> None:
     """Add blocks to others with the same lead-in; rows and items join those before."""
     first, *others = more
-    if first.startswith("|") and blocks[-1].startswith("|"):
+    if _TABLE.match(first) and _TABLE.match(blocks[-1]):
         blocks[-1] = "\n".join([blocks[-1], *first.split("\n")[2:]])
     elif _ITEM.match(first) and _ITEM.match(blocks[-1]):
         blocks[-1] = f"{blocks[-1]}\n{first}"
@@ -82,7 +83,7 @@ def _cited_blocks(blocks: Iterable[str], citation: str) -> Iterator[str]:
         if waiting:
             yield waiting
             waiting = ""
-        if block.startswith("|"):
+        if _TABLE.match(block):
             yield _cited_table(block, citation)
         elif _ITEM.match(block):
             yield "\n".join(f"{line} {citation}" for line in block.split("\n"))

@@ -1,0 +1,1 @@
+"""Scores of finished runs, of Fathom and of other systems, computed offline: `make bench-report`."""

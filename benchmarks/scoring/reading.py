@@ -1,0 +1,148 @@
+"""Finished runs as they are scored: the claims of each report, the pages that were read, and what was expected."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from benchmarks.results import PAGES, QUESTIONS, RESULTS, SYSTEM, Page, Question, Result, System, read_lines
+from benchmarks.scoring.markdown import read_markdown
+from fathom.evidence.claims import Statement, claims_of
+from fathom.models import Ending, Report, RunResult, SourceText, ToolOutput
+from fathom.models.batch import RowStatus
+from fathom.report.answer import answer_of
+from fathom.text.urls import canonical_url, source_ids
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One question with its end. `texts`: what was read, by source id; None if that is not known."""
+
+    question: Question
+    result: Result
+    parts: tuple[str, ...] = ()  # texts of the report's sections, without citations; the first answers
+    claims: tuple[Statement, ...] = ()
+    addresses: Mapping[str, str] = field(default_factory=dict)  # of the cited sources, by id
+    texts: Mapping[str, tuple[SourceText, ...]] | None = None
+    dangling: int = 0  # markers that lead to no source
+    hedged: bool = False  # the report begins by saying that the sources do not answer
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of one system over one set."""
+
+    system: System
+    finished: list[Finished]
+
+
+def read_runs(folder: Path, questions: Mapping[str, Question] | None = None) -> Runs:
+    """Read a results folder, or any folder of Fathom's runs: a store, a batch, or one run.
+
+    `questions`: what is expected, by the text of the question, where the folder does not say.
+
+    Raises:
+        SystemExit: there are no runs in it.
+    """
+    if (folder / SYSTEM).exists():
+        system = System.model_validate_json((folder / SYSTEM).read_text(encoding="utf-8"))
+        asked = {one.id: one for one in read_lines(folder / QUESTIONS, Question)}
+        pages = read_lines(folder / PAGES, Page)
+        found = [
+            _read(folder, (questions or {}).get(asked[one.id].question, asked[one.id]), one, pages)
+            for one in read_lines(folder / RESULTS, Result)
+        ]
+    else:
+        system = System(name="fathom", set=folder.name)
+        found = list(_runs_below(folder, questions or {}))
+    if not found:
+        raise SystemExit(f"{folder} holds no results: give a results folder, or a folder of Fathom's runs.")
+    return Runs(system, sorted(found, key=lambda one: one.question.id))
+
+
+def _read(folder: Path, question: Question, result: Result, pages: list[Page]) -> Finished:
+    own = Path(result.artifacts) if result.artifacts else None
+    if own and not own.is_absolute():
+        own = folder / own
+    if own and (own / "report.json").exists():
+        return _of_fathom(question, result, own)
+    if not result.report:
+        return Finished(question, result)
+    text = (folder / result.report).read_text(encoding="utf-8")
+    cited = read_markdown(text)
+    ids = source_ids(canonical_url(page.url) for page in pages)
+    texts = {
+        ids[canonical_url(page.url)]: (
+            SourceText(
+                source_id=ids[canonical_url(page.url)], url=page.url, title=page.title, kind="web", text=page.text
+            ),
+        )
+        for page in pages
+    }
+    return Finished(
+        question,
+        result,
+        tuple(f"{section.heading}\n{section.markdown}" for section in cited.sections),
+        tuple(claims_of(cited.sections)),
+        {source.source_id: source.url for source in cited.sources},
+        texts if pages else None,
+        len(cited.dangling),
+    )
+
+
+def _of_fathom(question: Question, result: Result, folder: Path) -> Finished:
+    report = Report.model_validate_json((folder / "report.json").read_text(encoding="utf-8"))
+    texts: dict[str, list[SourceText]] = {}
+    for path in sorted(folder.glob("*__step*.json")):
+        try:
+            output = ToolOutput.model_validate_json(path.read_text(encoding="utf-8"))
+        except ValidationError as error:
+            raise SystemExit(f"{path} is no tool output: {error.errors()[0]['msg']}") from None
+        for text in output.results:
+            texts.setdefault(text.source_id, []).append(text)
+    for path in sorted(folder.glob("*__step*.txt")):
+        whole = path.read_text(encoding="utf-8")
+        for source in report.sources:
+            texts.setdefault(source.source_id, []).append(source.with_text(whole))
+    answer = answer_of(report)
+    return Finished(
+        question,
+        result,
+        tuple(f"{section.heading}\n{section.markdown}" for section in report.sections),
+        tuple(claims_of(report.sections)),
+        {source.source_id: source.url for source in report.sources},
+        {source_id: tuple(found) for source_id, found in texts.items()},
+        0,
+        answer is not None and answer.answered.value == "no",
+    )
+
+
+def _runs_below(folder: Path, questions: Mapping[str, Question]) -> Iterator[Finished]:
+    """Yield the finished runs of a store, a batch or a folder of one run."""
+    if (folder / "results.jsonl").exists():  # of a batch, whose rows name their reports
+        rows = [json.loads(line) for line in (folder / "results.jsonl").read_text(encoding="utf-8").split("\n") if line]
+        paths = [Path(row["report"]).parent / "result.json" for row in rows if row.get("report")]
+    else:
+        paths = sorted(folder.glob("**/result.json"))
+    for path in paths:
+        run = RunResult.model_validate_json(path.read_text(encoding="utf-8"))
+        query = json.loads((path.parent / "run.json").read_text(encoding="utf-8"))["query"]
+        question = questions.get(query) or Question(id=run.run_id[:8], question=query)
+        metrics = run.metrics
+        result = Result(
+            id=question.id,
+            status=RowStatus(run.status.value),
+            artifacts=str(path.parent),
+            answer=run.answer,
+            llm_calls=metrics.llm_calls,
+            tool_calls=metrics.tool_calls,
+            tokens=metrics.prompt_tokens + metrics.completion_tokens,
+            usd=metrics.cost_usd,
+            seconds=metrics.seconds,
+        )
+        known = (path.parent / "report.json").exists() and run.status is not Ending.insufficient_evidence
+        yield _of_fathom(question, result, path.parent) if known else Finished(question, result)

@@ -1,0 +1,64 @@
+"""The scores of one system, or of two side by side, as a Markdown table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from benchmarks.scoring.summary import ROWS, Row, Scored, calibration, difference
+
+
+def table(systems: Sequence[Scored]) -> str:
+    """Return a row for each measure that applies; with two systems, the difference and its 95 % interval."""
+    heads = ["", *(f"{one.label} ({len(one.scores)})" for one in systems)]
+    if len(systems) == 2:
+        heads.append("difference")
+    lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
+    for row in ROWS:
+        values = [row.mean(one.scores) for one in systems]
+        if all(value is None for value in values):
+            continue
+        cells = [row.shown(value) + _of(row, one) for value, one in zip(values, systems, strict=True)]
+        lines.append([row.name, *cells, *([_difference(row, *systems)] if len(systems) == 2 else [])])
+    for one in systems:
+        if found := calibration(one.scores):
+            error, brier, count = found
+            lines.append([f"Calibration error, {one.label}", f"{100 * error:.0f} % (Brier {brier:.2f}, {count})"])
+    return "\n".join(f"| {' | '.join([*line, *[''] * (len(heads) - len(line))])} |" for line in lines)
+
+
+def kinds(systems: Sequence[Scored]) -> str:
+    """Return the right endings by kind of question: right answers, or refusals where there is no answer."""
+    rows = list(_kinds(systems))
+    if len(rows) < 2:
+        return ""
+    heads = ["kind", *(one.label for one in systems)]
+    lines = [heads, ["---", *["--:"] * len(systems)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _kinds(systems: Sequence[Scored]) -> Iterator[list[str]]:
+    by_kind: defaultdict[str, list[list[bool]]] = defaultdict(lambda: [[] for _ in systems])
+    for number, system in enumerate(systems):
+        for run, scores in zip(system.runs.finished, system.scores, strict=True):
+            ended = scores.right if scores.right is not None else scores.refused
+            if ended is not None:
+                by_kind[run.question.kind][number].append(ended)
+    for kind, columns in by_kind.items():
+        yield [kind or "-", *(f"{sum(column)} of {len(column)}" for column in columns)]
+
+
+def _of(row: Row, system: Scored) -> str:
+    """Return to how many runs a measure applies, if not to all."""
+    count = row.applies(system.scores)
+    return "" if row.form == "count" or count == len(system.scores) or not count else f" of {count}"
+
+
+def _difference(row: Row, one: Scored, other: Scored) -> str:
+    found = difference(row, one, other)
+    if not found:
+        return "-"
+    sign = "+" if found.value >= 0 else "-"
+    shown = f"{sign}{row.shown(abs(found.value))}"
+    low, high = row.shown(found.low), row.shown(found.high)
+    return f"{shown} ({low} to {high}, n = {found.questions}){'' if found.clear else ', not clear'}"

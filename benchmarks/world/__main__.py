@@ -1,0 +1,124 @@
+"""Questions over a small web that a script makes, without a key: `python -m benchmarks.world`.
+
+    python -m benchmarks.world                                  all 60 questions, without a model
+    python -m benchmarks.world --model openai/gpt-5-mini --limit 15 --max-usd 0.05
+    python -m benchmarks.world serve                            only the web and its search service, for other systems
+    python -m benchmarks.world questions                        the questions as JSON Lines, with what is expected
+
+The results are a folder (benchmarks/results.py), and `python -m benchmarks.scoring FOLDER` scores it. Asked again, only
+questions without a result are researched. Nothing outside this machine is asked, but for the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import Question, Result, System
+
+_TOOLS = ["web_search", "web_extract", "fetch"]
+
+
+def main() -> None:
+    """Run what the arguments say."""
+    chosen = _arguments()
+    from benchmarks.world.questions import all_questions
+
+    questions = _chosen(all_questions(), chosen.kind, chosen.limit)
+    if chosen.what == "questions":
+        for question in questions:
+            print(question.model_dump_json(exclude_defaults=True))
+    elif chosen.what == "serve":
+        _serve()
+    else:
+        _run(chosen, questions)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.world", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", nargs="?", choices=("run", "serve", "questions"), default="run")
+    parser.add_argument(
+        "--model", default="", help="a model for every role; without one, reports are made of quotations"
+    )
+    parser.add_argument("--limit", type=int, help="at most so many questions, of all kinds in turn")
+    parser.add_argument("--kind", default="", help="kinds of questions, separated by commas")
+    parser.add_argument("--out", type=Path, help="folder of the results; by default below benchmarks/out/")
+    parser.add_argument("--answer", action="store_true", help="ask for answers of at most 140 characters")
+    parser.add_argument("--at-once", type=int, default=2, metavar="N", help="questions at the same time (2)")
+    parser.add_argument("--max-usd", type=float, metavar="USD", help="most that each question may cost")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="any other setting; repeatable"
+    )
+    return parser.parse_args()
+
+
+def _chosen(questions: Sequence[Question], kinds: str, limit: int | None) -> list[Question]:
+    """Return questions of some kinds; with a limit, one of each kind, then a second of each, and so on."""
+    wanted = set(filter(None, kinds.split(",")))
+    if unknown := wanted - {question.kind for question in questions}:
+        raise SystemExit(f"No question is of the kind {min(unknown)!r}: {', '.join({q.kind: 0 for q in questions})}.")
+    found = [question for question in questions if not wanted or question.kind in wanted]
+    if limit is None:
+        return found
+    in_turn = sorted(found, key=lambda question: int(question.id.rpartition("-")[2]))
+    return in_turn[:limit]
+
+
+def _serve() -> None:
+    import uvicorn
+
+    from benchmarks.world.pages import PORT
+    from benchmarks.world.searching import application
+
+    print(
+        f"Search service: http://127.0.0.1:{PORT} (POST /search, GET /custom?query=). Proxy: the same. Ctrl-C ends it."
+    )
+    uvicorn.run(application(), host="127.0.0.1", port=PORT, log_level="warning")
+
+
+def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
+    from benchmarks.world.asking import ask_all
+    from benchmarks.world.searching import serving
+    from benchmarks.world.web import digest
+    from fathom.batch.questions import read_settings
+
+    settings: dict[str, Any] = {
+        "model": chosen.model or None,
+        "tools": _TOOLS,
+        "mode": "answer" if chosen.answer else "report",
+        "model_calls": {"seconds": 1_800},
+        **({"budget": {"max_usd": chosen.max_usd}} if chosen.max_usd is not None else {}),
+        **read_settings(chosen.set),
+    }
+    system = System(
+        name="fathom",
+        set="closed world",
+        model=chosen.model,
+        versions={"fathom": version("fathom-research"), "world": digest()},
+        settings=settings,
+    )
+    name = f"world-{chosen.model.replace('/', '-') or 'extractive'}{'-answer' if chosen.answer else ''}"
+    folder = (chosen.out or Path(__file__).parent.parent / "out" / name).absolute()
+    ended = 0
+
+    def say(question: Question, result: Result) -> None:
+        nonlocal ended
+        ended += 1
+        print(f"{ended:3} {question.id:14} {result.status.value:22} {question.question}", file=sys.stderr, flush=True)
+
+    with serving() as address:
+        try:
+            ask_all(folder, questions, system, settings, address, at_once=chosen.at_once, say=say)
+        except KeyboardInterrupt:
+            raise SystemExit(f"Stopped. The same command goes on; what has ended is in {folder}.") from None
+    print(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Questions of the closed world put to Fathom: each run in a process of a pool, its results kept as soon as it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import QUESTIONS, REPORTS, RESULTS, SYSTEM, Question, Result, System, read_lines, write_lines
+from fathom.errors import FathomError
+from fathom.models import RunResult
+from fathom.models.batch import RowStatus
+
+
+def enter_world(address: str, cache: Path) -> None:
+    """Have this process find the world: its names, its search service, and no other source."""
+    look_up = socket.getaddrinfo
+
+    def found(host: Any, *others: Any, **named: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        here = isinstance(name, str) and name.endswith(".example")
+        return look_up("127.0.0.1" if here else host, *others, **named)
+
+    socket.getaddrinfo = found
+    os.environ |= {
+        "TAVILY_API_KEY": "closed-world",
+        "TAVILY_BASE_URL": address,
+        "FATHOM_FETCH_ALLOW": "127.0.0.0/8",
+        "FATHOM_CACHE": str(cache),
+    }
+    logging.disable(logging.WARNING)
+
+
+def ask_all(
+    folder: Path,
+    questions: Sequence[Question],
+    system: System,
+    settings: Mapping[str, Any],
+    address: str,
+    *,
+    at_once: int,
+    say: Callable[[Question, Result], object],
+) -> list[Result]:
+    """Ask the questions that the folder has no result of, keep each result as soon as it is there, and return all.
+
+    Raises:
+        SystemExit: the folder holds results of another system or other settings.
+    """
+    results = _open(folder, questions, system)
+    left = [question for question in questions if question.id not in results]
+    start = partial(enter_world, address, folder / "cache")
+    with ProcessPoolExecutor(at_once, get_context("spawn"), initializer=start) as pool:
+        asked = {pool.submit(_ask, folder, question, dict(settings)): question for question in left}
+        try:
+            for done in as_completed(asked):
+                result = done.result()
+                results[result.id] = result
+                write_lines(folder / RESULTS, sorted(results.values(), key=lambda one: one.id))
+                say(asked[done], result)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [results[question.id] for question in questions]
+
+
+def _open(folder: Path, questions: Sequence[Question], system: System) -> dict[str, Result]:
+    """Return the results that a folder has, by id."""
+    (folder / REPORTS).mkdir(parents=True, exist_ok=True)
+    written = folder / SYSTEM
+    if written.exists() and System.model_validate_json(written.read_text(encoding="utf-8")) != system:
+        raise SystemExit(f"{folder} holds results of another system, version or settings: choose another folder.")
+    written.write_text(system.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    known = {one.id: one for one in [*read_lines(folder / QUESTIONS, Question), *questions]}
+    write_lines(folder / QUESTIONS, known.values())
+    return {one.id: one for one in read_lines(folder / RESULTS, Result) if one.status.finished}
+
+
+def _ask(folder: Path, question: Question, settings: dict[str, Any]) -> Result:
+    from tests.inprocess import investigated
+
+    try:
+        run: RunResult = asyncio.run(investigated(folder / "artifacts", query=question.question, **settings))
+    except FathomError as error:
+        print(f"{question.id}: {error}", flush=True)
+        return Result(id=question.id, status=RowStatus.failed)
+    report = ""
+    if run.report:
+        report = f"{REPORTS}/{question.id}.md"
+        (folder / report).write_text(Path(run.report).read_text(encoding="utf-8"), encoding="utf-8")
+    metrics = run.metrics
+    return Result(
+        id=question.id,
+        status=RowStatus(run.status.value),
+        report=report,
+        artifacts=str(Path(run.artifacts).relative_to(folder)),
+        answer=run.answer,
+        llm_calls=metrics.llm_calls,
+        tool_calls=metrics.tool_calls,
+        tokens=metrics.prompt_tokens + metrics.completion_tokens,
+        usd=metrics.cost_usd,
+        seconds=round(metrics.seconds, 2),
+    )
