@@ -70,7 +70,7 @@ def instructions(call: ModelCall) -> str:
 
 
 def _schema(call: ModelCall) -> dict[str, Any]:
-    return call.spec.schema(call.request) if call.spec.schema else call.spec.answer.model_json_schema()
+    return call.spec.schema(call.request) if call.spec.schema else call.spec.answer.new_schema()
 
 
 def _descriptions(schema: Any) -> Iterator[str]:

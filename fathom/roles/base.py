@@ -6,8 +6,10 @@ request. Neither knows the other, and the pipeline knows neither.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from fathom.config.models import Role
@@ -20,6 +22,18 @@ class Request(Model):
 
 class Answer(Model):
     """What a role answers. A model fills it by its JSON schema, so every field is documented."""
+
+    @classmethod
+    def new_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of the answer, which the caller may change; it is generated once."""
+        schema: dict[str, Any] = json.loads(_schema_text(cls))
+        return schema
+
+
+@cache
+def _schema_text(kind: type[Answer]) -> str:
+    # Each call of a model needs it twice, and generating one takes over a hundred times as long as reading it.
+    return json.dumps(kind.model_json_schema())
 
 
 def bounds(characters: int | None = None, items: int | None = None) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def _check(request: ReflectRequest, answer: ReflectAnswer) -> list[Complaint]:
 
 
 def _schema(_request: ReflectRequest) -> dict[str, Any]:
-    schema = ReflectAnswer.model_json_schema()
+    schema = ReflectAnswer.new_schema()
     del schema["$defs"]["FollowUpStep"]["properties"]["tools"]  # the critic does not know them
     return schema
 

@@ -172,7 +172,7 @@ def _check(_request: PlanRequest, answer: PlanAnswer) -> list[Complaint]:
 
 
 def _schema(request: PlanRequest) -> dict[str, Any]:
-    schema = PlanAnswer.model_json_schema()
+    schema = PlanAnswer.new_schema()
     schema["properties"]["steps"] |= bounds(items=request.max_steps)
     numbers = {"type": "integer", "minimum": 1, "maximum": request.max_steps}
     step = schema["$defs"]["PlannedStep"]["properties"]

@@ -174,7 +174,7 @@ def _check_answer(_request: AnswerRequest, answer: Text) -> list[Complaint]:
 
 
 def _outline_schema(request: OutlineRequest) -> dict[str, Any]:
-    schema = OutlineAnswer.model_json_schema()
+    schema = OutlineAnswer.new_schema()
     if request.sections:
         number = len(request.sections) + 1
         schema["properties"]["sections"] |= {**bounds(items=number), "description": f"The {number} sections, in order."}

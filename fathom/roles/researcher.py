@@ -71,7 +71,7 @@ def _check(request: ResearchRequest, answer: ResearchAnswer) -> list[Complaint]:
 
 
 def _schema(request: ResearchRequest) -> dict[str, Any]:
-    schema = ResearchAnswer.model_json_schema()
+    schema = ResearchAnswer.new_schema()
     schema["$defs"]["ToolCallAnswer"]["properties"]["tool"]["enum"] = list(request.tools)
     schema["properties"]["calls"] |= bounds(items=request.breadth)
     return schema
