@@ -10,7 +10,10 @@ import typer
 
 from flows.cli.exits import exits
 
-SETS = "deep-research-bench, researcher-bench, deep-research-gym, live-research-bench, browsecomp, browsecomp-zh, browsecomp-plus or simpleqa"  # fmt: skip
+SETS = (
+    "deep-research-bench, researcher-bench, deep-research-gym, live-research-bench, browsecomp, browsecomp-zh, "
+    "browsecomp-plus or simpleqa"
+)
 
 
 def research(
@@ -45,6 +48,7 @@ def research(
     Example: python -m benchmarks.research researcher-bench --data ResearcherBench/ --limit 5
     """
     from benchmarks.research import running
+    from benchmarks.research.outcome import SUBMISSION
     from benchmarks.research.registry import BENCHMARKS
     from fathom.batch.questions import read_settings
     from fathom.errors import InvalidInput
@@ -77,9 +81,8 @@ def research(
         _print({**result.model_dump(mode="json"), "out": str(place)})
     else:
         ended = ", ".join(f"{count} {status.value.replace('_', ' ')}" for status, count in result.ended.items())
-        typer.echo(
-            f"{ended} (of {result.questions})\nresults     {place}\nsubmission  {place / 'submission'}\nscore       {benchmark.score}"
-        )
+        typer.echo(f"{ended} (of {result.questions})\nresults     {place}\nsubmission  {place / SUBMISSION}")
+        typer.echo(f"score       {benchmark.score}")
     raise typer.Exit(1 if result.failed else 0)
 
 

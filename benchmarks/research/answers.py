@@ -76,7 +76,7 @@ def _write_simple(folder: Path, finished: Sequence[Finished]) -> None:
 
 
 def _write_zh(folder: Path, finished: Sequence[Finished]) -> None:
-    """Write what the benchmark's own run writes to predict_data, and the questions, which it reads in the same order."""
+    """Write what the benchmark's run writes to predict_data, and the questions that it reads in that order."""
     asked, lines = [], []
     for one in finished:
         answer = one.question.answer[0][0] if one.question.answer else ""

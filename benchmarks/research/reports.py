@@ -104,7 +104,7 @@ REPORTS = (
         read=_read_gym,
         write=_write_gym,
         score=(
-            f"set path_to_reports in eval_quality_async.py, eval_kpr_async.py and eval_citation_async.py to submission/; "
+            "set path_to_reports in the eval_*_async.py to submission/; "
             f"python eval_quality_async.py --subfolder {SYSTEM} --open_ai_model gpt-4.1-mini (OPENAI_API_KEY)"
         ),
     ),
@@ -114,7 +114,7 @@ REPORTS = (
         home="https://github.com/SalesforceAIResearch/LiveResearchBench",
         licence="as its dataset card says",
         data="",
-        get="export the subset question_with_checklist of the dataset Salesforce/LiveResearchBench as CSV or JSON Lines",
+        get="export question_with_checklist of the dataset Salesforce/LiveResearchBench as CSV or JSON Lines",
         mode=Mode.report,
         read=_read_live,
         write=_write_live,

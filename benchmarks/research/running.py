@@ -109,7 +109,7 @@ def run(prepared: Prepared, budget: dict[str, float], *, at_once: int, quiet: bo
 def _system(benchmark: Benchmark, settings: ResearchSettings) -> System:
     given = settings.model_dump(mode="json", exclude_unset=True, exclude={"artifacts"})
     model = given.get("model") or ""
-    versions = {SYSTEM: version("fathom")}
+    versions = {SYSTEM: version("fathom-research")}
     return System(name=SYSTEM, set=benchmark.name, model=model, versions=versions, settings=given)
 
 

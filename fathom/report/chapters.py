@@ -69,7 +69,7 @@ def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> l
     sections = [*([found.key_points] if found and found.key_points else []), *report.sections[1:]]
     written = [section.model_copy(update={"markdown": _safe(section)}) for section in sections]
     if not appendix:
-        return [*_present(added_first)[: bool(found)], *written]
+        return [*(part for part in _present(added_first) if found and part.heading == found.heading), *written]
     return [*_present(added_first), *written, *_present(added_last)]
 
 
