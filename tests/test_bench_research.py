@@ -14,7 +14,7 @@ import pytest
 from benchmarks.research.article import article
 from benchmarks.research.outcome import write_outcome
 from benchmarks.research.registry import BENCHMARKS
-from benchmarks.research.running import check_caps
+from benchmarks.research.running import check_caps, prepare, run
 from benchmarks.results import RESULTS, Question, Result, read_lines
 from fathom.errors import InvalidInput
 from fathom.models import Report
@@ -119,6 +119,19 @@ async def test_an_article_has_whole_addresses_and_no_appendix(tmp_path: Path) ->
     assert "[1]" in body
     assert all(line.split(" ")[-1].startswith("http") for line in listed.splitlines())
     assert "How this was researched" not in body
+
+
+@pytest.mark.usefixtures("providers", "home")
+def test_the_same_command_again_may_go_on_and_another_may_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("flows.cli.batch.research_batch", lambda *given, **options: None)
+    monkeypatch.setattr("flows.preflight.find_api", lambda: None)  # as no batch is run
+    benchmark, out = BENCHMARKS["researcher-bench"], tmp_path / "out"
+    questions = [Question(id="7", question=ASKED)]
+    for profile in ("quick", "quick"):
+        prepared = prepare(benchmark, questions, out, {"model": "openai/stub", "profile": profile})
+        run(prepared, {"max_calls": 9}, at_once=1, quiet=True, progress=False)
+    with pytest.raises(InvalidInput, match="other settings"):
+        prepare(benchmark, questions, out, {"model": "openai/stub", "profile": "deep"})
 
 
 def test_what_costs_needs_a_cap() -> None:

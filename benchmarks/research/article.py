@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fathom.models import Report
+from fathom.report.answer import answer_of
 from fathom.report.chapters import chapters, title_of
 from fathom.text.citations import number_citations
 from fathom.text.cleaning import clean_line
@@ -27,7 +28,8 @@ def article(report: Report) -> str:
 
 
 def explanation(report: Report) -> str:
-    """Return the first section on one line, with the numbers of its citations."""
-    parts = chapters(report, making=False, appendix=False)[:1]
-    bodies, _ = number_citations((part.markdown for part in parts), lambda _id, number: f"[{number}]")
+    """Return the answer's section on one line, with the numbers of its citations and nothing about how sure it is."""
+    found = answer_of(report)
+    section = found.section if found else report.sections[0]
+    bodies, _ = number_citations([section.markdown], lambda _id, number: f"[{number}]")
     return clean_line(" ".join(bodies))

@@ -12,6 +12,7 @@ from benchmarks.research.benchmark import Benchmark, Finished
 from benchmarks.results import QUESTIONS, REPORTS, RESULTS, Question, Result, write_lines
 from fathom.models import Report
 from fathom.models.batch import BatchRow
+from fathom.text.citations import without_citations
 
 SUBMISSION = "submission"
 
@@ -53,7 +54,7 @@ def _result(question: Question, row: BatchRow) -> Result:
         id=question.id,
         status=row.status,
         artifacts=str(Path(row.report).parent) if row.report else "",
-        answer=row.answer,
+        answer=without_citations(row.answer).strip() if row.answer else row.answer,
         confidence=getattr(row, "confidence", None),
         llm_calls=row.llm_calls,
         tool_calls=row.tool_calls,

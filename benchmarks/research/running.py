@@ -35,6 +35,7 @@ class Prepared:
     asked: list[BatchQuestion]
     settings: ResearchSettings
     notices: list[str]
+    system: System  # as it was asked for, so that the same command again finds the same
     out: Path
 
 
@@ -45,7 +46,8 @@ def prepare(benchmark: Benchmark, questions: Sequence[Question], out: Path, opti
         UserError: they cannot, or it has.
     """
     settings = settings_from({**options, "mode": benchmark.mode, "artifacts": str(out.resolve() / STORE)})
-    _check_same(out, _system(benchmark, settings))
+    system = _system(benchmark, settings)
+    _check_same(out, system)
     model = options.get("model") or ""
     keyed = [
         BatchQuestion(question=one.question, run_key=result_key("", f"{benchmark.name}-{one.id}-{model}".rstrip("-")))
@@ -54,7 +56,7 @@ def prepare(benchmark: Benchmark, questions: Sequence[Question], out: Path, opti
     lines = "".join(f"{one.model_dump_json(include={'question', 'run_key'})}\n" for one in keyed)
     asked = read_questions(lines, "jsonl", settings)
     settings, asked, notices = check_batch(settings, asked)
-    return Prepared(benchmark, list(questions), asked, settings, notices, out)
+    return Prepared(benchmark, list(questions), asked, settings, notices, system, out)
 
 
 def estimate(prepared: Prepared) -> list[PhaseEstimate]:
@@ -96,8 +98,7 @@ def run(prepared: Prepared, budget: dict[str, float], *, at_once: int, quiet: bo
         "run_key": key,
     }
     out.mkdir(parents=True, exist_ok=True)
-    system = _system(benchmark, prepared.settings)
-    (out / SYSTEM_FILE).write_text(f"{system.model_dump_json(indent=2)}\n", encoding="utf-8")
+    (out / SYSTEM_FILE).write_text(f"{prepared.system.model_dump_json(indent=2)}\n", encoding="utf-8")
     try:
         return research_batch(prepared.asked, request, prepared.notices, quiet=quiet, progress=progress)
     finally:
