@@ -17,7 +17,7 @@ export Q DOCS MODEL
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help research install test test-long test-model check lint bench bench-docs bench-text lock clean
+.PHONY: help research install test test-long test-model check lint bench bench-docs bench-text bench-research lock clean
 
 help:
 	@echo 'make research Q="How does ...?"   research a question; prints where the report is kept'
@@ -32,6 +32,8 @@ help:
 	@echo 'make bench                        measure what the pipeline itself costs, against scripted providers'
 	@echo 'make bench-text EVAL_DATA=folder  measure the text engine on evaluation data (ARGS=--speed: on generated text)'
 	@echo 'make bench-docs EVAL_DATA=folder  measure answers from documents without a model (ARGS=--lost: what was lost)'
+	@echo 'make bench-research SET=name DATA=path MODEL=provider/name LIMIT=n ARGS="--max-usd 5"'
+	@echo '                                  answer a published benchmark'"'"'s questions in the form it scores (docs/benchmarks.md)'
 	@echo 'make lock                         resolve the requirements again  (ARGS=--upgrade for newer versions)'
 	@echo 'make clean                        remove .venv, .model and caches; artifacts stay'
 	@echo
@@ -74,6 +76,9 @@ bench-docs: $(VENV)/.dev
 
 bench-text: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.text $(if $(EVAL_DATA),"$(EVAL_DATA)") $(ARGS)
+
+bench-research: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.research $(SET) $(if $(DATA),--data "$(DATA)") $${MODEL:+--model "$$MODEL"} $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
 
 # A finished installation is updated in place, an interrupted one is made anew.
 $(VENV)/.runtime: requirements.lock pyproject.toml

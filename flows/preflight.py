@@ -26,7 +26,7 @@ from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models import Model
 from fathom.models.batch import BatchQuestion
 from fathom.run.effort import Scope, scope_of
-from fathom.run.estimate import Bounds, PhaseEstimate, estimate
+from fathom.run.estimate import Bounds, PhaseEstimate, added_up, estimate
 from fathom.storage.corpora import Corpora
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
@@ -180,6 +180,16 @@ def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
     resolved = resolved.model_copy(update={"budget": settled_budget(resolved)})
     scope = Scope(resolved) if settings.template else scope_of(resolved, *judge(query))  # as it is planned
     return estimate(resolved, Pricing(settings.prices).highest, _search_usd(resolved, environment), scope)
+
+
+def estimated_batch(questions: Sequence[BatchQuestion], settings: ResearchSettings) -> list[PhaseEstimate]:
+    """Estimate what the questions of a batch would use together, by phase, as `estimated` does for one.
+
+    Raises:
+        UserError: one could not be researched.
+    """
+    phases = [phase for q in questions for phase in estimated(q.question, settings_of(q, settings))]
+    return added_up(phases)
 
 
 def _search_usd(settings: ResolvedSettings, environment: Environment) -> Bounds | None:

@@ -46,10 +46,10 @@ def question_of(report: Report) -> str:
     return "" if asked == clean_line(report.title) else asked
 
 
-def chapters(report: Report, *, making: bool = True) -> list[ReportSection]:
+def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> list[ReportSection]:
     """Return the answer, the sections and what is said about them, as Markdown that cites by source id.
 
-    Without `making`, the answer does not say what made it.
+    Without `making`, the answer does not say what made it; without `appendix`, nothing is said about the research.
     """
     found = answer_of(report)
     added_first = {
@@ -68,6 +68,8 @@ def chapters(report: Report, *, making: bool = True) -> list[ReportSection]:
     }
     sections = [*([found.key_points] if found and found.key_points else []), *report.sections[1:]]
     written = [section.model_copy(update={"markdown": _safe(section)}) for section in sections]
+    if not appendix:
+        return [*(part for part in _present(added_first) if found and part.heading == found.heading), *written]
     return [*_present(added_first), *written, *_present(added_last)]
 
 

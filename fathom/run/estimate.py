@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fathom.budget.prices import Rates
@@ -25,6 +25,7 @@ _USUAL = {
 _PAGE_TOKENS, _NOTE_TOKENS = 2_000, 600  # of one page as the compressor sees it, and of its note
 _PROMPT_TOKENS = 2_000  # of instructions, schema and plan, around the material of a prompt
 _USUAL_WITHOUT_MODEL = 3  # tool calls: the median of ten runs, which made 1 to 8
+_WHOLE = "whole run"
 _USUAL_STEPS, _USUAL_SECTIONS, _USUAL_FOLLOW_UPS = 4, 4, 2
 
 
@@ -69,7 +70,7 @@ def estimate(
     known = [phase.usd for phase in phases if phase.usd]
     budget = settings.budget
     whole = PhaseEstimate(
-        phase="whole run",
+        phase=_WHOLE,
         model="",
         tool_calls=_sum(phase.tool_calls for phase in phases),
         model_calls=_sum((phase.model_calls for phase in phases), budget.max_calls),
@@ -77,6 +78,27 @@ def estimate(
         usd=_sum(known, budget.max_usd) if len(known) == len(phases) else None,
     )
     return [*phases, whole]
+
+
+def added_up(phases: Iterable[PhaseEstimate]) -> list[PhaseEstimate]:
+    """Return the phases of several runs with those of one name and model added up, the whole last."""
+    groups: dict[tuple[str, str], list[PhaseEstimate]] = {}
+    for phase in phases:
+        groups.setdefault((phase.phase, phase.model), []).append(phase)
+    whole = groups.pop((_WHOLE, ""), [])
+    return [_added(*name, group) for name, group in [*groups.items(), (("all questions", ""), whole)]]
+
+
+def _added(phase: str, model: str, group: Sequence[PhaseEstimate]) -> PhaseEstimate:
+    usd = [one.usd for one in group if one.usd]
+    return PhaseEstimate(
+        phase,
+        model,
+        _sum(one.tool_calls for one in group),
+        _sum(one.model_calls for one in group),
+        _sum(one.tokens for one in group),
+        _sum(usd) if len(usd) == len(group) else None,
+    )
 
 
 def usual_tokens(settings: ResolvedSettings, model: str) -> tuple[float, float]:

@@ -43,6 +43,9 @@ def batch(
     ] = "deep-research/on-demand",
     mcp: Mcp = None,
     artifacts: Root = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Print what all questions would use, without starting them.")
+    ] = False,
     run_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Key of a batch: continues it, or names a new one.")
     ] = None,
@@ -66,7 +69,8 @@ def batch(
     from fathom.storage.lease import result_key
     from fathom.storage.names import slug
     from flows.cli.batch_watch import show_batch
-    from flows.preflight import check_batch, settings_from, template_from
+    from flows.cli.research import named, show_estimate
+    from flows.preflight import check_batch, estimated_batch, settings_from, template_from
 
     name = "batch" if file == "-" else Path(file).stem
     written = format_of(f".{kind}" if kind else "" if file == "-" else file)
@@ -77,6 +81,10 @@ def batch(
     )
     questions = read_questions(sys.stdin.read() if file == "-" else _read(Path(file)), written, settings)
     settings, questions, notices = check_batch(settings, questions)
+    if estimate:
+        phases = estimated_batch(questions, settings)
+        output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)
+        return
     caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls}
     request = {
         "settings": settings,
@@ -85,7 +93,7 @@ def batch(
         "deployment": deployment,
         "run_key": result_key("", run_key) or f"{slug(name)[:40]}-{datetime.now(UTC):%Y%m%d-%H%M%S}",
     }
-    result = _research(questions, request, notices, quiet=quiet, progress=not as_json)
+    result = research_batch(questions, request, notices, quiet=quiet, progress=not as_json)
     if quiet and not as_json:
         typer.echo(result.results)
     else:
@@ -104,7 +112,7 @@ def _read(path: Path) -> str:
         raise InvalidInput(f"{path} is not text in UTF-8.", next_step="save it as UTF-8") from None
 
 
-def _research(
+def research_batch(
     questions: Sequence[BatchQuestion],
     request: dict[str, Any],
     notices: Sequence[str],
@@ -112,6 +120,11 @@ def _research(
     quiet: bool,
     progress: bool,
 ) -> BatchResult:
+    """Research questions and show their progress on stderr; `request` is as in `flows.batches.run`.
+
+    Raises:
+        FathomError: the batch failed or was stopped; another one with its run key continues it.
+    """
     import asyncio
     import logging
 

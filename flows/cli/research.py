@@ -142,7 +142,7 @@ def research(
     )
     if estimate:
         phases = estimated(query, settings)
-        output([named(phase) for phase in phases] if as_json else phases, _show_estimate, as_json=as_json)
+        output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)
         return
     checked = check_request(query, settings)
 
@@ -263,7 +263,8 @@ def named(row: Any) -> Any:
     return {name: named(value) for name, value in row._asdict().items()} if hasattr(row, "_asdict") else row
 
 
-def _show_estimate(phases: Sequence[PhaseEstimate]) -> None:
+def show_estimate(phases: Sequence[PhaseEstimate]) -> None:
+    """Print an estimate as a table."""
     from rich.console import Console
 
     from fathom.run.estimate import Bounds

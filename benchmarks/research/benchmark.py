@@ -1,0 +1,73 @@
+"""What one benchmark declares, so that the runner needs to know nothing else of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.results import Question, Result
+from fathom.config.settings import Mode
+from fathom.errors import InvalidInput
+
+SYSTEM = "fathom"  # the name that submissions have
+
+
+class Finished(NamedTuple):
+    """A question that was researched to its end."""
+
+    question: Question
+    result: Result
+    article: str  # the report as Markdown, with a numbered source list
+    explanation: str  # its first section on one line
+    folder: Path  # of the run
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A set of questions, and the form in which it wants the answers.
+
+    Attributes:
+        home: Where its code and data are got.
+        licence: Of its data, as its authors state it.
+        data: Path of the questions in a checkout; empty where they are not in one.
+        get: What a person does to have the data.
+        read: Returns the questions of a file, in its order.
+        write: Writes the finished questions into an empty folder, in the benchmark's own form.
+        score: The benchmark's own commands that score the submission.
+    """
+
+    name: str
+    title: str
+    home: str
+    licence: str
+    data: str
+    get: str
+    mode: Mode
+    read: Callable[[Path], list[Question]]
+    write: Callable[[Path, Sequence[Finished]], None]
+    score: str
+
+    def questions(self, given: Path | None) -> list[Question]:
+        """Return the questions of a file, or of a checkout of the benchmark.
+
+        Raises:
+            InvalidInput: there is no such file, or it is not one of this benchmark.
+        """
+        if given is None:
+            raise InvalidInput(f"{self.title} needs its data.", next_step=f"{self.get}, then give --data PATH")
+        path = given / self.data if given.is_dir() and self.data else given
+        if not path.is_file():
+            raise InvalidInput(f"{path} is no file.", next_step=f"{self.get}, then give --data PATH")
+        try:
+            found = self.read(path)
+        except (KeyError, ValueError, TypeError, OSError) as error:
+            said = f"{path} is not a file of {self.title}: {type(error).__name__} {error}."
+            raise InvalidInput(said, next_step=self.get) from None
+        if not found:
+            raise InvalidInput(f"There is no question in {path}.", next_step=self.get)
+        ids = [question.id for question in found]
+        if twice := next((one for one in ids if ids.count(one) > 1), ""):
+            raise InvalidInput(f"The id {twice!r} stands twice in {path}.", next_step=self.get)
+        return found
