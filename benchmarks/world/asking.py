@@ -62,7 +62,7 @@ def ask_all(
             for done in as_completed(asked):
                 result = done.result()
                 results[result.id] = result
-                write_lines(folder / RESULTS, sorted(results.values(), key=lambda one: one.id))
+                write_lines(folder / RESULTS, [results[name] for name in sorted(results)])
                 say(asked[done], result)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
