@@ -109,7 +109,9 @@ def _of_answer(run: Finished) -> dict[str, Any]:
 
 
 def _refuses(run: Finished, parts: Sequence[str]) -> bool:
-    """Whether a run has no report, or one that begins by saying that it has no answer."""
+    """Whether a run ended without a report, or with one that begins by saying that it has no answer."""
+    if not run.result.status.finished:
+        return False  # a crash refuses nothing
     if run.hedged or not (run.parts or run.result.answer):
         return True
     opening = " ".join(sentence.text for sentence in split_sentences((parts or [run.result.answer or ""])[0])[:3])

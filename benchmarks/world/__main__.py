@@ -4,6 +4,7 @@
     python -m benchmarks.world --model openai/gpt-5-mini --limit 15 --max-usd 0.05
     python -m benchmarks.world serve                            only the web and its search service, for other systems
     python -m benchmarks.world questions                        the questions as JSON Lines, with what is expected
+    python -m benchmarks.world pages                            the text of all pages as JSON Lines
 
 The results are a folder (benchmarks/results.py), and `python -m benchmarks.scoring FOLDER` scores it. Asked again, only
 questions without a result are researched. Nothing outside this machine is asked, but for the model.
@@ -18,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import Question, Result, System
+from benchmarks.results import Page, Question, Result, System
 
 _TOOLS = ["web_search", "web_extract", "fetch"]
 
@@ -32,6 +33,11 @@ def main() -> None:
     if chosen.what == "questions":
         for question in questions:
             print(question.model_dump_json(exclude_defaults=True))
+    elif chosen.what == "pages":
+        from benchmarks.world.web import all_pages
+
+        for page in all_pages():
+            print(Page(url=page.url, title=page.title, text=page.markdown).model_dump_json())
     elif chosen.what == "serve":
         _serve()
     else:
@@ -42,7 +48,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.world", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", nargs="?", choices=("run", "serve", "questions"), default="run")
+    parser.add_argument("what", nargs="?", choices=("run", "serve", "questions", "pages"), default="run")
     parser.add_argument(
         "--model", default="", help="a model for every role; without one, reports are made of quotations"
     )
