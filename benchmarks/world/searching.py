@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+import httpx
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -25,7 +26,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from benchmarks.world.pages import PORT, Page
-from benchmarks.world.web import all_pages
+from benchmarks.world.web import all_pages, digest
 
 _SNIPPET_WORDS = 40
 _BY_URL = {page.url: page for page in all_pages()}
@@ -107,6 +108,19 @@ async def _custom(request: Request) -> Response:
     return JSONResponse([{"url": page.url, "title": page.title, "raw_content": page.markdown} for page, *_ in found])
 
 
+async def _world(_request: Request) -> Response:
+    return JSONResponse({"world": digest()})
+
+
+def _is_served(address: str) -> bool:
+    """Whether this very world is served at an address."""
+    try:
+        answer = httpx.get(f"{address}/world", timeout=5, trust_env=False)
+        return bool(answer.json() == {"world": digest()})
+    except (httpx.HTTPError, ValueError):
+        return False
+
+
 async def _page(request: Request) -> Response:
     target = urlsplit(str(request.url))
     page = _BY_PLACE.get(((target.hostname or ""), target.path.lstrip("/")))
@@ -123,6 +137,7 @@ def application() -> ASGIApp:
         Route("/search", _search, methods=["POST"]),
         Route("/extract", _extract, methods=["POST"]),
         Route("/custom", _custom),
+        Route("/world", _world),
         Route("/{path:path}", _page, methods=["GET", "HEAD"]),
     ]
     app = Starlette(routes=routes)
@@ -138,11 +153,15 @@ def application() -> ASGIApp:
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """Serve the world while the block runs, and yield its address.
+    """Serve the world while the block runs, unless another process serves it already, and yield its address.
 
     Raises:
-        SystemExit: the port is taken; addresses of pages have it, so there is no other.
+        SystemExit: something else has the port; addresses of pages have it, so there is no other.
     """
+    address = f"http://127.0.0.1:{PORT}"
+    if _is_served(address):
+        yield address
+        return
     server = uvicorn.Server(uvicorn.Config(application(), host="127.0.0.1", port=PORT, log_level="error"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -150,10 +169,8 @@ def serving() -> Iterator[str]:
         while not server.started:
             thread.join(0.05)
             if not thread.is_alive():
-                raise SystemExit(
-                    f"Port {PORT} is in use: end the process that has it, or use its world with --running."
-                )
-        yield f"http://127.0.0.1:{PORT}"
+                raise SystemExit(f"Port {PORT} is in use: end the process that has it.")
+        yield address
     finally:
         server.should_exit = True
         thread.join(10)
