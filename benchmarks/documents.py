@@ -3,7 +3,8 @@
 FOLDER has `corpora/NAME/` with documents and `questions.jsonl`: `id`, `corpus`, `type`, `question`, `gold` (groups of
 alternatives, of which each must be there; null if the corpus does not answer), `within` (characters that they must lie
 together), `files` and `on_topic`. Prints for each type of question where the fact that was asked for still is: in the
-results of the tools, the notes, the report, its first section, and the 140 characters of answer mode; and how runs end.
+results of the tools, the notes, the report, its first section, and the 140 characters of answer mode; how runs end; and
+how far the stated confidence of answers can be relied on (the columns of `benchmarks.calibration`).
 The runs are made without Prefect, in as many processes as there are cores.
 """
 
@@ -26,6 +27,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from benchmarks import metrics
 from fathom.models import Ending, RunResult
 from tests.inprocess import investigated
 
@@ -51,6 +53,7 @@ def main() -> None:
         found = list(pool.map(partial(_asked, arguments.folder, Path(root)), rows))
     _print_stages([each for each in found if each["gold"] is not None])
     _print_endings(found)
+    _print_calibration(found)
     for each in found if arguments.lost else ():
         if each["gold"] is not None and not each["first"]:
             print(f"{each['id']} last seen in {_last(each)}: {each['question']} {each['gold']}")
@@ -77,7 +80,14 @@ def _asked(folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
         "answer": [short.answer or ""],
     }
     held = {stage: _holds(parts, row) for stage, parts in texts.items()} if row["gold"] is not None else {}
-    return {**row, **held, "none": result.status is Ending.insufficient_evidence, "hedged": bool(_HEDGES.search(head))}
+    stated = {"confidence": short.confidence} if short.confidence is not None else {}
+    return {
+        **row,
+        **held,
+        **stated,
+        "none": result.status is Ending.insufficient_evidence,
+        "hedged": bool(_HEDGES.search(head)),
+    }
 
 
 def _read(result: RunResult, name: str) -> Any:
@@ -133,6 +143,12 @@ def _print_endings(rows: Sequence[dict[str, Any]]) -> None:
         members = [row for row in rows if row["gold"] is None and bool(row["on_topic"]) is on_topic]
         none, said = sum(row["none"] for row in members), sum(row["hedged"] and not row["none"] for row in members)
         print(f"Without an answer, {name}, {len(members)}: {none} end without a report, {said} say so at once.")
+
+
+def _print_calibration(rows: Sequence[dict[str, Any]]) -> None:
+    stated = [(row["confidence"], bool(row.get("answer"))) for row in rows if "confidence" in row]
+    print("\n| answers | right | AUROC | ECE | Brier | of their share |\n|--:|--:|--:|--:|--:|--:|")
+    print(f"| {' | '.join(metrics.calibration(stated))} |")
 
 
 def _last(row: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What a note keeps, how well passages are told apart, and how good a ranking is.
+"""What a note keeps, how well passages are told apart, how good a ranking is, and how far a confidence holds.
 
 Texts are compared as in SQuAD: lowercase, without punctuation and articles. An answer is kept when the note holds it
 word for word or, if it has six words or more, 80 % of its word pairs; a sentence, when some sentence of the note holds
@@ -12,6 +12,7 @@ import math
 import re
 import string
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 
@@ -116,3 +117,24 @@ def recall(ranking: Sequence[str], relevance: Mapping[str, int], depth: int = 10
     """Return the share of the relevant documents among the first ones."""
     relevant = {name for name, grade in relevance.items() if grade > 0}
     return len(relevant.intersection(ranking[:depth])) / max(1, len(relevant))
+
+
+def calibration_error(stated: Sequence[tuple[float, bool]], bins: int = 10) -> float:
+    """Return the expected calibration error of stated probabilities (Naeini and others, 2015)."""
+    by_bin: defaultdict[int, list[tuple[float, bool]]] = defaultdict(list)
+    for probability, right in stated:
+        by_bin[min(int(probability * bins), bins - 1)].append((probability, right))
+    return sum(abs(sum(p - right for p, right in found)) for found in by_bin.values()) / len(stated)
+
+
+def brier(stated: Sequence[tuple[float, bool]]) -> float:
+    """Return the mean squared error of stated probabilities (Brier, 1950)."""
+    return sum((probability - right) ** 2 for probability, right in stated) / len(stated)
+
+
+def calibration(stated: Sequence[tuple[float, bool]]) -> list[str]:
+    """Return the cells of a table: answers, share right, AUROC, ECE, Brier, and Brier of always stating that share."""
+    share = sum(right for _, right in stated) / len(stated)
+    ranked = auc([p for p, right in stated if right], [p for p, right in stated if not right])
+    measured = (share, ranked, calibration_error(stated), brier(stated), share * (1 - share))
+    return [str(len(stated)), *(f"{value:.2f}" for value in measured[:3]), *(f"{value:.3f}" for value in measured[3:])]

@@ -197,6 +197,7 @@ def _result(engine: Engine, run: RunState, report: Report | None, seconds: float
         artifacts=engine.run_folder.url,
         report=engine.run_folder.path_of("report.md") if report else None,
         answer=report.sections[0].markdown if report and engine.settings.mode is Mode.answer else None,
+        confidence=report.confidence if report else None,
         sources=report.sources if report else list(run.sources.values()),
         metrics=measure(run, engine.ledger.account, seconds),
         reason=reason,

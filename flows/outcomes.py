@@ -50,6 +50,7 @@ def _with(row: BatchRow, result: RunResult) -> BatchRow:
             "run_id": result.run_id,
             "report": result.report or "",
             "answer": result.answer,
+            "confidence": result.confidence,
             "answered": result.answered,
             "sources": len(result.sources),
             "tool_calls": metrics.tool_calls,

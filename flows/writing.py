@@ -14,6 +14,7 @@ from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
 from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage, Unanswered
 from fathom.report.assembly import assemble, clarified, coverage, limitations, making, next_steps, open_questions
+from fathom.report.confidence import confidence_within
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
 from fathom.report.unanswered import UNANSWERED, explain, render_unanswered, words_to_look_for
@@ -81,6 +82,7 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     }
     if engine.settings.mode is Mode.answer:
         checked["limitations"] = clarified(run.plan)
+        checked["confidence"] = confidence_within(report.confidence, verified.claims)
     else:
         checked["limitations"] = limitations(run, verified.claims, left_out)
         checked["next_steps"] = next_steps(run.reflection)
@@ -132,14 +134,14 @@ async def _draft(
 ) -> tuple[Report, list[str]]:
     """Return the report before its claims are checked, and the sentences that were left out or marked."""
     authority = {quality.source_id: quality.overall for quality in scored.qualities}
-    questions, steps, answered = list[str](), list[StepCoverage](), Answered.yes
+    questions, steps, answered, confidence = list[str](), list[StepCoverage](), Answered.yes, None
     if engine.settings.mode is Mode.answer:  # how it was researched is in the plan and the notes
         phase("writing the answer")
         written = await write_answer(run.notes, authority, texts, _engine=engine)
         run.spend(ANSWER.name, written.usage)
         title, sections, left_out = run.plan.plan_title, [written.section], written.unsupported
         await _tell_section(engine, written.section, 1, 1, 0)
-        answered = written.answered
+        answered, confidence = written.answered, written.confidence
     else:
         phase("choosing sections")
         questions, steps = open_questions(run), coverage(run)
@@ -162,6 +164,7 @@ async def _draft(
         contradictions=scored.contradictions,
         qualities=scored.qualities,
         answered=answered,
+        confidence=confidence,
     )
     return report, left_out
 

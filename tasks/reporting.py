@@ -189,13 +189,14 @@ async def write_answer(
         passages=_passages(shown, "", _texts, ANSWER, _engine) if _writes_without_model(ANSWER, _engine) else [],
     )
     answer, usage = await ask(ANSWER, request, _engine)
-    failing = [] if _is_quoted(usage, _engine) else (await _checked(answer.text, _texts))[1]
+    failing = [] if _is_quoted(usage, _engine) else (await _checked(answer.answer, _texts))[1]
     if failing:
         why = "; ".join(complaint for claim in failing for complaint in claim.complaints) or "its words are not there"
         failure = Failure(code=AnswerInvalid.code, message=f"The sources do not support the answer: {why}.")
         answer, more = await answer_without_model(ANSWER, request, failure, _engine)
         usage += more
-    written = _written("Answer", answer.text, failing, usage, _engine)
+    written = _written("Answer", answer.answer, failing, usage, _engine)
+    written = written.model_copy(update={"confidence": answer.confidence})
     if not written.section.quoted:
         return written
     share = quotations_for(request.notes, request.passages).share(request.query)

@@ -75,13 +75,14 @@ class Outlined(Model):
 class Written(Model):
     """A finished section. `unsupported`: sentences without a source, which were left out or marked.
 
-    `answered`: of an answer, whether it is one.
+    `answered`: of an answer, whether it is one; `confidence`: of an answer, 0 to 1.
     """
 
     section: ReportSection
     usage: Usage
     unsupported: list[str] = []
     answered: Answered = Answered.yes
+    confidence: float | None = None
 
 
 class Scored(Model):

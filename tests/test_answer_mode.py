@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,14 @@ from fathom.extractive.answering import write_answer
 from fathom.llm.base import ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.llm.prompts import messages
-from fathom.models import Ending, Note, RunResult
-from fathom.roles import ANSWER, AnswerRequest, Text
-from fathom.roles.reporter import ANSWER_CHARS
+from fathom.models import Claim, Corroboration, Ending, Note, RunResult, Verdict
+from fathom.report.confidence import confidence_within
+from fathom.roles import ANSWER, AnswerRequest
+from fathom.roles.reporter import ANSWER_CHARS, ShortAnswer
 from fathom.text.citations import cited_ids, without_citations
 from flows.deep_research import deep_research
+from tests.inprocess import investigated
+from tests.stubs import Stubs
 
 WORDS = ["the", "ferry", "(which,", "12;", "is", "not", "…", "run", "by", "1911", ",", "a.b", "“x”", "量子"]
 HARBOUR = {
@@ -46,7 +50,7 @@ def answer(query: str, *quotations: str) -> str:
     given = write_answer(request)
     assert ANSWER.normalize(request, given) == given
     assert ANSWER.check(request, given) == []
-    return without_citations(given.text).strip()
+    return without_citations(given.answer).strip()
 
 
 @pytest.mark.usefixtures("prefect_server", "home")
@@ -63,6 +67,8 @@ async def test_a_run_in_answer_mode_returns_the_sentence_and_a_small_report(tmp_
     assert without_citations(result.answer) == "The ferry Nordlys entered service on 3 June 2023."
     assert cited_ids(result.answer) == [source.source_id for source in result.sources]
     report = Path(result.report or "").read_text()
+    assert result.confidence is not None
+    assert 0.5 < result.confidence < 1
     assert [line for line in report.splitlines() if line.startswith("## ")] == ["## Answer", "## Sources"]
 
 
@@ -109,7 +115,7 @@ def test_a_cut_runs_along_clauses_and_leaves_no_limitation_out() -> None:
     ),
 )  # fmt: skip
 def test_any_notes_give_an_answer_that_fits(query: str, quotations: list[str]) -> None:
-    given = write_answer(AnswerRequest(query=query, today="2026-11-22", notes=[note(*quotations)])).text
+    given = write_answer(AnswerRequest(query=query, today="2026-11-22", notes=[note(*quotations)])).answer
     assert 0 < len(without_citations(given).strip()) <= ANSWER_CHARS
     assert "\n" not in given
 
@@ -120,13 +126,76 @@ def test_notes_without_quotations_give_a_cited_answer_too(summary: str) -> None:
     request = AnswerRequest(query="Who leads the harbour?", today="2026-11-22", notes=[told])
     given = write_answer(request)
     assert ANSWER.check(request, given) == []
-    assert given.text.startswith(summary or "The notes hold no sentence")
+    assert given.answer.startswith(summary or "The notes hold no sentence")
+
+
+SMALL = {"mode": "answer", "profile": "quick"}
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(("stated", "told"), [(0.9, 0.5), (0.3, 0.3)])
+async def test_a_confidence_is_told_as_far_as_the_evidence_goes(
+    providers: Stubs, tmp_path: Path, stated: float, told: float
+) -> None:
+    providers.settings.confidence = stated
+    result = await investigated(tmp_path, **SMALL)
+    assert result.confidence == told
+    assert len(providers.calls("answer")) == 1
+    folder = Path(result.artifacts)
+    report = json.loads((folder / "report.json").read_text())
+    assert report["confidence"] == told
+    assert report["claims"][0]["corroboration"] == "contradicted", "another page of the stub has another number"
+    for name in ("report.md", "report.html"):
+        assert f"probability that it is right: {told:.0%}" in (folder / name).read_text()
+
+
+@pytest.mark.usefixtures("home")
+async def test_what_the_sources_do_not_say_is_not_confident(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.confidence = 1.0
+    providers.settings.answer = "Invented basins of Atlantis drained in 1234. [ID]"
+    result = await investigated(tmp_path, **SMALL)
+    assert "Atlantis" not in (result.answer or "")
+    assert result.confidence is not None
+    assert result.confidence < 1, "a quotation stands there instead, with its own confidence"
+
+
+@given(st.floats(0, 1), st.lists(st.tuples(st.sampled_from(Verdict), st.booleans()), max_size=4))
+def test_evidence_only_lowers_a_stated_confidence(stated: float, found: list[tuple[Verdict, bool]]) -> None:
+    claims = [
+        Claim(
+            number=1,
+            sentence="It is so.",
+            section=0,
+            source_ids=["S000001"],
+            verdict=verdict,
+            score=0.5,
+            corroboration=Corroboration.contradicted if disputed else Corroboration.single_source,
+        )
+        for verdict, disputed in found
+    ]
+    confidence = confidence_within(stated, claims)
+    assert confidence is not None
+    assert confidence <= stated
+    assert confidence == stated or any(verdict is not Verdict.supported or disputed for verdict, disputed in found)
+    assert confidence_within(None, claims) is None
+
+
+def test_what_holds_more_of_the_question_is_more_confident() -> None:
+    query = "How many cars does the northern ferry carry?"
+    near, far = (
+        write_answer(AnswerRequest(query=query, today="2026-11-22", notes=[note(text)])).confidence or 0
+        for text in ("The northern ferry carries 80 cars.", "A ferry of the company was painted blue last year.")
+    )
+    assert 0 < far < near < 1
 
 
 def test_a_model_is_told_the_rules_and_held_to_them() -> None:
     request = AnswerRequest(query="Who?", today="2026-11-22", notes=[note("Ida Berg leads it.")])
     call = ModelCall(spec=ANSWER, request=request, model=RoleModel(model="openai/stub"))
     assert str(ANSWER_CHARS) in messages(call, Dialect())[0]["content"]
-    assert ANSWER.check(request, Text(text=f"{'x' * 140} [S000001]")) == []
-    assert ANSWER.check(request, Text(text=f"{'x' * 141} [S000001]"))
-    assert ANSWER.check(request, ANSWER.normalize(request, Text(text="Ida Berg [S0000ff]")))
+    assert ANSWER.check(request, ShortAnswer(answer=f"{'x' * 140} [S000001]", confidence=0.5)) == []
+    assert ANSWER.check(request, ShortAnswer(answer=f"{'x' * 141} [S000001]", confidence=0.5))
+    invented = ShortAnswer(answer="Ida Berg [S0000ff]", confidence=0.5)
+    assert ANSWER.check(request, ANSWER.normalize(request, invented))
+    unsure = ShortAnswer(answer="Ida Berg leads it. [S000001]")
+    assert [complaint.fatal for complaint in ANSWER.check(request, unsure)] == [False]

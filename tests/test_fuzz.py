@@ -169,7 +169,7 @@ CALLS: dict[str, tuple[Request, Any]] = {
         OutlineRequest(**ASKED, plan=PLAN, notes=[NOTE]),
         {"title": "Tides", "sections": [{"heading": "Seas", "focus": "None.", "step_ids": [1]}]},
     ),
-    ANSWER.name: (AnswerRequest(**ASKED, notes=[NOTE]), "No [S1a2b3c]."),
+    ANSWER.name: (AnswerRequest(**ASKED, notes=[NOTE]), {"answer": "No [S1a2b3c].", "confidence": 0.7}),
 }  # fmt: skip
 WRAPPINGS = ["{}", "```json\n{}\n```", "<think>{}</think>{}", "Sure: {}", "{}</think>", "<THINK>{}"]
 

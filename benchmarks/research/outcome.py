@@ -55,7 +55,7 @@ def _result(question: Question, row: BatchRow) -> Result:
         status=row.status,
         artifacts=str(Path(row.report).parent) if row.report else "",
         answer=without_citations(row.answer).strip() if row.answer else row.answer,
-        confidence=getattr(row, "confidence", None),
+        confidence=row.confidence,
         llm_calls=row.llm_calls,
         tool_calls=row.tool_calls,
         tokens=row.tokens,

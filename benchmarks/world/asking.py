@@ -101,6 +101,7 @@ def _ask(folder: Path, question: Question, settings: dict[str, Any]) -> Result:
         report=report,
         artifacts=str(Path(run.artifacts).relative_to(folder)),
         answer=run.answer,
+        confidence=run.confidence,
         llm_calls=metrics.llm_calls,
         tool_calls=metrics.tool_calls,
         tokens=metrics.prompt_tokens + metrics.completion_tokens,

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from fathom.extractive.confidence import Signs
 from fathom.extractive.statements import Quotations, Statement, asked_by, quotations_for
 from fathom.extractive.succession import Quoted, Succession
 from fathom.extractive.verbs import is_verb
 from fathom.models import Note
 from fathom.retrieval.asked import Asked
 from fathom.retrieval.kinds import has_kind, kind_of
-from fathom.roles import Text
-from fathom.roles.reporter import ANSWER_CHARS, AnswerRequest
+from fathom.roles.reporter import ANSWER_CHARS, AnswerRequest, ShortAnswer
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import terms
 
@@ -52,10 +52,31 @@ class _Candidate(NamedTuple):
     score: float
     text: str
     number: int  # of the text that it is quoted from
+    share: float  # of the question's terms, by worth, that its excerpt holds
+    held: float  # share of the question's terms that it holds itself
+    of_kind: bool  # it holds the kind of thing that is asked for
 
 
-def write_answer(request: AnswerRequest) -> Text:
+class Chosen(NamedTuple):
+    """The quotation that answers best, and what tells how likely it is right."""
+
+    text: str
+    sources: tuple[str, ...]
+    signs: Signs
+
+
+def write_answer(request: AnswerRequest) -> ShortAnswer:
     """Return the quotation that answers best, at most 140 characters, with its citations."""
+    chosen = choose_answer(request)
+    if chosen is None:
+        cited = "".join(f"[{i}]" for note in request.notes for i in note.source_ids)
+        return ShortAnswer(answer=f"{NOTHING} {cited}", confidence=0.0)
+    cited = "".join(f"[{source}]" for source in chosen.sources)
+    return ShortAnswer(answer=f"{chosen.text} {cited}", confidence=chosen.signs.confidence())
+
+
+def choose_answer(request: AnswerRequest) -> Chosen | None:
+    """Return the quotation that answers best; None if there is none."""
     quotations = quotations_for(request.notes, request.passages)
     if not quotations.sources:
         quotations = Quotations.of_statements(_summaries(request.notes))
@@ -64,28 +85,30 @@ def write_answer(request: AnswerRequest) -> Text:
     for found in succession.found[:CONSIDERED]:
         quoted = Quoted(found.text, quotations.markdown(found, request.query))
         trust = SUPERSEDED if "|" in quoted.markdown and succession.instead(quoted) else 1.0
-        candidates += _candidates(quoted, trust * found.score, request.query)
+        candidates += _candidates(quoted, trust * found.score, found.share, request.query)
     best = _best(candidates)
     if best is None:
-        return Text(text=f"{NOTHING} {''.join(f'[{i}]' for note in request.notes for i in note.source_ids)}")
+        return None
+    rival = _best(each for each in candidates if each.number != best.number)
+    signs = Signs(best.share, best.held, best.of_kind, rival.score / best.score if rival else 0.0)
     if instead := succession.instead(Quoted(best.number, best.text)):
-        best = _best(_candidates(instead, best.score, request.query)) or best
-    return Text(text=f"{best.text} {''.join(f'[{source}]' for source in quotations.sources[best.number])}")
+        best = _best(_candidates(instead, best.score, best.share, request.query)) or best
+    return Chosen(best.text, quotations.sources[best.number], signs)
 
 
 def _best(candidates: Iterable[_Candidate]) -> _Candidate | None:
     return max(candidates, key=lambda candidate: candidate.score, default=None)
 
 
-def _candidates(quoted: Quoted, worth: float, question: str) -> Iterator[_Candidate]:
+def _candidates(quoted: Quoted, worth: float, share: float, question: str) -> Iterator[_Candidate]:
     """Yield the parts of an excerpt that may be the answer."""
     asked, kind = asked_by(question), kind_of(question)
     for text, factor in _short(quoted.markdown, asked):
         if text.endswith((":", "?")):  # it only announces or asks
             continue
-        score = worth * factor * (1 - HELD + HELD * _share(text, asked))
-        score *= OF_KIND if has_kind(kind, text, question) else 1.0
-        yield _Candidate(score, text, quoted.number)
+        held, fits = _share(text, asked), has_kind(kind, text, question)
+        score = worth * factor * (1 - HELD + HELD * held) * (OF_KIND if fits else 1.0)
+        yield _Candidate(score, text, quoted.number, share, held, kind is not None and fits)
 
 
 def _summaries(notes: Sequence[Note]) -> list[Statement]:

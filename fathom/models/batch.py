@@ -59,6 +59,7 @@ class BatchRow(Model):
     run_id: str = ""
     report: str = ""  # address of report.md
     answer: str | None = None  # of a run in answer mode
+    confidence: float | None = None  # of the answer: probability that it is right, 0 to 1
     answered: Answered | None = None
     sources: int = 0
     tool_calls: int = 0

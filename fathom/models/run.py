@@ -87,6 +87,8 @@ class Report(Model):
     made: Making | None = None  # not in reports stored before 0.2
     remarks: list[Remark] = Field([], exclude_if=not_)  # what people asked for while it was researched
     parent: ParentRun | None = None  # of a follow-up
+    # Of a short answer: probability that it is right, 0 to 1.
+    confidence: float | None = Field(None, exclude_if=lambda value: value is None)
 
 
 class Ending(StrEnum):
@@ -185,6 +187,7 @@ class RunResult(Model):
     artifacts: str  # address of the run's folder
     report: str | None  # path of report.md
     answer: str | None = None  # of a run in answer mode, with source ids: "[S1a2b3c]"
+    confidence: float | None = None  # of the answer: probability that it is right, 0 to 1
     sources: list[Source]
     metrics: Metrics
     reason: str = ""  # why the run is not `complete`

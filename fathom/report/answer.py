@@ -51,6 +51,8 @@ def answer_of(report: Report) -> Answer | None:
     section = first.model_copy(update={"markdown": first.markdown[:end].strip()})
     claims = [claim for claim in report.claims if claim.section == 0][: len(claims_of([section]))]
     sure, why = _quoted(report, section.markdown, claims) if first.quoted else _judged(report, claims)
+    if report.confidence is not None:
+        why.append(f"probability that it is right: {report.confidence:.0%}")
     rest = first.markdown[end:].strip()
     key_points = ReportSection(heading="Key points", markdown=rest) if rest else None
     answered = report.answered

@@ -68,6 +68,7 @@ def assemble(
     contradictions: list[Contradiction],
     qualities: Sequence[SourceQuality],
     answered: Answered,
+    confidence: float | None = None,
     parent: ParentRun | None = None,
 ) -> Report:
     """Put a report together. Of the sources, all that were retrieved by id, it keeps those that it cites."""
@@ -86,6 +87,7 @@ def assemble(
         unread=unread,
         qualities=[quality for quality in qualities if quality.source_id in cited],
         answered=answered,
+        confidence=confidence,
     )
     return report.model_copy(update={"sources": cited_sources(report)})
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from operator import not_
 from textwrap import shorten
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from fathom.config.models import Role
 from fathom.config.templates import TemplateSection
@@ -92,6 +92,25 @@ class SectionRequest(Request):
         return self.position > 0 and bool(self.sections)
 
 
+def _as_share(stated: object) -> object:
+    """Return a stated probability as a share: models write 0.85, 85 and "85 %"."""
+    if isinstance(stated, str):
+        try:
+            stated = float(stated.strip().rstrip("%").rstrip())
+        except ValueError:
+            return None  # a word, such as "high", is no number to go by
+    return stated / 100 if isinstance(stated, int | float) and 1 < stated <= 100 else stated
+
+
+class ShortAnswer(Answer):
+    """The answer of a run in answer mode, and how likely it is right."""
+
+    answer: str = Field(description="The answer, with the ids of its sources.")
+    confidence: Annotated[float | None, BeforeValidator(_as_share)] = Field(
+        None, ge=0, le=1, description="Probability that the answer is right, 0 to 1."
+    )
+
+
 class AnswerRequest(Request):
     """The question and all notes, for an answer of one sentence."""
 
@@ -158,19 +177,21 @@ def _check_section(_request: SectionRequest, answer: Text) -> list[Complaint]:
     return [] if answer.text.strip() else [Complaint("The section is empty.")]
 
 
-def _normalize_answer(request: AnswerRequest, answer: Text) -> Text:
+def _normalize_answer(request: AnswerRequest, answer: ShortAnswer) -> ShortAnswer:
     """Put the answer on one line and drop ids that were never given."""
     known = {source_id for note in request.notes for source_id in note.source_ids}
-    return Text(text=with_known_ids(" ".join(answer.text.split()), known))
+    return answer.model_copy(update={"answer": with_known_ids(" ".join(answer.answer.split()), known)})
 
 
-def _check_answer(_request: AnswerRequest, answer: Text) -> list[Complaint]:
-    length = len(without_citations(answer.text).strip())
+def _check_answer(_request: AnswerRequest, answer: ShortAnswer) -> list[Complaint]:
+    length = len(without_citations(answer.answer).strip())
     if not length:
         return [Complaint("The answer is empty.")]
     if length > ANSWER_CHARS:
         return [Complaint(f"The answer has {length} characters without its citations; {ANSWER_CHARS} are allowed.")]
-    return [] if cited_ids(answer.text) else [Complaint("The answer cites no source of the notes.")]
+    if not cited_ids(answer.answer):
+        return [Complaint("The answer cites no source of the notes.")]
+    return [] if answer.confidence is not None else [Complaint("`confidence` must be a number.", fatal=False)]
 
 
 def _outline_schema(request: OutlineRequest) -> dict[str, Any]:
@@ -191,4 +212,4 @@ OUTLINE = RoleSpec(
     schema=_outline_schema,
 )
 SECTION = RoleSpec("section", Role.reporter, SectionRequest, Text, check=_check_section)
-ANSWER = RoleSpec("answer", Role.reporter, AnswerRequest, Text, _normalize_answer, _check_answer)
+ANSWER = RoleSpec("answer", Role.reporter, AnswerRequest, ShortAnswer, _normalize_answer, _check_answer)

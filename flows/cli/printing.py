@@ -93,6 +93,7 @@ def show_summary(result: RunResult, address: str = "", reference: str = "") -> N
     ending = result.status.value.replace("_", " ")
     rows = [
         ("answer", result.answer or ""),
+        ("", "" if result.confidence is None else f"probability that it is right: {result.confidence:.0%}"),
         ("report", _from_here(page_of(result))),
         ("", "report.md beside it has the same as text" if result.report else ""),
         ("ended", f"{ending}: {result.reason}" if result.reason else ending),

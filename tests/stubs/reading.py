@@ -28,6 +28,7 @@ _MARKS = {
     "sufficiency_score": "critic",
     "sections": "outline",
     "opinions": "judge",
+    "confidence": "answer",
 }
 
 

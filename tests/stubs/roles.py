@@ -15,6 +15,7 @@ __all__ = ["answer"]
 
 ASPECTS = ("causes", "effects", "history", "costs", "limits", "methods", "risks", "examples", "measures", "outlook")
 OF_TEMPLATE = "Research of this kind must also find out, for what the question is about"
+LONGEST_ANSWER = 140  # characters
 KINDS = ("figures", "evidence", "review", "survey", "data", "reports", "findings", "trials", "records", "analysis")
 
 
@@ -132,6 +133,13 @@ def _section(prompt: Prompt, settings: Settings) -> str:
     return " ".join(cited) or "The notes hold nothing on this."
 
 
+def _answer(prompt: Prompt, settings: Settings) -> dict[str, Any]:
+    facts = [(fact.partition(": ")[2], source) for fact, source in prompt.cited_facts]
+    fitting = [f"{fact} [{source}]" for fact, source in facts if len(fact) <= LONGEST_ANSWER]
+    said = settings.answer.replace("ID", prompt.cited_ids[0]) or next(iter(fitting), "The notes do not say.")
+    return {"answer": said, "confidence": settings.confidence}
+
+
 def _instance(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
     """Return the smallest value of a schema, for a role without a script."""
     if reference := schema.get("$ref"):
@@ -161,4 +169,5 @@ _SCRIPTS: dict[str, Callable[[Prompt, Settings], dict[str, Any]]] = {
     "compressor": _compress,
     "critic": _criticise,
     "outline": _outline,
+    "answer": _answer,
 }

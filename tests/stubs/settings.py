@@ -27,7 +27,8 @@ class Settings:
         score, follow_ups: the critic's verdict of round 1; later rounds score 9 and want nothing more.
         planted: HTML by URL: pages that every search finds first; those on the stub's own address can be fetched.
         attacker: address to which planted pages lead a model that obeys them; empty: the model obeys nobody.
-        bullets, section: what the model notes and writes instead, with ID for the id of the first source.
+        bullets, section, answer: what the model notes and writes instead, with ID for the id of the first source.
+        confidence: what the model states of a short answer.
         lacking: regular expression; the model finds nothing for sections of a template whose heading matches.
         context_window: tokens; a longer prompt is refused as too long. 0: no limit.
         window_style: in whose words: "openai", "llama.cpp" or "vllm"; the last counts the room for the answer too.
@@ -62,6 +63,8 @@ class Settings:
     attacker: str = ""
     bullets: list[str] = field(default_factory=list)
     section: str = ""
+    answer: str = ""
+    confidence: float = 0.9
     lacking: str = ""
     context_window: int = 0
     window_style: str = "openai"

@@ -1,0 +1,135 @@
+"""How far the confidence of answers without a model can be relied on: `python -m benchmarks.calibration FOLDER`.
+
+FOLDER has `compress/SET/docs.jsonl` and `questions.jsonl`, as `python -m benchmarks.text` reads them. Every question
+is answered from its own pages, every sixth from those of another question, which do not answer it. An answer is right
+if it holds an alternative of each expected answer. Every other question measures the confidence:
+
+    AUROC   how often a right answer has more of it than a wrong one
+    ECE     expected calibration error: how far it is from the share of right answers, over ten bins
+    Brier   mean square of its distance from 1 or 0, and that of always stating the share of right answers
+
+The rest are there to fit it: `--fit` prints the weights for `fathom/extractive/confidence.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import metrics
+from benchmarks.text import NO_ANSWER
+from fathom.extractive.answering import choose_answer
+from fathom.extractive.confidence import Signs
+from fathom.models import SourceText
+from fathom.roles import AnswerRequest
+
+FOREIGN = 6  # every sixth question is asked of the pages of another
+STEPS = 50  # of Newton's method; it takes about ten
+
+
+class Answered(NamedTuple):
+    """An answer, and whether it is right."""
+
+    signs: Signs
+    right: bool
+
+
+def main() -> None:
+    """Print the table, or the weights."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--fit", action="store_true", help="print the weights that fit the first half")
+    chosen = parser.parse_args()
+    sets = {path.parent.name: list(_answers(path.parent)) for path in sorted(chosen.folder.glob("*/*/questions.jsonl"))}
+    sets = {name: answers for name, answers in sets.items() if any(one.right for one in answers)}
+    if not sets:
+        raise SystemExit(f"{chosen.folder} has no compress/SET/questions.jsonl with answers.")
+    if chosen.fit:
+        constant, *weights = fitted([answer for answers in sets.values() for answer in answers[::2]])
+        print(f"CONSTANT = {constant:.2f}\nWEIGHTS = ({', '.join(f'{weight:.2f}' for weight in weights)})")
+        return
+    print("| set | answers | right | AUROC | ECE | Brier | of their share |\n|---|--:|--:|--:|--:|--:|--:|")
+    halves = {name: answers[1::2] for name, answers in sets.items()}
+    for name, half in [*halves.items(), ("all", [one for half in halves.values() for one in half])]:
+        stated = [(one.signs.confidence(), one.right) for one in half]
+        print(f"| {name} | {' | '.join(metrics.calibration(stated))} |")
+
+
+def _answers(folder: Path) -> Iterator[Answered]:
+    """Yield what is answered to the questions of a set."""
+    pages = {page["doc_id"]: page for page in _lines(folder / "docs.jsonl")}
+    questions = _lines(folder / "questions.jsonl")
+    for number, question in enumerate(questions):
+        foreign = number % FOREIGN == FOREIGN - 1
+        asked = questions[(number + len(questions) // 2) % len(questions)] if foreign else question
+        if foreign and set(asked["doc_ids"]) & set(question["doc_ids"]):
+            continue
+        read = [pages[name] for name in asked["doc_ids"]]
+        groups = [] if foreign else _expected(question, read)
+        if not groups and not foreign:
+            continue
+        texts = [
+            SourceText(
+                source_id=f"S{n:06x}", url=f"https://{n}.example/", title=page["title"], text=page["text"], kind="web"
+            )
+            for n, page in enumerate(read, 1)
+        ]
+        request = AnswerRequest(query=question["question"], today="2026-01-01", notes=[], passages=texts)
+        if found := choose_answer(request):
+            said = metrics.normalized(found.text)
+            right = not foreign and all(any(metrics.holds(said, one) for one in group) for group in groups)
+            yield Answered(found.signs, right)
+
+
+def _expected(question: dict[str, Any], pages: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """Return the alternatives of each answer that the pages hold; yes and no cannot be quoted."""
+    held = metrics.normalized("\n".join(f"{page['title']} . {page['text']}" for page in pages))
+    groups = (
+        [one for one in group if metrics.normalized(one) not in NO_ANSWER and metrics.holds(held, one)]
+        for group in question.get("answers") or []
+    )
+    return [group for group in groups if group]
+
+
+def fitted(answers: Sequence[Answered]) -> list[float]:
+    """Return the constant and the weights of a logistic regression, by Newton's method with a little shrinking."""
+    rows = [(1.0, *map(float, one.signs)) for one in answers]
+    size = len(rows[0])
+    weights = [0.0] * size
+    for _ in range(STEPS):
+        likely = [1 / (1 + math.exp(-sum(w * x for w, x in zip(weights, row, strict=True)))) for row in rows]
+        errors = [p - one.right for p, one in zip(likely, answers, strict=True)]
+        ridge = [0.0, *weights[1:]]  # the constant is not shrunk
+        slope = [ridge[i] + sum(e * row[i] for e, row in zip(errors, rows, strict=True)) for i in range(size)]
+        curve = [
+            [
+                float(i == j > 0) + sum(p * (1 - p) * row[i] * row[j] for p, row in zip(likely, rows, strict=True))
+                for j in range(size)
+            ]
+            for i in range(size)
+        ]
+        weights = [w - step for w, step in zip(weights, _solved(curve, slope), strict=True)]
+    return weights
+
+
+def _solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
+    """Solve linear equations by Gaussian elimination; the matrix is positive definite, so no row is exchanged."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for i, pivot in enumerate(rows):
+        for j, row in enumerate(rows):
+            if j != i:
+                factor = row[i] / pivot[i]
+                rows[j] = [value - factor * above for value, above in zip(row, pivot, strict=True)]
+    return [row[-1] / row[i] for i, row in enumerate(rows)]
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+if __name__ == "__main__":
+    main()
