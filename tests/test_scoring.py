@@ -389,7 +389,7 @@ def test_stated_confidence_is_compared_with_how_often_it_was_right() -> None:
     assert count == 20
     error, _, _ = calibration([replace(one, confidence=1.0) for one in sure]) or (0, 0, 0)
     assert error == pytest.approx(0.05)
-    assert calibration([Scores(answer_right=True)]) is None
+    assert calibration([Scores(answer_right=True), Scores(confidence=0.9)]) is None  # whether it is right is not known
 
 
 def test_reports_of_another_system_become_a_folder_that_is_scored(
@@ -423,3 +423,8 @@ def test_reports_of_another_system_become_a_folder_that_is_scored(
     assert "<script" not in page.read_text(encoding="utf-8")
     assert System.model_validate_json((out / SYSTEM).read_text(encoding="utf-8")).name == "gpt-researcher"
     assert read_lines(out / PAGES, Page) == KNOWN
+
+
+def test_every_score_has_its_definition() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "measuring.md").read_text(encoding="utf-8")
+    assert [row.name for row in ROWS if f"| {row.name} |" not in text] == []

@@ -9,6 +9,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,17 @@ def test_questions_have_ids_and_words_of_their_own() -> None:
     assert len(QUESTIONS) == len({question.question for question in questions}) == 60
     assert all(bool(question.answer) == question.answerable for question in questions)
     assert {one.id for one in questions if not one.answerable} == REFUSED.keys() | BOUGHT.keys()
+
+
+def test_the_documentation_counts_what_there_is() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "world.md").read_text(encoding="utf-8")
+    pages, questions = Counter(page.kind for page in PAGES.values()), Counter(q.kind for q in QUESTIONS.values())
+    listed = [f"| `{kind}` | {count} |" for kind, count in [*pages.items(), *questions.items()]]
+    assert [row for row in listed if row not in text] == []
+    refused = sum(not question.answerable for question in QUESTIONS.values())
+    sites = len({page.host for page in PAGES.values()})
+    for said in (f"{len(PAGES)} pages on {sites} sites", f"{len(QUESTIONS)} questions", f"{refused} must be refused"):
+        assert said in text, said
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS.keys())
