@@ -379,6 +379,9 @@ def test_two_systems_differ_only_where_the_interval_leaves_out_zero() -> None:
     assert "| Right answers | 0 % | 100 % | +100 % (100 % to 100 %, n = 8) |" in text
     mixture = [*good[:7], Scores(refused=True)]
     assert kinds([many("a", mixture)]) == ""  # of one kind only
+    other = many("b", bad[:1])
+    other.runs.finished[0] = replace(other.runs.finished[0], question=QUESTION.model_copy(update={"kind": "fact"}))
+    assert kinds([many("a", mixture), other]).splitlines()[2:] == ["| number | 8 of 8 | - |", "| fact | - | 0 of 1 |"]
     assert "| Right answers | 100 % of 7 |" in table([many("a", mixture)])
 
 
