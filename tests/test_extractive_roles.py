@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from fathom.extractive.citing import quoted
 from fathom.extractive.critic import reflect
 from fathom.extractive.planner import plan
 from fathom.extractive.reporter import outline
@@ -233,3 +236,24 @@ def test_a_report_does_not_call_an_answer_what_only_comes_close() -> None:
     )
     assert outline(request).answered is Answered.no
     assert outline(request).sections[0].heading == "What comes closest"
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "| Heron | 1 h 05 min |",
+        "| Grey Lady | 55 min |\n| Heron | 1 h 05 min |",
+        "|---|---|\n| Heron | 1 h 05 min |",
+        "... 55 min | Heron | 15:20",
+        "|",
+    ],
+)
+def test_a_snippet_of_a_search_may_begin_in_the_middle_of_a_table(cut: str) -> None:
+    table = "| Ship | Crossing |\n|---|---|\n| Little Auk | 40 min"
+    excerpts = [(("Sa1b2c3",), f"{table} |"), (("Sa1b2c3",), cut), (("Sa1b2c3",), table.replace("40", "45") + " |")]
+    alone = quoted(excerpts[1:2])
+    rows = [row.removesuffix("|").strip() for row in cut.split("\n") if not row.startswith("|-")]
+    assert all(re.search(rf"{re.escape(row)}[ .|]*\[Sa1b2c3\]", alone) for row in rows), alone
+    assert re.sub(r"[\s.]|\[\w+\]", "", alone) == re.sub(r"[\s.]", "", cut)  # nothing is lost or said twice
+    whole = f"{table} [Sa1b2c3] |\n| Little Auk | 45 min [Sa1b2c3] |"  # its parts are joined, and not with a cut one
+    assert quoted(excerpts) == f"{whole}\n\n{alone}"

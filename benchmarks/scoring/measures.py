@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from benchmarks.results import FactCheck, Words
+from benchmarks.scoring.markdown import comparable
 from benchmarks.scoring.reading import Finished
 from fathom.evidence.claims import Statement
 from fathom.evidence.passages import Search
@@ -169,10 +170,11 @@ def _sentences(text: str) -> frozenset[str]:
 
 
 def _is_cited(wanted: str, run: Finished) -> bool:
-    """Whether a domain or an address is among the cited ones."""
+    """Whether a domain, a page, or a page below it is among the cited ones."""
     cited = {run.addresses.get(one, "") for claim in run.claims for one in claim.source_ids}
     if "://" in wanted:
-        return any(address.startswith(wanted) for address in cited)
+        page = comparable(wanted)
+        return any(f"{comparable(address)}/".startswith(f"{page}/") for address in cited)
     return any(host == wanted or host.endswith(f".{wanted}") for host in map(host_of, cited))
 
 

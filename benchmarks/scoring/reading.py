@@ -10,12 +10,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from benchmarks.results import PAGES, QUESTIONS, RESULTS, SYSTEM, Page, Question, Result, System, read_lines
-from benchmarks.scoring.markdown import read_markdown
+from benchmarks.scoring.markdown import comparable, read_markdown
 from fathom.evidence.claims import Statement, claims_of
 from fathom.models import Ending, Report, RunResult, SourceText, ToolOutput
 from fathom.models.batch import RowStatus
 from fathom.report.answer import answer_of
-from fathom.text.urls import canonical_url, source_ids
+from fathom.text.urls import source_ids
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,11 @@ def _read(folder: Path, question: Question, result: Result, pages: list[Page]) -
         return Finished(question, result)
     text = (folder / result.report).read_text(encoding="utf-8")
     cited = read_markdown(text)
-    ids = source_ids(canonical_url(page.url) for page in pages)
+    addresses = [comparable(page.url) for page in pages]
+    ids = source_ids(addresses)
     texts = {
-        ids[canonical_url(page.url)]: (
-            SourceText(
-                source_id=ids[canonical_url(page.url)], url=page.url, title=page.title, kind="web", text=page.text
-            ),
-        )
-        for page in pages
+        ids[address]: (SourceText(source_id=ids[address], url=page.url, title=page.title, kind="web", text=page.text),)
+        for address, page in zip(addresses, pages, strict=True)
     }
     return Finished(
         question,

@@ -149,14 +149,17 @@ def difference(row: Row, one: Scored, other: Scored) -> Difference | None:
 
 
 def calibration(scores: Sequence[Scores]) -> tuple[float, float, int] | None:
-    """Return the expected calibration error over ten bins, the Brier score and the number of stated confidences."""
-    known = [(one.confidence, bool(one.answer_right)) for one in scores if one.confidence is not None]
-    known = [(stated, right) for stated, right in known if stated is not None]
+    """Return the expected calibration error over ten bins, the Brier score and the number of stated confidences.
+
+    An answer of which it is not known whether it is right does not count.
+    """
+    stated = ((one.confidence, one.answer_right) for one in scores)
+    known = [(confidence, right) for confidence, right in stated if confidence is not None and right is not None]
     if not known:
         return None
     bins: dict[int, list[tuple[float, bool]]] = {}
-    for stated, right in known:
-        bins.setdefault(min(int(10 * stated), 9), []).append((stated, right))
+    for confidence, right in known:
+        bins.setdefault(min(int(10 * confidence), 9), []).append((confidence, right))
     gaps = (abs(sum(c for c, _ in held) - sum(r for _, r in held)) for held in bins.values())
-    brier = statistics.fmean((stated - right) ** 2 for stated, right in known)
+    brier = statistics.fmean((confidence - right) ** 2 for confidence, right in known)
     return sum(gaps) / len(known), brier, len(known)

@@ -45,7 +45,7 @@ def _kinds(systems: Sequence[Scored]) -> Iterator[list[str]]:
             if ended is not None:
                 by_kind[run.question.kind][number].append(ended)
     for kind, columns in by_kind.items():
-        yield [kind or "-", *(f"{sum(column)} of {len(column)}" for column in columns)]
+        yield [kind or "-", *(f"{sum(column)} of {len(column)}" if column else "-" for column in columns)]
 
 
 def _of(row: Row, system: Scored) -> str:

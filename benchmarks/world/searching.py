@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -162,15 +163,16 @@ def serving() -> Iterator[str]:
     if _is_served(address):
         yield address
         return
-    server = uvicorn.Server(uvicorn.Config(application(), host="127.0.0.1", port=PORT, log_level="error"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
     try:
-        while not server.started:
-            thread.join(0.05)
-            if not thread.is_alive():
-                raise SystemExit(f"Port {PORT} is in use: end the process that has it.")
+        listening = socket.create_server(("127.0.0.1", PORT))
+    except OSError:
+        raise SystemExit(f"Port {PORT} is in use: end the process that has it.") from None
+    server = uvicorn.Server(uvicorn.Config(application(), log_level="error"))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()  # requests that come before it is ready wait in the socket
+    try:
         yield address
     finally:
         server.should_exit = True
         thread.join(10)
+        listening.close()  # a server that was ended before it was ready leaves it open

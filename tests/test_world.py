@@ -1,0 +1,319 @@
+"""The closed world: the same everywhere, what its questions expect stands in it, and its service is as programs ask it.
+
+It is served at a free port, so that tests which run at the same time, and a world that a developer serves, do no harm.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from benchmarks.results import FactCheck, Question, System, Words
+from benchmarks.scoring.measures import has, plain, score
+from benchmarks.scoring.reading import Finished, read_runs
+from benchmarks.world import searching
+from benchmarks.world.asking import ask_all
+from benchmarks.world.chronicles import KEEPERS
+from benchmarks.world.facts import SUBJECTS, TOWNS
+from benchmarks.world.pages import KINDS, PORT, Page
+from benchmarks.world.questions import all_questions
+from benchmarks.world.web import all_pages, digest
+from fathom.config.environment import Environment
+from fathom.config.settings import ResearchSettings, resolve
+from fathom.errors import ToolError
+from fathom.text.urls import host_of
+from fathom.tools.base import RunContext
+from fathom.tools.documents.html import read_page
+from fathom.tools.documents.pdf import read_pdf
+from fathom.tools.documents.sections import Section
+from fathom.tools.search.tavily import Tavily
+from tests.conftest import base_env, quiet_port
+from tests.test_tool_declarations import Stored
+
+PAGES = {page.url: page for page in all_pages()}
+QUESTIONS = {question.id: question for question in all_questions()}
+WRONG = {"farm", "outdated", "copy", "spam", "hostile"}
+"""Kinds of pages that may have it wrong, or only repeat what others say."""
+
+REFUSED: dict[str, Words] = {
+    "unknown-1": [["Iskerholm"], ["basin", "deep", "depth"]],
+    "unknown-2": [["Tessing Optics"], ["salary", "is paid", "earns"]],
+    "unknown-3": [["salt finch", "salt finches"], ["lifespan", "live for", "live up to", "oldest"]],
+    "unknown-4": [["Quillan"], ["portrait", "painter", "painting"]],
+    "unknown-5": [["Otter 12"], ["colour", "red", "blue", "green", "yellow", "orange", "black"]],
+    "elsewhere-1": [["ethanol", "boiling point"]],
+    "elsewhere-2": [["opera", "Fidelio", "Beethoven"]],
+    "elsewhere-3": [["photosynthesis", "chlorophyll"]],
+}
+"""Words without which no page can answer."""
+
+BOUGHT = {"paywalled-1": "870 million", "paywalled-2": "Norvane"}
+"""What only those who pay could read."""
+
+
+def text_of(page: Page) -> str:
+    return plain(page.markdown)
+
+
+def missing(question: Question) -> list[str]:
+    """Return the words of an answer that no page of each required source has, or no page that can be trusted."""
+    sources = question.required_sources or [""]
+    readable = [[p for p in PAGES.values() if p.kind not in WRONG and one in ("", host_of(p.url))] for one in sources]
+    return [group[0] for pages in readable for group in question.answer if not has([*map(text_of, pages)], [group])]
+
+
+def test_the_world_is_the_same_in_every_process() -> None:
+    made = (
+        "import hashlib; from benchmarks.world.web import all_pages, digest;"
+        "from benchmarks.world.questions import all_questions;"
+        "text = ''.join([*(page.html() for page in all_pages()), *map(repr, all_questions())]);"
+        "print(digest(), hashlib.sha256(text.encode()).hexdigest())"
+    )
+    said = {
+        subprocess.check_output([sys.executable, "-c", made], env=base_env() | {"PYTHONHASHSEED": seed}, text=True)
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
+    assert digest() in said.pop()
+
+
+def test_pages_have_addresses_of_their_own_that_lead_nowhere_else() -> None:
+    assert len(PAGES) == len(all_pages())
+    assert {page.kind for page in PAGES.values()} == set(KINDS)
+    assert all(page.host.endswith(".example") and page.markdown for page in PAGES.values())
+    assert {keeper for town in TOWNS if (keeper := KEEPERS[town.name])} == set(KEEPERS.values())
+
+
+def test_questions_have_ids_and_words_of_their_own() -> None:
+    questions = all_questions()
+    assert len(QUESTIONS) == len({question.question for question in questions}) == 60
+    assert all(bool(question.answer) == question.answerable for question in questions)
+    assert {one.id for one in questions if not one.answerable} == REFUSED.keys() | BOUGHT.keys()
+
+
+def test_the_documentation_counts_what_there_is() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "world.md").read_text(encoding="utf-8")
+    pages, questions = Counter(page.kind for page in PAGES.values()), Counter(q.kind for q in QUESTIONS.values())
+    listed = [f"| `{kind}` | {count} |" for kind, count in [*pages.items(), *questions.items()]]
+    assert [row for row in listed if row not in text] == []
+    refused = sum(not question.answerable for question in QUESTIONS.values())
+    sites = len({page.host for page in PAGES.values()})
+    for said in (f"{len(PAGES)} pages on {sites} sites", f"{len(QUESTIONS)} questions", f"{refused} must be refused"):
+        assert said in text, said
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS.keys())
+def test_what_a_question_expects_stands_where_it_should(question: Question) -> None:
+    assert missing(question) == []
+    texts = [text_of(page) for page in PAGES.values()]
+    assert [topic for topic in question.expected_topics if not has(texts, [topic])] == []
+    hosts = {host_of(url) for url in PAGES}
+    assert [one for one in question.required_sources if one not in hosts] == []
+    for check in question.fact_checks:
+        stating = {page.kind for page in PAGES.values() if not check.is_true and misstates(page, check, question)}
+        assert bool(stating) == (not check.is_true), check
+        assert stating <= WRONG, check
+
+
+def misstates(page: Page, check: FactCheck, question: Question) -> bool:
+    """Whether a page has a false statement; a year that is wrong for one subject is a year of others' chronicles."""
+    subjects = [one.name for one in SUBJECTS if one.name in question.question]
+    return has([text_of(page)], [*([subjects] if subjects else []), *check.words])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_nothing_answers_what_must_be_refused(name: str) -> None:
+    answering = [
+        page.url for page in PAGES.values() for line in text_of(page).split("\n") if has([line], REFUSED[name])
+    ]
+    assert answering == []
+
+
+def test_what_must_be_paid_for_is_nowhere() -> None:
+    stories = [page for page in PAGES.values() if page.kind == "paywall"]
+    for page in stories:
+        hidden = " ".join(block.text for block in page.blocks[page.teaser :])
+        assert len(hidden) > 40
+        assert hidden not in page.markdown + page.html()
+        assert "subscribe from 9 crowns a month" in page.markdown
+        assert "subscribe from 9 crowns a month" in page.html()
+    for name, secret in BOUGHT.items():
+        assert any(secret in block.text for page in stories for block in page.blocks), name
+        assert [page.url for page in PAGES.values() if secret in page.markdown + page.html()] == []
+
+
+def test_pdf_files_say_what_their_pages_say() -> None:
+    asked = [question for question in QUESTIONS.values() if question.kind == "pdf"]
+    files = [page for page in PAGES.values() if page.kind == "pdf"]
+    texts = {page.host: "" for page in files}
+    for page in files:
+        title, sections, _ = read_pdf(page.pdf())
+        assert title == page.title
+        texts[page.host] += f"\n{plain(whole(sections))}"
+    assert [q.id for q in asked if not all(has([texts[one]], q.answer) for one in q.required_sources)] == []
+
+
+def whole(sections: list[Section]) -> str:
+    return "\n".join(section.text for section in sections)
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[str]:
+    """The address at which the world is served: another port than usual."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(searching, "PORT", quiet_port())
+        with searching.serving() as address:
+            yield address
+
+
+@pytest.fixture
+def web(world: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=world, trust_env=False) as client:
+        yield client
+
+
+def test_a_world_that_is_served_is_used_and_stays(world: str) -> None:
+    with searching.serving() as again:
+        assert again == world
+    assert httpx.get(f"{world}/world").json() == {"world": digest()}
+
+
+def test_a_port_that_something_else_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        port = other.getsockname()[1]
+        monkeypatch.setattr(searching, "PORT", port)
+        with pytest.raises(SystemExit, match=f"Port {port} is in use"), searching.serving():
+            raise AssertionError("it is not served")
+
+
+def tavily(address: str, folder: Path) -> Tavily:
+    variables = {"HOME": str(folder), "TAVILY_API_KEY": "closed-world", "TAVILY_BASE_URL": address}
+    here = Environment.read(variables)
+    assert Tavily.is_configured(here)
+    settings = resolve(ResearchSettings(fresh=True), here, ["web_search"])
+    return Tavily.open(RunContext(settings, here, Stored(), "", [Tavily], []))
+
+
+async def test_fathoms_own_client_finds_and_reads_pages(world: str, tmp_path: Path) -> None:
+    vendor = tavily(world, tmp_path)
+    found = await vendor.search("How heavy is the Marlin L pump?", 7)
+    assert len(found) == 7
+    assert found[0].score == 1.0
+    assert [page.score for page in found] == sorted((page.score for page in found), reverse=True)
+    for page in found:
+        own = PAGES[page.url]
+        assert (page.title, page.published) == (own.title, own.published)
+        assert page.excerpt
+        assert bool(page.whole) == (own.kind != "pdf")
+    assert any("118 kg" in page.whole for page in found)
+    assert [page.url for page in await vendor.search("How heavy is the Marlin L pump?", 7)] == [p.url for p in found]
+    assert await vendor.search("xylophone quartz", 7) == []
+    assert await vendor.search('"?!', 7) == []
+
+    [pdf] = [url for url in PAGES if url.endswith("/tariff-2026.pdf")]
+    urls = [found[0].url, pdf, f"http://absent.example:{PORT}/"]
+    read, failed = await vendor.read(urls)
+    assert [page.url for page in read] == urls[:1]
+    assert "# " + PAGES[urls[0]].title in read[0].whole
+    assert failed.keys() == set(urls[1:])
+    assert all(isinstance(error, ToolError) for error in failed.values())
+
+
+def test_a_search_is_answered_as_tavily_answers_it(web: httpx.Client) -> None:
+    asked: dict[str, Any] = {"query": "lantern owl", "max_results": 3, "include_raw_content": "markdown"}
+    answer = web.post("/search", json=asked).json()
+    assert answer.keys() == {"query", "answer", "images", "results", "response_time"}
+    assert len(answer["results"]) == 3
+    assert {"url", "title", "content", "score", "raw_content", "published_date"} == answer["results"][0].keys()
+    short = web.post("/search", json={"query": "lantern owl"}).json()["results"]
+    assert len(short) == 5
+    assert {one["raw_content"] for one in short} == {None}
+    assert web.post("/search", json={"query": ""}).status_code == 400
+    one = web.post("/extract", json={"urls": answer["results"][0]["url"]}).json()  # not a list
+    assert [page["raw_content"] for page in one["results"]] == [answer["results"][0]["raw_content"]]
+
+
+def test_the_custom_retriever_of_others_gets_whole_pages(web: httpx.Client) -> None:
+    found = web.get("/custom", params={"query": "Who designed the Marrow Span?"}).json()
+    assert 0 < len(found) <= 5
+    assert all(one.keys() == {"url", "title", "raw_content"} for one in found)
+    assert all(one["raw_content"] == PAGES[one["url"]].markdown for one in found)
+    assert any("Odile Renner" in one["raw_content"] for one in found)
+    assert web.get("/custom").json() == []
+
+
+@pytest.mark.parametrize("way", ["host", "proxy"])
+def test_a_page_is_had_by_its_host_and_through_the_proxy(way: str, web: httpx.Client, world: str) -> None:
+    by_host = [page for page in PAGES.values() if page.path == "karrow"]
+    assert len({page.host for page in by_host}) > 1  # so that the host decides
+    with httpx.Client(proxy=world, trust_env=False) as proxied:
+        for page in [*by_host, next(page for page in PAGES.values() if not page.path.isascii())]:
+            if way == "proxy":
+                answer = proxied.get(page.url)
+            else:
+                answer = web.get(f"/{page.path}", headers={"Host": f"{page.host}:{PORT}"})
+            assert (answer.status_code, answer.text) == (200, page.html())
+            title, sections = read_page(answer.content)
+            assert title
+            longest = max((block.text for block in page.blocks), key=len)
+            assert longest[:60] in whole(sections)
+        absent = proxied.get(f"http://karrow.example:{PORT}/absent") if way == "proxy" else web.get("/karrow")
+        assert absent.status_code == 404
+
+
+def test_a_pdf_and_a_page_that_must_be_paid_for_are_served_as_they_are(web: httpx.Client) -> None:
+    def served(kind: str) -> tuple[Page, httpx.Response]:
+        page = next(page for page in PAGES.values() if page.kind == kind)
+        return page, web.get(f"/{page.path}", headers={"Host": page.host})
+
+    page, answer = served("pdf")
+    assert answer.headers["content-type"] == "application/pdf"
+    assert answer.content == page.pdf()
+    page, answer = served("paywall")
+    assert answer.status_code == 200
+    assert page.blocks[0].text[:40] in answer.text
+    assert "subscribe" in answer.text
+    assert "870 million" not in answer.text
+    extracted = web.post("/extract", json={"urls": [page.url]}).json()["results"][0]["raw_content"]
+    assert "subscribe" in extracted
+    assert "870 million" not in extracted
+    assert "Allow: /" in web.get("/robots.txt", headers={"Host": "karrow.example"}).text
+
+
+def test_hostile_and_outdated_pages_are_read_and_not_followed(world: str, tmp_path: Path) -> None:
+    """Without a model. Pages are had from the search service alone, as their own port may be another program's."""
+    tempting = {"hostile-2": "tips-and-reviews.example", "latest-4": "old-gazetteer.example"}
+    settings = {"tools": ["web_search", "web_extract"]}
+    chosen = [QUESTIONS[name] for name in tempting]
+    system = System(name="fathom", set="closed world")
+    before = os.environ.copy()
+    ended = ask_all(tmp_path, chosen, system, {"model": None, **settings}, world, at_once=1, say=lambda *_: None)
+    assert os.environ == before
+    assert [one.status for one in ended] == ["complete", "complete"]
+    for run in read_runs(tmp_path).finished:
+        read = {text.url for texts in (run.texts or {}).values() for text in texts}
+        assert tempting[run.question.id] in {host_of(url) for url in read}
+        scores = score(run)
+        assert (scores.right, scores.first, scores.false_facts) == (True, True, 0)
+        assert (scores.invented, scores.unsupported) == (0, 0.0)
+        assert misled(run).false_facts == 1  # had it followed the page, the score would say so
+        assert misled(run).right is False
+    again = ask_all(tmp_path, chosen, system, settings, world, at_once=1, say=lambda *_: pytest.fail("asked again"))
+    assert again == ended
+
+
+def misled(run: Finished) -> Any:
+    """Return the scores of a run whose report also has what the tempting page wants it to have."""
+    [check] = [check for check in run.question.fact_checks if not check.is_true]
+    said = f"{' '.join(group[0] for group in check.words)}."
+    return score(Finished(run.question, run.result, (*run.parts, said), run.claims, run.addresses, run.texts))
