@@ -17,7 +17,8 @@ export Q DOCS MODEL
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help research install test test-long test-model check lint bench bench-docs bench-text bench-research lock clean
+.PHONY: help research install test test-long test-model check lint bench bench-docs bench-text bench-research \
+	bench-world bench-report lock clean
 
 help:
 	@echo 'make research Q="How does ...?"   research a question; prints where the report is kept'
@@ -34,6 +35,9 @@ help:
 	@echo 'make bench-docs EVAL_DATA=folder  measure answers from documents without a model (ARGS=--lost: what was lost)'
 	@echo 'make bench-research SET=name DATA=path MODEL=provider/name LIMIT=n ARGS="--max-usd 5"'
 	@echo '                                  answer a published benchmark'"'"'s questions in the form it scores (docs/benchmarks.md)'
+	@echo 'make bench-world MODEL=provider/name LIMIT=n OUT=folder'
+	@echo '                                  answer questions over a web that a script makes; without a model in a minute (docs/world.md)'
+	@echo 'make bench-report RUNS="folder other"   score finished runs, one system or two side by side (docs/measuring.md)'
 	@echo 'make lock                         resolve the requirements again  (ARGS=--upgrade for newer versions)'
 	@echo 'make clean                        remove .venv, .model and caches; artifacts stay'
 	@echo
@@ -79,6 +83,12 @@ bench-text: $(VENV)/.dev
 
 bench-research: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.research $(SET) $(if $(DATA),--data "$(DATA)") $${MODEL:+--model "$$MODEL"} $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
+
+bench-world: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.world $${MODEL:+--model "$$MODEL"} $(if $(LIMIT),--limit $(LIMIT)) $(if $(OUT),--out "$(OUT)") $(ARGS)
+
+bench-report: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.scoring $(RUNS) --page bench-results/scores.html $(ARGS)
 
 # A finished installation is updated in place, an interrupted one is made anew.
 $(VENV)/.runtime: requirements.lock pyproject.toml

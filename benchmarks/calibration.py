@@ -54,7 +54,8 @@ def main() -> None:
         return
     print("| set | answers | right | AUROC | ECE | Brier | of their share |\n|---|--:|--:|--:|--:|--:|--:|")
     halves = {name: answers[1::2] for name, answers in sets.items()}
-    for name, half in [*halves.items(), ("all", [one for half in halves.values() for one in half])]:
+    halves["all"] = [one for answers in halves.values() for one in answers]
+    for name, half in halves.items():
         stated = [(one.signs.confidence(), one.right) for one in half]
         print(f"| {name} | {' | '.join(metrics.calibration(stated))} |")
 

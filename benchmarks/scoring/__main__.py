@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
-from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.results import Question, read_lines
-from benchmarks.scoring.measures import score
 from benchmarks.scoring.page import render
-from benchmarks.scoring.reading import read_runs
 from benchmarks.scoring.summary import ROWS, Scored
-from benchmarks.scoring.table import kinds, table
+from benchmarks.scoring.table import report
 
 
 def main() -> None:
@@ -38,16 +34,13 @@ def main() -> None:
         if not path.exists():
             parser.error(f"{path} does not exist")
     expected = {one.question: one for one in read_lines(chosen.questions, Question)} if chosen.questions else None
-    systems = []
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        for folder in chosen.folders:
-            runs = read_runs(folder, expected)
-            systems.append(Scored(runs, list(pool.map(score, runs.finished, chunksize=4))))
+    systems = [Scored.of(folder, expected) for folder in chosen.folders]
     if chosen.json:
         print(json.dumps([_as_json(one) for one in systems], indent=1, ensure_ascii=False))
     else:
-        print("\n\n".join(filter(None, [table(systems), kinds(systems)])))
+        print(report(systems))
     if chosen.page:
+        chosen.page.parent.mkdir(parents=True, exist_ok=True)
         chosen.page.write_text(render(systems), encoding="utf-8")
         print(f"\n{chosen.page}")
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import random
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Self
 
-from benchmarks.scoring.measures import Scores
-from benchmarks.scoring.reading import Finished, Runs
+from benchmarks import metrics
+from benchmarks.results import Question
+from benchmarks.scoring.measures import Scores, score
+from benchmarks.scoring.reading import Finished, Runs, read_runs
 
 RESAMPLES = 2_000
 """Of the paired bootstrap (Efron and Tibshirani, 1993): questions are drawn with replacement, the same of both."""
@@ -27,6 +33,13 @@ class Scored:
     def label(self) -> str:
         """What names it in a table."""
         return f"{self.runs.system.name}, {self.runs.system.model or 'no model'}"
+
+    @classmethod
+    def of(cls, folder: Path, expected: Mapping[str, Question] | None = None) -> Self:
+        """Score the runs of a folder; `expected`: what is, by the question, where the folder does not say."""
+        runs = read_runs(folder, expected)
+        with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+            return cls(runs, list(pool.map(score, runs.finished, chunksize=4)))
 
     def by_id(self) -> dict[str, tuple[Finished, Scores]]:
         """Return runs and scores by the id of the question."""
@@ -157,9 +170,4 @@ def calibration(scores: Sequence[Scores]) -> tuple[float, float, int] | None:
     known = [(confidence, right) for confidence, right in stated if confidence is not None and right is not None]
     if not known:
         return None
-    bins: dict[int, list[tuple[float, bool]]] = {}
-    for confidence, right in known:
-        bins.setdefault(min(int(10 * confidence), 9), []).append((confidence, right))
-    gaps = (abs(sum(c for c, _ in held) - sum(r for _, r in held)) for held in bins.values())
-    brier = statistics.fmean((confidence - right) ** 2 for confidence, right in known)
-    return sum(gaps) / len(known), brier, len(known)
+    return metrics.calibration_error(known), metrics.brier(known), len(known)

@@ -8,6 +8,11 @@ from collections.abc import Iterator, Sequence
 from benchmarks.scoring.summary import ROWS, Row, Scored, calibration, difference
 
 
+def report(systems: Sequence[Scored]) -> str:
+    """Return the scores of one system or two, and their right answers by kind of question."""
+    return "\n\n".join(filter(None, [table(systems), kinds(systems)]))
+
+
 def table(systems: Sequence[Scored]) -> str:
     """Return a row for each measure that applies; with two systems, the difference and its 95 % interval."""
     heads = ["", *(f"{one.label} ({len(one.scores)})" for one in systems)]

@@ -6,8 +6,8 @@
     python -m benchmarks.world questions                        the questions as JSON Lines, with what is expected
     python -m benchmarks.world pages                            the text of all pages as JSON Lines
 
-The results are a folder (benchmarks/results.py), and `python -m benchmarks.scoring FOLDER` scores it. Asked again, only
-questions without a result are researched. Nothing outside this machine is asked, but for the model.
+The results are a folder (benchmarks/results.py), whose scores are printed; docs/measuring.md defines them. Asked again,
+only questions without a result are researched. Nothing outside this machine is asked, but for the model.
 """
 
 from __future__ import annotations
@@ -52,16 +52,22 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--model", default="", help="a model for every role; without one, reports are made of quotations"
     )
-    parser.add_argument("--limit", type=int, help="at most so many questions, of all kinds in turn")
+    parser.add_argument("--limit", type=_positive, help="at most so many questions, of all kinds in turn")
     parser.add_argument("--kind", default="", help="kinds of questions, separated by commas")
-    parser.add_argument("--out", type=Path, help="folder of the results; by default below benchmarks/out/")
+    parser.add_argument("--out", type=Path, help="folder of the results; by default bench-results/world-MODEL")
     parser.add_argument("--answer", action="store_true", help="ask for answers of at most 140 characters")
-    parser.add_argument("--at-once", type=int, default=2, metavar="N", help="questions at the same time (2)")
+    parser.add_argument("--at-once", type=_positive, default=2, metavar="N", help="questions at the same time (2)")
     parser.add_argument("--max-usd", type=float, metavar="USD", help="most that each question may cost")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="any other setting; repeatable"
     )
     return parser.parse_args()
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
 
 
 def _chosen(questions: Sequence[Question], kinds: str, limit: int | None) -> list[Question]:
@@ -89,18 +95,25 @@ def _serve() -> None:
 
 
 def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
-    from benchmarks.world.asking import ask_all
+    from benchmarks.scoring.summary import Scored
+    from benchmarks.scoring.table import report
+    from benchmarks.world.asking import ask_all, check, enter_world
     from benchmarks.world.searching import serving
     from benchmarks.world.web import digest
     from fathom.batch.questions import read_settings
+    from fathom.errors import FathomError
 
+    try:
+        own = read_settings(chosen.set)
+    except FathomError as error:
+        raise SystemExit(f"{error}") from None
     settings: dict[str, Any] = {
         "model": chosen.model or None,
         "tools": _TOOLS,
         "mode": "answer" if chosen.answer else "report",
         "model_calls": {"seconds": 1_800},
         **({"budget": {"max_usd": chosen.max_usd}} if chosen.max_usd is not None else {}),
-        **read_settings(chosen.set),
+        **own,
     }
     system = System(
         name="fathom",
@@ -110,7 +123,7 @@ def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
         settings=settings,
     )
     name = f"world-{chosen.model.replace('/', '-') or 'extractive'}{'-answer' if chosen.answer else ''}"
-    folder = (chosen.out or Path(__file__).parent.parent / "out" / name).absolute()
+    folder = (chosen.out or Path("bench-results") / name).absolute()
     ended = 0
 
     def say(question: Question, result: Result) -> None:
@@ -119,11 +132,16 @@ def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
         print(f"{ended:3} {question.id:14} {result.status.value:22} {question.question}", file=sys.stderr, flush=True)
 
     with serving() as address:
+        enter_world(address, folder / "cache")
         try:
+            check(settings, str(folder / "artifacts"))
             ask_all(folder, questions, system, settings, address, at_once=chosen.at_once, say=say)
         except KeyboardInterrupt:
             raise SystemExit(f"Stopped. The same command goes on; what has ended is in {folder}.") from None
-    print(folder)
+        except FathomError as error:
+            raise SystemExit(f"{error}") from None
+    print(report([Scored.of(folder)]))
+    print(f"\nResults: {folder}")
 
 
 if __name__ == "__main__":

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import QUESTIONS, REPORTS, RESULTS, SYSTEM, Question, Result, System, read_lines, write_lines
-from fathom.errors import FathomError
+from fathom.batch.questions import settings_of
+from fathom.config.settings import ResearchSettings
+from fathom.errors import FathomError, ModelRejected, UserError
 from fathom.models import RunResult
-from fathom.models.batch import RowStatus
+from fathom.models.batch import BatchQuestion, RowStatus
 
 
 def enter_world(address: str, cache: Path) -> None:
@@ -38,6 +40,18 @@ def enter_world(address: str, cache: Path) -> None:
     logging.disable(logging.WARNING)
 
 
+def check(settings: Mapping[str, Any], root: str) -> None:
+    """Check the settings before any question is asked with them.
+
+    Raises:
+        FathomError: they cannot be used.
+    """
+    from flows.preflight import check_settings
+
+    asked = BatchQuestion(question="", settings=dict(settings))
+    check_settings(settings_of(asked, ResearchSettings(artifacts=root)))
+
+
 def ask_all(
     folder: Path,
     questions: Sequence[Question],
@@ -52,6 +66,7 @@ def ask_all(
 
     Raises:
         SystemExit: the folder holds results of another system or other settings.
+        FathomError: the settings or the key of the model are wrong.
     """
     results = _open(folder, questions, system)
     left = [question for question in questions if question.id not in results]
@@ -87,6 +102,8 @@ def _ask(folder: Path, question: Question, settings: dict[str, Any]) -> Result:
 
     try:
         run: RunResult = asyncio.run(investigated(folder / "artifacts", query=question.question, **settings))
+    except (UserError, ModelRejected):
+        raise  # no other question would fare better
     except FathomError as error:
         print(f"{question.id}: {error}", flush=True)
         return Result(id=question.id, status=RowStatus.failed)
