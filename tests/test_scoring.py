@@ -183,6 +183,11 @@ def test_what_is_no_citation_is_not_read_as_one() -> None:
     assert read_markdown(f"Karrow has 12 bells [7].{LISTED}").dangling == ["7"]
 
 
+@pytest.mark.parametrize("text", [f"(see {f'{FERRY}, ' * 500}", "[\\" * 5_000, "(" * 5_000, f"([a]({FERRY}" * 1_000])
+def test_brackets_that_never_close_take_no_time(text: str) -> None:
+    read_markdown(text)  # exponential before, so that pytest's limit ended it
+
+
 def folder_of(root: Path, text: str, pages: Sequence[Page] = KNOWN, question: Question = QUESTION) -> Path:
     """Write a results folder of one report."""
     (root / REPORTS).mkdir(parents=True, exist_ok=True)

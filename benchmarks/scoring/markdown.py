@@ -26,14 +26,14 @@ _HEADING = re.compile(
 )
 _CODE = re.compile(r"(^```.*?(?:^```|\Z)|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
 _URL = r"https?://[^\s<>\"'`\]】]+"
-_IN_LINK = r"https?://(?:[^\s<>\"'`()]|\([^\s()]*\))+"  # parentheses in pairs
+_IN_LINK = r"https?://(?:[^\s<>\"'`()]|\([^\s()]*\))++"  # parentheses in pairs
 _LISTED = re.compile(rf"^\s*(?:[-*+]\s*)?(?:\[?\^?(\d{{1,3}})[\].):]|【(\d{{1,3}})】)[^\n]*?({_URL})", re.MULTILINE)
 _FOOTNOTE = re.compile(rf"^ {{0,3}}\[\^?([^\]\s]+)\]:[^\n]*?({_URL})[^\n]*$", re.MULTILINE)
-_TEXT = r"(?:[^\[\]\n\\]|\\.|\[[^\[\]\n]*\])*"
+_TEXT = r"(?:[^\[\]\n\\]|\\.|\[[^\[\]\n]*\]){0,500}+"
 _LINK = re.compile(rf"\[({_TEXT})\]\(\s*<?({_IN_LINK})>?(?:\s+\"[^\"]*\")?\s*\)")
 _ONE = rf"(?:\[{_TEXT}\]\(\s*<?{_IN_LINK}>?(?:\s+\"[^\"]*\")?\s*\)|<?{_IN_LINK}>?)"
 _ASIDE = re.compile(  # citations in brackets of their own, which no link's address is
-    rf"(?<!\])\(\s*(?:(?:see|via|cf|sources?)\W*\s)?{_ONE}(?:\s*[,;]?\s*(?:and\s+)?{_ONE})*\s*\)", re.IGNORECASE
+    rf"(?<!\])\(\s*(?:(?:see|via|cf|sources?)\W*\s)?{_ONE}(?:\s*+(?:[,;]\s*+)?(?:and\s+)?{_ONE})*+\s*\)", re.IGNORECASE
 )
 _IMAGE = re.compile(rf"!\[{_TEXT}\]\([^)\n]*\)")
 _BARE = re.compile(rf"<?({_URL})>?")
