@@ -18,7 +18,8 @@ export Q DOCS MODEL
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help research install test test-long test-model check lint bench bench-docs bench-text bench-research \
-	bench-world bench-report lock clean
+	bench-world bench-report \
+	bench-guard bench-compare bench-history lock clean
 
 help:
 	@echo 'make research Q="How does ...?"   research a question; prints where the report is kept'
@@ -29,7 +30,7 @@ help:
 	@echo 'make test                         run the tests            (ARGS="-k store" for some of them)'
 	@echo 'make test-long                    the same, with a run killed at 30 moments instead of 6'
 	@echo 'make test-model                   research with a small real language model: 200 MB, many minutes'
-	@echo 'make check                        format, lint, types, tests: what a change must pass'
+	@echo 'make check                        format, lint, types, counts, tests: what a change must pass'
 	@echo 'make bench                        measure what the pipeline itself costs, against scripted providers'
 	@echo 'make bench-text EVAL_DATA=folder  measure the text engine on evaluation data (ARGS=--speed: on generated text)'
 	@echo 'make bench-docs EVAL_DATA=folder  measure answers from documents without a model (ARGS=--lost: what was lost)'
@@ -38,6 +39,9 @@ help:
 	@echo 'make bench-world MODEL=provider/name LIMIT=n OUT=folder'
 	@echo '                                  answer questions over a web that a script makes; without a model in a minute (docs/world.md)'
 	@echo 'make bench-report RUNS="folder other"   score finished runs, one system or two side by side (docs/measuring.md)'
+	@echo 'make bench-guard                  compare calls, tokens, bytes and claims with the accepted counts (ARGS=--accept: accept them)'
+	@echo 'make bench-compare A=commit B=commit   measure two commits in turns (docs/benchmarking.md)'
+	@echo 'make bench-history                add what this commit measures to benchmarks/history.jsonl'
 	@echo 'make lock                         resolve the requirements again  (ARGS=--upgrade for newer versions)'
 	@echo 'make clean                        remove .venv, .model and caches; artifacts stay'
 	@echo
@@ -69,7 +73,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 
-check: lint test
+check: lint bench-guard test
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.pipeline $(ARGS)
@@ -89,6 +93,16 @@ bench-world: $(VENV)/.dev
 
 bench-report: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.scoring $(RUNS) --page bench-results/scores.html $(ARGS)
+
+# CI runs it: nothing that it counts depends on time.
+bench-guard: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.guard $(ARGS)
+
+bench-compare: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.compare "$(A)" "$(B)" $(ARGS)
+
+bench-history: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.history
 
 # A finished installation is updated in place, an interrupted one is made anew.
 $(VENV)/.runtime: requirements.lock pyproject.toml

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Page, Question, Result, System
+from benchmarks.world.questions import all_questions, in_turn
 
 _TOOLS = ["web_search", "web_extract", "fetch"]
 
@@ -27,7 +28,6 @@ _TOOLS = ["web_search", "web_extract", "fetch"]
 def main() -> None:
     """Run what the arguments say."""
     chosen = _arguments()
-    from benchmarks.world.questions import all_questions
 
     questions = _chosen(all_questions(), chosen.kind, chosen.limit)
     if chosen.what == "questions":
@@ -76,10 +76,7 @@ def _chosen(questions: Sequence[Question], kinds: str, limit: int | None) -> lis
     if unknown := wanted - {question.kind for question in questions}:
         raise SystemExit(f"No question is of the kind {min(unknown)!r}: {', '.join({q.kind: 0 for q in questions})}.")
     found = [question for question in questions if not wanted or question.kind in wanted]
-    if limit is None:
-        return found
-    in_turn = sorted(found, key=lambda question: int(question.id.rpartition("-")[2]))
-    return in_turn[:limit]
+    return found if limit is None else in_turn(found)[:limit]
 
 
 def _serve() -> None:

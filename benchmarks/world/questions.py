@@ -5,7 +5,7 @@ Questions are in other words than the pages. `tests/test_world.py` checks every 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from benchmarks.results import FactCheck, Question
 from benchmarks.world.chronicles import KEEPERS
@@ -27,6 +27,11 @@ def all_questions() -> list[Question]:
         numbers[row.kind] = numbers.get(row.kind, 0) + 1
         questions.append(row.model_copy(update={"id": f"{row.kind}-{numbers[row.kind]}"}))
     return questions
+
+
+def in_turn(questions: Iterable[Question]) -> list[Question]:
+    """Return questions with one of each kind first, then a second of each, and so on."""
+    return sorted(questions, key=lambda question: int(question.id.rpartition("-")[2]))
 
 
 def _asked(

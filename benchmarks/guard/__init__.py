@@ -1,0 +1,1 @@
+"""Counts that do not depend on time, compared with the accepted ones: see `python -m benchmarks.guard --help`."""

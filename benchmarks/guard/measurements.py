@@ -1,0 +1,108 @@
+"""What is counted: two runs with a scripted model, and sixteen questions of the closed world without one.
+
+Each function measures in a process of its own and returns counts by name. The same code gives the same counts on every
+machine, however busy; only sizes in bytes differ by a little, since durations and dates have different lengths.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import System
+from fathom.models import Report, RunResult, Verdict
+from fathom.text.citations import cited_ids
+
+Counts = dict[str, int]
+
+WORLD_QUESTIONS = 16  # one of each kind
+
+
+def survey() -> Counts:
+    """Count what a report takes and has: three steps, two rounds."""
+    return _scripted()
+
+
+def short_answer() -> Counts:
+    """Count what an answer of one sentence takes and has."""
+    return _scripted(mode="answer")
+
+
+def _scripted(**settings: Any) -> Counts:
+    from tests.inprocess import investigated
+    from tests.stubs import serving
+
+    with tempfile.TemporaryDirectory() as folder, serving() as stubs:
+        _isolate(Path(folder), stubs.env)
+        run = asyncio.run(investigated(Path(folder, "store"), **settings))
+        prompts = [record.usage["prompt_tokens"] for record in stubs.calls("llm")]
+        return {
+            "model calls": len(prompts),
+            "prompt tokens": sum(prompts),
+            "largest prompt, tokens": max(prompts),
+            "completion tokens": run.metrics.completion_tokens,
+            "tool requests": len(stubs.calls("search")) + len(stubs.calls("extract")),
+            **_kept(run),
+        }
+
+
+def _kept(run: RunResult) -> Counts:
+    """Count what a run has stored, and what its report claims."""
+    folder = Path(run.artifacts)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    report = Report.model_validate_json((folder / "report.json").read_text(encoding="utf-8"))
+    return {
+        "files": len(files),
+        "bytes stored": sum(path.stat().st_size for path in files),
+        "claims": len(report.claims),
+        "claims supported": sum(claim.verdict is Verdict.supported for claim in report.claims),
+        "citations": sum(len(cited_ids(section.markdown)) for section in report.sections),
+        "sources cited": len(report.sources),
+    }
+
+
+def world() -> Counts:
+    """Count the right answers, refusals and claims of the closed world, without a model."""
+    from benchmarks.scoring.measures import score
+    from benchmarks.scoring.reading import read_runs
+    from benchmarks.world.asking import ask_all
+    from benchmarks.world.questions import all_questions, in_turn
+    from benchmarks.world.searching import serving
+
+    with tempfile.TemporaryDirectory() as folder, serving() as address:
+        root = Path(folder)
+        _isolate(root, {})
+        questions = in_turn(all_questions())[:WORLD_QUESTIONS]
+        system = System(name="fathom", set="closed world")
+        settings = {"model": None, "tools": ["web_search", "web_extract", "fetch"]}
+        results = ask_all(root, questions, system, settings, address, at_once=1, say=lambda *_: None)
+        scores = [score(run) for run in read_runs(root).finished]
+        reports = sum(path.stat().st_size for path in (root / "artifacts").rglob("report.json"))
+        return {
+            "right answers": sum(one.right is True for one in scores),
+            "right refusals": sum(one.refused is True for one in scores),
+            "wrong refusals": sum(one.refused_wrongly is True for one in scores),
+            "false statements": sum(one.false_facts for one in scores),
+            "claims": sum(one.claims for one in scores),
+            "claims supported": round(sum((one.supported or 0.0) * one.claims for one in scores)),
+            "invented citations": sum(one.invented or 0 for one in scores),
+            "tool calls": sum(one.tool_calls or 0 for one in results),
+            "bytes of reports": reports,
+        }
+
+
+def _isolate(home: Path, variables: Mapping[str, str]) -> None:
+    """Keep what the user has set, stored and cached out of the measurement."""
+    for name in [name for name in os.environ if name.startswith(("FATHOM_", "PREFECT_"))]:
+        del os.environ[name]
+    os.environ |= {"HOME": str(home), "PREFECT_HOME": str(home / ".prefect"), "FATHOM_CACHE": str(home / "cache")}
+    os.environ |= variables
+    logging.disable(logging.WARNING)
+
+
+MEASUREMENTS: Mapping[str, Callable[[], Counts]] = {"survey": survey, "short answer": short_answer, "world": world}
