@@ -17,7 +17,7 @@ from fathom.llm.debris import without_debris
 from fathom.llm.dialects import Dialect
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import messages, strict_schema
-from fathom.models import SourceText, Usage
+from fathom.models import PlanStep, SourceText, ToolCall, Usage
 from fathom.roles import (
     COMPRESSOR,
     PLANNER,
@@ -29,6 +29,7 @@ from fathom.roles import (
     ResearchRequest,
     Text,
 )
+from fathom.roles.researcher import ResearchAnswer, ToolCallAnswer
 from fathom.text.cleaning import without_controls
 from fathom.text.prose import not_prose
 from fathom.text.sentences import split_sentences
@@ -259,3 +260,32 @@ def test_no_control_character_of_an_answer_reaches_a_terminal(text: str) -> None
     kept = [char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc"]
     assert without_controls(text) == "".join(kept)
     assert all(char in "\n\t" or unicodedata.category(char) != "Cc" for char in answer.plan().plan_title)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "title", "first"),
+    [
+        (["A.B.1.12.11", "typewriter numbers"], "1.1.3", "How tall is the lighthouse of Tessing?"),
+        (["lighthouse heights"], "1.1.3", "lighthouse heights"),
+        (["harbour masters of Karrow"], "The harbour near the lighthouse", "harbour masters of Karrow"),
+        (["numbers of numbers"], "Numbers of the lighthouse", "numbers of numbers"),
+    ],
+)
+def test_the_first_search_of_a_run_is_about_its_question(inputs: list[str], title: str, first: str) -> None:
+    question = "How tall is the lighthouse of Tessing?"
+    request = ResearchRequest(
+        query=question,
+        today="2026-01-01",
+        step=PlanStep(step_id=1, title=title, description="d"),
+        breadth=2,
+        tools={"web_search": "search"},
+        searching=["web_search"],
+        notes=[],
+        tried=[],
+    )
+    answer = ResearchAnswer(calls=[ToolCallAnswer(tool="web_search", input=text) for text in inputs])
+    settled = RESEARCHER.normalize(request, answer)
+    assert settled.calls[0].input == first
+    assert len(settled.calls) <= request.breadth
+    later = request.model_copy(update={"tried": [ToolCall(tool="web_search", input=question)]})
+    assert RESEARCHER.normalize(later, answer).calls == answer.calls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
@@ -9,6 +10,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from fathom.config.models import Role
 from fathom.models import Note, PlanStep, ToolCall
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
+from fathom.text.terms import query_terms, terms
 
 
 class ResearchRequest(Request):
@@ -51,14 +53,25 @@ def _key(call: ToolCall | ToolCallAnswer) -> tuple[str, str]:
 
 
 def _normalize(request: ResearchRequest, answer: ResearchAnswer) -> ResearchAnswer:
-    """Drop repeated calls and those beyond the breadth."""
+    """Drop repeated calls and those beyond the breadth; the first call of all is the question if none bears on it."""
     tried = {_key(call) for call in request.tried}
     new: dict[tuple[str, str], ToolCallAnswer] = {}
     for call in answer.calls:
         if call.input.strip() and _key(call) not in tried:
             new.setdefault(_key(call), call)
-    calls = [] if answer.done and request.tried else list(new.values())[: request.breadth]
+    calls = [] if answer.done and request.tried else list(new.values())
+    begins = not request.tried and not request.notes
+    if begins and calls and request.searching and not _on_topic(request, calls):
+        calls = [ToolCallAnswer(tool=request.searching[0], input=request.query), *calls]
+    calls = calls[: request.breadth]
     return ResearchAnswer(done=answer.done and not calls, calls=calls)
+
+
+def _on_topic(request: ResearchRequest, calls: Sequence[ToolCallAnswer]) -> bool:
+    """Whether a call names something of the question, or of a step that does; the plans of small models may not."""
+    asked, title = set(query_terms(request.query)), set(query_terms(request.step.title))
+    about = asked | title if asked & title else asked
+    return not asked or any(about.intersection(terms(call.input)) for call in calls)
 
 
 def _check(request: ResearchRequest, answer: ResearchAnswer) -> list[Complaint]:
