@@ -1,4 +1,4 @@
-"""What is counted: two runs with a scripted model, and sixteen questions of the closed world without one.
+"""What is counted: two runs with a scripted model, and questions over a handbook and the closed world without one.
 
 Each function measures in a process of its own and returns counts by name. The same code gives the same counts on every
 machine, however busy; only sizes in bytes differ by a little, since durations and dates have different lengths.
@@ -10,16 +10,17 @@ import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import System
+from benchmarks.results import Question, System, read_lines
 from fathom.models import Report, RunResult, Verdict
 from fathom.text.citations import cited_ids
 
 Counts = dict[str, int]
 
+DATA = Path(__file__).parent.parent / "data"
 WORLD_QUESTIONS = 16  # one of each kind
 
 
@@ -66,23 +67,36 @@ def _kept(run: RunResult) -> Counts:
     }
 
 
+def documents() -> Counts:
+    """Count the right answers, refusals and claims over a handbook of eight files, without a model."""
+    questions = read_lines(DATA / "handbook.jsonl", Question)
+    return _without_model(questions, {"tools": ["documents"], "docs": [str(DATA / "handbook")]}, address="")
+
+
 def world() -> Counts:
     """Count the right answers, refusals and claims of the closed world, without a model."""
-    from benchmarks.scoring.measures import score
-    from benchmarks.scoring.reading import read_runs
-    from benchmarks.world.asking import ask_all
     from benchmarks.world.questions import all_questions, in_turn
     from benchmarks.world.searching import serving
 
-    with tempfile.TemporaryDirectory() as folder, serving() as address:
+    with serving() as address:
+        questions = in_turn(all_questions())[:WORLD_QUESTIONS]
+        return _without_model(questions, {"tools": ["web_search", "web_extract", "fetch"]}, address)
+
+
+def _without_model(questions: Sequence[Question], settings: Mapping[str, object], address: str) -> Counts:
+    from benchmarks.scoring.measures import score
+    from benchmarks.scoring.reading import read_runs
+    from benchmarks.world.asking import ask_all
+
+    with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         _isolate(root, {})
-        questions = in_turn(all_questions())[:WORLD_QUESTIONS]
-        system = System(name="fathom", set="closed world")
-        settings = {"model": None, "tools": ["web_search", "web_extract", "fetch"]}
-        results = ask_all(root, questions, system, settings, address, at_once=1, say=lambda *_: None)
+        chosen = {"model": None, **settings}
+        results = ask_all(
+            root, questions, System(name="fathom", set="guard"), chosen, address, at_once=1, say=lambda *_: None
+        )
         scores = [score(run) for run in read_runs(root).finished]
-        reports = sum(path.stat().st_size for path in (root / "artifacts").rglob("report.json"))
+        reports = [path.read_text(encoding="utf-8") for path in (root / "artifacts").rglob("report.json")]
         return {
             "right answers": sum(one.right is True for one in scores),
             "right refusals": sum(one.refused is True for one in scores),
@@ -92,7 +106,9 @@ def world() -> Counts:
             "claims supported": round(sum((one.supported or 0.0) * one.claims for one in scores)),
             "invented citations": sum(one.invented or 0 for one in scores),
             "tool calls": sum(one.tool_calls or 0 for one in results),
-            "bytes of reports": reports,
+            "bytes of reports": sum(
+                len(text.replace(str(DATA), "").encode()) for text in reports
+            ),  # where it lies differs
         }
 
 
@@ -105,4 +121,9 @@ def _isolate(home: Path, variables: Mapping[str, str]) -> None:
     logging.disable(logging.WARNING)
 
 
-MEASUREMENTS: Mapping[str, Callable[[], Counts]] = {"survey": survey, "short answer": short_answer, "world": world}
+MEASUREMENTS: Mapping[str, Callable[[], Counts]] = {
+    "survey": survey,
+    "short answer": short_answer,
+    "documents": documents,
+    "world": world,
+}

@@ -13,6 +13,7 @@ from fathom.config.models import Role
 from fathom.models import Clarification, Document, Kind, Model, Plan, PlanStep, Priority, Width
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.storage.names import slug
+from fathom.text.terms import query_terms, terms
 
 
 class EarlierReport(Model):
@@ -167,8 +168,17 @@ def plan_complaints(steps: Sequence[PlannedStep | PlanStep]) -> list[Complaint]:
     return complaints
 
 
-def _check(_request: PlanRequest, answer: PlanAnswer) -> list[Complaint]:
-    return plan_complaints(answer.steps)
+def _check(request: PlanRequest, answer: PlanAnswer) -> list[Complaint]:
+    complaints = plan_complaints(answer.steps)
+    if answer.steps and not request.earlier and not _on_topic(request.query, answer.steps):
+        complaints.append(Complaint("No step has a word of the question: plan what it asks, in its language."))
+    return complaints
+
+
+def _on_topic(question: str, steps: Sequence[PlannedStep]) -> bool:
+    """Whether a step has a word of the question; those of models that are too small for planning may not."""
+    said = {term for step in steps for text in (step.title, step.description, *step.queries) for term in terms(text)}
+    return not said.isdisjoint(query_terms(question))
 
 
 def _schema(request: PlanRequest) -> dict[str, Any]:
