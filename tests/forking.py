@@ -15,6 +15,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
@@ -40,16 +41,32 @@ COMMANDS = (
     "fathom.evidence.verify",
     "fathom.extractive.backend",
     "fathom.report.exporting",
+    "fathom.report.html",
     "fathom.tools.documents.corpus",
     "fathom.tools.registry",
+    "anyio._backends._asyncio",
     "httpx",
+    "nh3",
     "rich.markdown",
     "s3fs",
     "trafilatura",
 )
 """What commands import, without Prefect."""
 
-RUNS = (*COMMANDS, "flows.batches", "flows.local", "flows.resuming", "flows.worker", "litellm")
+RUNS = (
+    *COMMANDS,
+    "flows.batches",
+    "flows.cli.dialogue",
+    "flows.local",
+    "flows.resuming",
+    "flows.worker",
+    "litellm",
+    # What Prefect imports when it is first used.
+    "fastapi",
+    "prefect.concurrency._sync",
+    "prefect.task_engine",
+    "prefect.utilities.visualization",
+)
 """What runs import too."""
 
 
@@ -163,6 +180,10 @@ def _serve() -> None:
         load_litellm(Environment.read())
     for name in sys.argv[1:]:
         importlib.import_module(name)
+    from fathom.tools.registry import TOOLS, VENDORS
+
+    for name in (*TOOLS, *VENDORS):
+        pkgutil.resolve_name(name)
     assert threading.active_count() == 1, "a thread would not survive the fork"
     gc.freeze()  # no collection of a child copies the memory that all share
     for line in sys.stdin:

@@ -303,7 +303,7 @@ def test_a_run_has_one_process_at_a_time(
     assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
     racers = [forked(env, "resume", run_id, "--json", "--quiet") for _ in range(2)]
     printed = [racer.communicate(timeout=120)[0] for racer in racers]
-    assert sorted(racer.returncode for racer in racers) == [0, 2]
+    assert sorted(racer.wait() for racer in racers) == [0, 2]
     assert json.loads("".join(printed))["run_id"] == run_id
     assert kills.repeated() == []
     assert len({record.fingerprint for record in stubs.requests[2:]}) == len(stubs.requests[2:])
