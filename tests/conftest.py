@@ -37,7 +37,7 @@ from fathom.llm import services
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import ModelBackend
 from fathom.storage.store import ArtifactStore
-from tests.forking import COMMANDS, Forks, forking
+from tests.forking import COMMANDS, RUNS, Fork, Forks, forking
 from tests.stubs import Stubs, serving
 
 if TYPE_CHECKING:
@@ -318,17 +318,53 @@ def command_forks() -> Iterator[Forks]:
         yield forks
 
 
+@pytest.fixture(scope="session")
+def run_forks(prefect_server: PrefectServer) -> Iterator[Forks]:
+    """A process that has imported what runs need, Prefect and litellm with it, and forks for each."""
+    with forking({**base_env(), **prefect_server.env}, RUNS) as forks:
+        yield forks
+
+
+class Forked(Protocol):
+    """Starts `fathom` with the arguments and with nothing else in its environment, in the folder of the checkout."""
+
+    def __call__(self, env: Mapping[str, str], *arguments: str) -> Fork: ...
+
+
 @pytest.fixture
-def fathom_cli(command_forks: Forks, home: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> FathomCLI:
+def forked(run_forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
+    """Commands beside each other, as `tests.processes.fathom` starts them, without their start-up."""
+    folder = tmp_path_factory.mktemp("forked")
+    started: list[Fork] = []
+
+    def start(env: Mapping[str, str], *arguments: str) -> Fork:
+        started.append(run_forks.start(env, folder / f"{len(started)}", arguments))
+        return started[-1]
+
+    yield start
+    for process in started:  # what a test that failed has left running
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def fathom_cli(
+    request: pytest.FixtureRequest,
+    command_forks: Forks,
+    home: Path,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> FathomCLI:
     """The command line in a process of its own, with an empty home, in the test's temporary folder."""
     output = tmp_path_factory.mktemp("output") / "out"
 
     def run(args: Sequence[str], env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         # A server that a developer runs must not be found.
         wanted = {**base_env(), **_home_env(home), "PREFECT_SERVER_API_PORT": str(quiet_port()), **(env or {})}
-        command_forks.start(wanted, output, args, tmp_path)
-        code = command_forks.wait()
-        said = (path.read_text(encoding="utf-8") for path in (output, output.with_name("out.err")))
-        return subprocess.CompletedProcess(args, code, *said)
+        uses_prefect = wanted.get("PREFECT_API_URL") == os.environ["PREFECT_API_URL"]
+        forks = request.getfixturevalue("run_forks") if uses_prefect else command_forks
+        process = forks.start(wanted, output, args, tmp_path)
+        code = process.wait()
+        return subprocess.CompletedProcess(args, code, *process.communicate())
 
     return run

@@ -1,22 +1,26 @@
 """Runs of the command line without their start-up: a process that has imported everything forks once for each.
 
 The children are processes like any other: they have an environment, files and connections of their own, and are killed
-by the operating system. `python -m tests.forking MODULE...` imports the modules, reads one JSON line a run and answers
-with the child's number; an empty line waits for the child and answers with its exit code.
+by the operating system. `python -m tests.forking MODULE...` imports the modules, reads one JSON line a request and
+answers each with a line of JSON: an order starts a child, which it names by its number; a child's number asks for its
+exit code, which is null while it runs.
 
-Prefect reads its settings when it is imported. So either all children have those of the process that forks, or it must
-not import Prefect, which each child then does itself.
+Prefect reads its settings when it is imported, and here again in each child. All children have the hash seed of the
+process that forks: where one run is compared with another, start one of the two afresh.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +28,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 
-__all__ = ["COMMANDS", "RUNS", "Forks", "forking"]
+__all__ = ["COMMANDS", "RUNS", "Fork", "Forks", "forking"]
 
 COMMANDS = (
     "flows.cli.commands",
@@ -37,42 +41,108 @@ COMMANDS = (
     "fathom.evidence.verify",
     "fathom.extractive.backend",
     "fathom.report.exporting",
+    "fathom.report.html",
     "fathom.tools.documents.corpus",
     "fathom.tools.registry",
+    "anyio._backends._asyncio",
     "httpx",
+    "nh3",
     "rich.markdown",
     "s3fs",
     "trafilatura",
 )
 """What commands import, without Prefect."""
 
-RUNS = ("flows.cli.commands", "flows.cli.watch", "flows.local", "flows.preflight", "flows.resuming", "litellm")
-"""What runs import."""
+RUNS = (
+    *COMMANDS,
+    "flows.batches",
+    "flows.cli.dialogue",
+    "flows.local",
+    "flows.resuming",
+    "flows.worker",
+    "litellm",
+    # What Prefect imports when it is first used.
+    "fastapi",
+    "prefect.concurrency._sync",
+    "prefect.task_engine",
+    "prefect.utilities.visualization",
+)
+"""What runs import too."""
+
+
+class Fork:
+    """A child that runs the command line; its methods are those of `subprocess.Popen`."""
+
+    def __init__(self, forks: Forks, pid: int, output: Path) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._forks = forks
+        self._output = output
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal; None while it runs."""
+        if self.returncode is None:
+            self.returncode = self._forks.ended(self.pid)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code once it has ended."""
+        deadline = time.monotonic() + (timeout or float("inf"))
+        while (code := self.poll()) is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0, *self.said())
+            time.sleep(0.02)
+        return code
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Return stdout and stderr once it has ended."""
+        self.wait(timeout)
+        return self.said()
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+    def said(self) -> tuple[str, str]:
+        """Return stdout and stderr as far as they were written."""
+        return self._output.read_text(encoding="utf-8"), _errors(self._output).read_text(encoding="utf-8")
 
 
 class Forks:
-    """The process that forks. One child runs at a time."""
+    """The process that forks, any number of children at a time."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
+        self._lock = threading.Lock()
 
-    def start(self, env: Mapping[str, str], output: Path, arguments: Sequence[str], folder: Path = ROOT) -> int:
-        """Run the command line with an environment, in a folder, both of its outputs in files; return its number.
+    def start(self, env: Mapping[str, str], output: Path, arguments: Sequence[str], folder: Path = ROOT) -> Fork:
+        """Run the command line with an environment, in a folder, both of its outputs in files.
 
         Stdout is `output`, stderr a file beside it that ends in `.err`.
         """
         order = {"env": dict(env), "output": str(output), "arguments": [*arguments], "folder": str(folder)}
-        return int(self._ask(json.dumps(order)))
+        return Fork(self, self._ask(order), output)
 
-    def wait(self) -> int:
-        """Return the exit code of the child, negative for a signal, once it has ended."""
-        return int(self._ask(""))
+    def ended(self, child: int) -> int | None:
+        """Return the exit code of a child, which must not have been told before; None while it runs."""
+        code: int | None = self._ask(child)
+        return code
 
-    def _ask(self, line: str) -> str:
+    def _ask(self, request: Any) -> Any:
         assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-        return self._process.stdout.readline()
+        with self._lock:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            return json.loads(self._process.stdout.readline())
 
 
 @contextmanager
@@ -94,8 +164,15 @@ def forking(env: Mapping[str, str], modules: Sequence[str]) -> Iterator[Forks]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+def _errors(output: Path) -> Path:
+    return output.with_name(f"{output.name}.err")
+
+
 def _serve() -> None:
-    """Import the modules, then fork for each line."""
+    """Import the modules, then do what each line asks for."""
+    from flows.server import quieten
+
+    quieten()  # as every command does before it imports Prefect
     if "litellm" in sys.argv:
         from fathom.config.environment import Environment
         from fathom.llm.over_litellm import load_litellm
@@ -103,16 +180,22 @@ def _serve() -> None:
         load_litellm(Environment.read())
     for name in sys.argv[1:]:
         importlib.import_module(name)
+    from fathom.tools.registry import TOOLS, VENDORS
+
+    for name in (*TOOLS, *VENDORS):
+        pkgutil.resolve_name(name)
     assert threading.active_count() == 1, "a thread would not survive the fork"
-    child = 0
+    gc.freeze()  # no collection of a child copies the memory that all share
     for line in sys.stdin:
-        if line.strip():
+        request = json.loads(line)
+        if isinstance(request, int):
+            ended, status = os.waitpid(request, os.WNOHANG)
+            print(json.dumps(os.waitstatus_to_exitcode(status) if ended else None), flush=True)
+        else:
             child = os.fork()
             if not child:
-                _run(json.loads(line))
+                _run(request)
             print(child, flush=True)
-        else:
-            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
 def _run(order: dict[str, Any]) -> None:
@@ -122,12 +205,26 @@ def _run(order: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(order["env"])
     os.chdir(order["folder"])
-    for number, path in ((1, order["output"]), (2, f"{order['output']}.err")):
+    for number, path in ((1, Path(order["output"])), (2, _errors(Path(order["output"])))):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.argv = ["fathom", *order["arguments"]]
+    if "prefect" in sys.modules:
+        _read_settings(order["arguments"][0])
     main()
     sys.exit()
+
+
+def _read_settings(command: str) -> None:
+    """Have Prefect read its settings from what is this process's environment now."""
+    from prefect.context import refresh_global_settings_context
+
+    from flows.server import be_patient, quieten
+
+    quieten()
+    if command in ("batch", "worker"):
+        be_patient()
+    refresh_global_settings_context()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ from fathom.config.profiles import Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, InvalidInput
 from fathom.models.batch import BatchRow, RowStatus
-from tests.conftest import FathomCLI, PrefectServer, base_env
-from tests.processes import Kills, end_all, fathom, finish
+from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
+from tests.processes import Kills, finish
 from tests.stubs import Stubs
 
 BASE = ResearchSettings(profile=Profile.quick)
@@ -140,12 +139,11 @@ def test_the_index_links_reports_and_escapes_what_people_and_pages_wrote() -> No
 
 
 @pytest.fixture
-def env(stubs: Stubs, prefect_server: PrefectServer, home: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
+def env(stubs: Stubs, prefect_server: PrefectServer, home: Path, tmp_path: Path) -> dict[str, str]:
     """A process's environment: the session's server, the stubs, an empty home and a store."""
     stubs.settings.llm_delay = stubs.settings.search_delay = 0.1
     artifacts = {"FATHOM_ARTIFACTS": str(tmp_path / "store")}
-    yield {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env, **artifacts}
-    end_all()
+    return {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env, **artifacts}
 
 
 @pytest.mark.usefixtures("prefect_server")
@@ -189,7 +187,7 @@ def test_a_question_that_failed_is_asked_again_as_the_command_says_now(
 
 
 def test_killed_anywhere_each_question_ends_once_and_no_call_is_repeated(
-    env: dict[str, str], stubs: Stubs, tmp_path: Path
+    env: dict[str, str], forked: Forked, stubs: Stubs, tmp_path: Path
 ) -> None:
     """The batch and its worker are killed together; others of their kind finish the work."""
     names = ("tides", "glaciers", "volcanoes")
@@ -197,7 +195,7 @@ def test_killed_anywhere_each_question_ends_once_and_no_call_is_repeated(
     file.write_text("\n".join(f"What is known about {name} far from here?" for name in names))
     command = ["batch", str(file), "--run-key", "night", "--model", "openai/stub", "--profile", "quick"]
     command += ["--set", "fresh=true", "--at-once", "2", "--json"]
-    worker, first = fathom(env, "worker", "--limit", "2"), fathom(env, *command)
+    worker, first = forked(env, "worker", "--limit", "2"), forked(env, *command)
     kills = Kills(stubs)
 
     def kill() -> None:
@@ -206,8 +204,8 @@ def test_killed_anywhere_each_question_ends_once_and_no_call_is_repeated(
             process.wait()
 
     kills.after(15, kill)
-    successor = fathom(env, "worker", "--limit", "2")
-    result = finish(fathom(env, *command))
+    successor = forked(env, "worker", "--limit", "2")
+    result = finish(forked(env, *command))
     successor.terminate()
     _, said = successor.communicate(timeout=60)
     assert result["ended"] == {"complete": len(names)}
@@ -217,6 +215,6 @@ def test_killed_anywhere_each_question_ends_once_and_no_call_is_repeated(
     assert [row["number"] for row in lines] == [1, 2, 3]
     assert all(Path(row["report"]).is_file() for row in lines)
     asked = len(stubs.requests)
-    again = finish(fathom(env, *command))
+    again = finish(forked(env, *command))
     assert again["ended"] == result["ended"]
     assert len(stubs.requests) == asked, "a finished question is not asked again"

@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import ROOT, PrefectServer, base_env
-from tests.forking import RUNS, forking
+from tests.conftest import ROOT, Forked, PrefectServer, base_env
+from tests.forking import Fork
 from tests.processes import AT_ONCE, Kills, end_all, fathom, finish, flow_runs, left_behind
 from tests.stubs import Stubs
 
@@ -71,7 +71,7 @@ class Attempts:
 
 
 def test_a_run_killed_at_random_points_repeats_nothing(
-    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, tmp_path: Path
+    stubs: Stubs, env: dict[str, str], forked: Forked, prefect_server: PrefectServer, tmp_path: Path
 ) -> None:
     stubs.settings.steps = 6
     options = ["--model", "openai/stub", "--profile", "deep", "--fresh", "--json", "--quiet"]
@@ -90,31 +90,26 @@ def test_a_run_killed_at_random_points_repeats_nothing(
     root.mkdir()
     attempts = Attempts(stubs, root)
     began = time.monotonic()
-    with forking(env, RUNS) as forks:
-        command = ["research", QUERY, *options, "--artifacts", str(root)]
-        for number, moment in enumerate(moments):
-            first, reached = len(stubs.requests), answered(stubs) >= moment
-            stubs.settings.llm_delay = stubs.settings.search_delay = 30 if reached else 0.1
-            pid = forks.start(
-                env | {"FATHOM_CACHE": str(tmp_path / f"cache-{number}")}, tmp_path / f"out-{number}", command
-            )
-            if not number:  # before that there is nothing to resume
-                stubs.wait_for(1, "planner", ended=False)
-            wait_for_answers(stubs, moment, tmp_path / f"out-{number}.err")
-            time.sleep(dice.uniform(0, 1.5 if reached else 0.05))  # while it starts and reads what there is, or works
-            os.kill(pid, signal.SIGKILL)
-            assert forks.wait() == -signal.SIGKILL
-            attempts.ended(first)
-            run_id = flow_runs(prefect_server.api_url)[0]["id"]
-            command = ["resume", run_id, "--json", "--quiet"]
-        stubs.settings.llm_delay = stubs.settings.search_delay = 0
-        forks.start(env | {"FATHOM_CACHE": str(tmp_path / "cache")}, tmp_path / "out", command)
-        assert forks.wait() == 0, (tmp_path / "out.err").read_text()
+    command = ["research", QUERY, *options, "--artifacts", str(root)]
+    for number, moment in enumerate(moments):
+        first, reached = len(stubs.requests), answered(stubs) >= moment
+        stubs.settings.llm_delay = stubs.settings.search_delay = 30 if reached else 0.1
+        process = forked(env | {"FATHOM_CACHE": str(tmp_path / f"cache-{number}")}, *command)
+        if not number:  # before that there is nothing to resume
+            stubs.wait_for(1, "planner", ended=False)
+        wait_for_answers(stubs, moment, process)
+        time.sleep(dice.uniform(0, 1.5 if reached else 0.05))  # while it starts and reads what there is, or works
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        attempts.ended(first)
+        run_id = flow_runs(prefect_server.api_url)[0]["id"]
+        command = ["resume", run_id, "--json", "--quiet"]
+    stubs.settings.llm_delay = stubs.settings.search_delay = 0
+    result = finish(forked(env | {"FATHOM_CACHE": str(tmp_path / "cache")}, *command))
     print(
         f"seed {SEED}: {KILLS} kills in {time.monotonic() - began:.0f} s, at {moments} of {total} calls; "
         f"{len(stubs.requests) - total} calls were in flight, {sum(attempts.lost())} just answered"
     )
-    result = json.loads((tmp_path / "out").read_text())
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert attempts.repeated() == [0] * KILLS
     assert sum(attempts.lost()) < 4 * KILLS, attempts.lost()  # ten times as many where results wait for their step
@@ -126,28 +121,28 @@ def answered(stubs: Stubs) -> int:
     return len({record.fingerprint for record in stubs.requests if record.ended is not None})
 
 
-def wait_for_answers(stubs: Stubs, count: int, errors: Path) -> None:
+def wait_for_answers(stubs: Stubs, count: int, process: Fork) -> None:
     deadline = time.monotonic() + 120
     while answered(stubs) < count:
-        assert time.monotonic() < deadline, errors.read_text()
+        assert time.monotonic() < deadline, process.said()
         time.sleep(0.002)
 
 
 def test_a_run_is_not_resumed_without_the_key_it_needs(
-    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, tmp_path: Path
+    stubs: Stubs, env: dict[str, str], forked: Forked, prefect_server: PrefectServer, tmp_path: Path
 ) -> None:
     arguments = ["--model", "openai/stub", "--quiet", "--artifacts", str(tmp_path)]
-    process = fathom(env, "research", QUERY, *arguments)
+    process = forked(env, "research", QUERY, *arguments)
     Kills(stubs).after(2, process.kill)
     process.communicate()
     run_id = flow_runs(prefect_server.api_url)[0]["id"]
     without = {name: value for name, value in env.items() if name != "OPENAI_API_KEY"}
-    resumed = fathom(without, "resume", run_id, "--quiet")
+    resumed = forked(without, "resume", run_id, "--quiet")
     _printed, said = resumed.communicate(timeout=120)
     assert resumed.returncode == 2
     assert "E4003" in said
     assert "OPENAI_API_KEY" in said
-    assert finish(fathom(env, "resume", run_id, "--json", "--quiet"))["status"] == "complete"
+    assert finish(forked(env, "resume", run_id, "--json", "--quiet"))["status"] == "complete"
 
 
 @pytest.fixture
@@ -168,7 +163,7 @@ def worker(env: dict[str, str], tmp_path: Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("worker")
 def test_a_workers_run_is_killed_and_cancelled_and_repeats_nothing(
-    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, tmp_path: Path
+    stubs: Stubs, env: dict[str, str], forked: Forked, prefect_server: PrefectServer, tmp_path: Path
 ) -> None:
     stubs.settings.llm_delay = 0.2
     settings = json.dumps({"model": "openai/stub", "profile": "quick", "fresh": True, "artifacts": str(tmp_path)})
@@ -190,6 +185,7 @@ def test_a_workers_run_is_killed_and_cancelled_and_repeats_nothing(
 
     kills = Kills(stubs)
     kills.after(2, kill)
+    # Started afresh, which takes seconds: within them the worker sees that the process is gone.
     waiting = fathom(env, "resume", run_id, "--json", "--quiet")
     cancelled = kills.after(9, cancel)
     _printed, said = waiting.communicate(timeout=120)
@@ -198,6 +194,6 @@ def test_a_workers_run_is_killed_and_cancelled_and_repeats_nothing(
     assert len([record for record in stubs.requests if record.started > cancelled]) <= AT_ONCE
     state = httpx.get(address).json()["state"]
     assert state["type"] == "CANCELLED"
-    result = finish(fathom(env, "resume", run_id, "--json", "--quiet"))
+    result = finish(forked(env, "resume", run_id, "--json", "--quiet"))
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []

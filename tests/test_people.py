@@ -41,9 +41,9 @@ from flows.deploying import deploy
 from flows.recovering import recover
 from flows.replay import replay
 from flows.worker import Worker, serving
-from tests.conftest import FathomCLI, PrefectServer, base_env
+from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
 from tests.inprocess import investigated, research
-from tests.processes import end_all, fathom, finish
+from tests.processes import finish
 from tests.stubs import Stubs
 
 ASK_BACK = {"Which period?": "the last ten years", "Which region?": "worldwide"}
@@ -363,15 +363,14 @@ async def test_an_answer_to_a_run_that_is_gone_says_so() -> None:
 
 
 @pytest.fixture
-def env(providers: Stubs, prefect_server: PrefectServer, home: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
+def env(providers: Stubs, prefect_server: PrefectServer, home: Path, tmp_path: Path) -> dict[str, str]:
     """A process's environment: the session's server, the stubs, an empty home."""
     own = {"HOME": str(home), "FATHOM_ARTIFACTS": str(tmp_path / "store")}
-    yield {**base_env(), **prefect_server.env, **providers.env, **own}
-    end_all()
+    return {**base_env(), **prefect_server.env, **providers.env, **own}
 
 
 async def test_a_run_that_is_killed_while_it_waits_and_when_it_was_answered_repeats_nothing(
-    providers: Stubs, env: dict[str, str]
+    providers: Stubs, env: dict[str, str], forked: Forked
 ) -> None:
     query = "How large are the tides of the twelfth moon?"
     asks = (
@@ -386,19 +385,19 @@ async def test_a_run_that_is_killed_while_it_waits_and_when_it_was_answered_repe
         "--fresh",
         "--json",
     )
-    process = fathom(env, "research", query, *asks)
+    process = forked(env, "research", query, *asks)
     question = await waits(query, Matter.question)
     process.kill()
     process.wait()
     run = str(question.run_id)
     assert (await answering.waiting(question.run_id)).gone
-    process = fathom(env, "resume", run, "--json")
+    process = forked(env, "resume", run, "--json")
     again = await waits(query, Matter.question, other_than=question.key)
     assert again.asked == question.asked
     await answering.answer(again, Reply(answers=["since 1900", "worldwide"], by="Ada"))
     process.kill()  # before it can look for the answer
     process.wait()
-    process = fathom(env, "resume", run, "--json")
+    process = forked(env, "resume", run, "--json")
     waiting = await waits(query, Matter.plan)
     await answering.answer(waiting, Reply(by="Ada"))
     result = RunResult.model_validate(await asyncio.to_thread(finish, process))
@@ -409,12 +408,12 @@ async def test_a_run_that_is_killed_while_it_waits_and_when_it_was_answered_repe
 
 
 async def test_a_worker_that_is_killed_while_a_run_is_suspended_leaves_it_to_be_asked_once(
-    providers: Stubs, env: dict[str, str], tmp_path: Path
+    providers: Stubs, env: dict[str, str], forked: Forked, tmp_path: Path
 ) -> None:
     query = "How large are the tides of the thirteenth moon?"
     people = {"clarify": "auto", "wait_minutes": 0}
     run_id = await submitted("killed", query, tmp_path / "store", people=people)
-    worker = fathom(env, "worker", "--pool", "killed")
+    worker = forked(env, "worker", "--pool", "killed")
     while not providers.calls("clarifier"):  # noqa: ASYNC110 - another process
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.15)

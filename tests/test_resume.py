@@ -36,9 +36,9 @@ from fathom.storage.store import ArtifactStore
 from flows.deep_research import deep_research
 from tasks.supervision import Supervision
 from tasks.watching import MANY, watched
-from tests.conftest import OWN_FILES, Bucket, FathomCLI, PrefectServer, base_env, quiet_port
+from tests.conftest import OWN_FILES, Bucket, FathomCLI, Forked, PrefectServer, base_env, quiet_port
 from tests.processes import AT_ONCE, Kills, OwnServer, end_all, fathom, finish, flow_runs, left_behind
-from tests.stubs import Stubs
+from tests.stubs import Stubs, serving
 
 QUERY = "How do tides form on moons with liquid methane seas?"
 QUICK = ["--model", "openai/stub", "--profile", "quick", "--fresh", "--quiet"]
@@ -50,6 +50,18 @@ def env(stubs: Stubs, prefect_server: PrefectServer, home: Path) -> Iterator[dic
     stubs.settings.llm_delay = stubs.settings.search_delay = 0.2
     yield {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
     end_all()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a run stores that nobody stops, by a process with a hash seed of its own."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with serving() as stubs:
+        env = {**base_env(), "HOME": str(folder), **prefect_server.env, **stubs.env}
+        try:
+            return left_behind(finish(fathom(env, "research", QUERY, *QUICK, "--json", "--artifacts", str(folder))))
+        finally:
+            end_all()
 
 
 # -- leases -----------------------------------------------------------------------------------------------------------
@@ -208,13 +220,15 @@ async def test_one_thread_watches_all_runs_of_a_process(prefect_server: PrefectS
 
 
 def test_cancelling_stops_the_spending_and_keeps_what_there_is(
-    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, fathom_cli: FathomCLI, tmp_path: Path
+    stubs: Stubs,
+    env: dict[str, str],
+    forked: Forked,
+    prefect_server: PrefectServer,
+    fathom_cli: FathomCLI,
+    undisturbed: dict[str, bytes],
+    tmp_path: Path,
 ) -> None:
-    undisturbed = left_behind(
-        finish(fathom(env, "research", QUERY, *QUICK, "--json", "--artifacts", str(tmp_path / "0")))
-    )
-    stubs.requests.clear()
-    process = fathom(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path / "1"))
+    process = forked(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path / "1"))
     kills = Kills(stubs)
     moment = kills.after(8, lambda: cancel(prefect_server, flow_runs(prefect_server.api_url)[0]["id"]))
     out, err = process.communicate(timeout=120)
@@ -231,7 +245,7 @@ def test_cancelling_stops_the_spending_and_keeps_what_there_is(
     assert list(folder.glob("*__step*.json"))
     assert listed(fathom_cli, env, tmp_path / "1")[run_id] == "cancelled"
 
-    result = finish(fathom(env, "resume", run_id, "--json", "--quiet"))
+    result = finish(forked(env, "resume", run_id, "--json", "--quiet"))
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []
     assert left_behind(result) == undisturbed
@@ -240,11 +254,12 @@ def test_cancelling_stops_the_spending_and_keeps_what_there_is(
 def test_a_process_that_is_told_to_end_leaves_a_run_to_resume(
     stubs: Stubs,
     env: dict[str, str],
+    forked: Forked,
     prefect_server: PrefectServer,
     fathom_cli: FathomCLI,
     tmp_path: Path,
 ) -> None:
-    process = fathom(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path))
+    process = forked(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path))
     kills = Kills(stubs)
     kills.after(6, lambda: process.send_signal(signal.SIGTERM))
     out, err = process.communicate(timeout=120)
@@ -252,22 +267,27 @@ def test_a_process_that_is_told_to_end_leaves_a_run_to_resume(
     run_id = flow_runs(prefect_server.api_url)[0]["id"]
     assert err.splitlines()[-1] == f"fathom: the run can be continued: fathom resume {run_id}"
     assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
-    result = finish(fathom(env, "resume", run_id[:13], "--json", "--quiet"))
+    result = finish(forked(env, "resume", run_id[:13], "--json", "--quiet"))
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []
 
 
 def test_a_run_has_one_process_at_a_time(
-    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, fathom_cli: FathomCLI, tmp_path: Path
+    stubs: Stubs,
+    env: dict[str, str],
+    forked: Forked,
+    prefect_server: PrefectServer,
+    fathom_cli: FathomCLI,
+    tmp_path: Path,
 ) -> None:
     key = ["--run-key", "shared", "--artifacts", str(tmp_path)]
-    process = fathom(env, "research", QUERY, *QUICK, *key)
+    process = forked(env, "research", QUERY, *QUICK, *key)
     kills = Kills(stubs)
     stubs.wait_for(1, "planner", ended=False)
     stubs.settings.llm_delay = 30
     stubs.wait_for(1, "researcher", ended=False)
     run_id = flow_runs(prefect_server.api_url)[0]["id"]
-    others = [fathom(env, "resume", run_id), fathom(env, "research", QUERY, *QUICK, *key)]
+    others = [forked(env, "resume", run_id), forked(env, "research", QUERY, *QUICK, *key)]
     for other in others:
         said = other.communicate(timeout=120)[1]
         assert other.returncode == 2, said
@@ -281,9 +301,9 @@ def test_a_run_has_one_process_at_a_time(
     kills.now(process.kill)
     process.communicate()
     assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
-    racers = [fathom(env, "resume", run_id, "--json", "--quiet") for _ in range(2)]
+    racers = [forked(env, "resume", run_id, "--json", "--quiet") for _ in range(2)]
     printed = [racer.communicate(timeout=120)[0] for racer in racers]
-    assert sorted(racer.returncode for racer in racers) == [0, 2]
+    assert sorted(racer.wait() for racer in racers) == [0, 2]
     assert json.loads("".join(printed))["run_id"] == run_id
     assert kills.repeated() == []
     assert len({record.fingerprint for record in stubs.requests[2:]}) == len(stubs.requests[2:])
@@ -303,10 +323,10 @@ def own_server(new_database: Path, tmp_path: Path) -> Iterator[OwnServer]:
 
 
 def test_a_run_outlives_its_server(
-    stubs: Stubs, env: dict[str, str], own_server: OwnServer, fathom_cli: FathomCLI, tmp_path: Path
+    stubs: Stubs, env: dict[str, str], forked: Forked, own_server: OwnServer, fathom_cli: FathomCLI, tmp_path: Path
 ) -> None:
     env |= own_server.env
-    process = fathom(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path))
+    process = forked(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path))
     kills = Kills(stubs)
     kills.after(4, lambda: None)
     stubs.settings.llm_delay = 30
@@ -320,7 +340,7 @@ def test_a_run_outlives_its_server(
     stubs.settings.llm_delay = 0
     own_server.start()
     assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
-    result = finish(fathom(env, "resume", run_id, "--json", "--quiet"))
+    result = finish(forked(env, "resume", run_id, "--json", "--quiet"))
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []
 
@@ -329,23 +349,19 @@ def test_a_run_outlives_its_server(
 def test_a_run_goes_on_where_its_machine_is_gone(
     stubs: Stubs,
     env: dict[str, str],
+    forked: Forked,
     own_server: OwnServer,
     moto_s3: Bucket,
     fathom_cli: FathomCLI,
-    tmp_path: Path,
+    undisturbed: dict[str, bytes],
     answered: int,
 ) -> None:
     """Killed before it had a folder, and later; nothing is left but the bucket."""
     env |= moto_s3.env
     bucket = ["--artifacts", moto_s3.url]
-    undisturbed = None
-    if answered:
-        elsewhere = ["--json", "--artifacts", f"{moto_s3.url}/undisturbed"]
-        undisturbed = finish(fathom(env, "research", QUERY, *QUICK, *elsewhere))
-        stubs.requests.clear()
     if not answered:
         stubs.settings.llm_delay = 30
-    process = fathom(env | own_server.env, "research", QUERY, *QUICK, *bucket)
+    process = forked(env | own_server.env, "research", QUERY, *QUICK, *bucket)
     kills = Kills(stubs)
     if not answered:
         stubs.wait_for(1, "planner", ended=False)
@@ -363,10 +379,10 @@ def test_a_run_goes_on_where_its_machine_is_gone(
     result = finish(fathom(env, "resume", run_id, "--json", "--quiet", *bucket))
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []
-    assert not undisturbed or objects(result["artifacts"]) == objects(undisturbed["artifacts"])
+    assert objects(result["artifacts"]) == undisturbed
     if answered:  # a finished run is reported again
         assert listed(fathom_cli, env, moto_s3.url)[run_id] == "complete"
-        assert finish(fathom(env, "resume", run_id[:8], "--json", "--quiet", *bucket)) == result
+        assert finish(forked(env, "resume", run_id[:8], "--json", "--quiet", *bucket)) == result
 
 
 def objects(folder: str) -> dict[str, bytes]:

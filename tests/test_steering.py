@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,9 @@ from fathom.storage.steering import Entry, Steer, Steering
 from fathom.storage.store import ArtifactStore, RunFolder
 from flows.steering import check_author, check_remark, say
 from tasks.steering import hear
-from tests.conftest import FathomCLI, PrefectServer, base_env
+from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
 from tests.inprocess import QUERY, investigated
-from tests.processes import Kills, end_all, fathom, finish, flow_runs
+from tests.processes import Kills, finish, flow_runs
 from tests.stubs import Stubs
 from tests.stubs.reading import Prompt
 
@@ -178,19 +177,23 @@ def test_a_remark_is_one_line_without_controls_and_secrets(monkeypatch: pytest.M
 
 
 @pytest.fixture
-def env(stubs: Stubs, prefect_server: PrefectServer, home: Path) -> Iterator[dict[str, str]]:
+def env(stubs: Stubs, prefect_server: PrefectServer, home: Path) -> dict[str, str]:
     stubs.settings.llm_delay = 0.2
     stubs.settings.page_bytes = 2_000
-    yield {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
-    end_all()
+    return {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
 
 
 def test_after_a_kill_and_in_a_replay_a_run_has_heard_the_same(
-    stubs: Stubs, env: dict[str, str], prefect_server: PrefectServer, fathom_cli: FathomCLI, tmp_path: Path
+    stubs: Stubs,
+    env: dict[str, str],
+    forked: Forked,
+    prefect_server: PrefectServer,
+    fathom_cli: FathomCLI,
+    tmp_path: Path,
 ) -> None:
     root = ["--artifacts", str(tmp_path)]
     options = ["--model", "openai/stub", "--profile", "quick", "--fresh", "--quiet"]
-    process = fathom(env, "research", QUERY, *options, *root)
+    process = forked(env, "research", QUERY, *options, *root)
     kills = Kills(stubs)
     stubs.wait_for(1, "compressor")
     run_id = flow_runs(prefect_server.api_url)[0]["id"]
@@ -203,7 +206,7 @@ def test_after_a_kill_and_in_a_replay_a_run_has_heard_the_same(
     late = fathom_cli(["tell", run_id[:8], "and Europe", *root])
     assert late.returncode == 2
     assert "takes up no further remark" in late.stderr
-    result = finish(fathom(env, "resume", run_id, "--json", "--quiet", *root))
+    result = finish(forked(env, "resume", run_id, "--json", "--quiet", *root))
     assert result["status"] == "complete"
     assert kills.repeated() == []
     assert len(stubs.calls("critic")) == 1  # a quick run asks it for the remark only

@@ -23,8 +23,8 @@ import pytest
 from fathom.errors import StoreError
 from fathom.models import SourceText, ToolOutput
 from fathom.storage.store import ArtifactStore, RunFolder, runs
-from tests.conftest import ROOT, Bucket, FathomCLI, PrefectServer, base_env
-from tests.processes import end_all, fathom, finish
+from tests.conftest import ROOT, Bucket, FathomCLI, Forked, PrefectServer, base_env
+from tests.processes import finish
 from tests.s3_proxy import Fault, Proxy, proxying
 from tests.stubs import Stubs
 
@@ -343,23 +343,22 @@ async def test_an_outage_that_lasts_is_waited_for_once(faulty: Proxy, moto_s3: B
 
 
 def test_a_run_rides_out_an_outage_and_repeats_no_call(
-    stubs: Stubs, prefect_server: PrefectServer, home: Path, faulty: Proxy, moto_s3: Bucket
+    stubs: Stubs, prefect_server: PrefectServer, forked: Forked, home: Path, faulty: Proxy, moto_s3: Bucket
 ) -> None:
     env = {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env, **moto_s3.env}
     env["AWS_ENDPOINT_URL"] = faulty.url
     arguments = ["--model", "openai/stub", "--profile", "quick", "--fresh", "--json", "--artifacts", moto_s3.url]
     stubs.settings.llm_delay = 0.3
-    process = fathom(env, "research", QUERY, *arguments)
-    try:
-        stubs.wait_for(4, "llm")
-        faulty.always = "drop"
-        assert process.stderr
-        told = next(line for line in process.stderr if "artifact store" in line)
-        assert "warning: the artifact store does not answer; trying again for up to 60 s" in told
-        faulty.always = None
-        assert finish(process)["status"] == "complete"
-    finally:
-        end_all()
+    process = forked(env, "research", QUERY, *arguments)
+    stubs.wait_for(4, "llm")
+    faulty.always = "drop"
+    deadline = time.monotonic() + 120
+    while not (told := [line for line in process.said()[1].splitlines(keepends=True) if "artifact store" in line]):
+        assert time.monotonic() < deadline, process.said()
+        time.sleep(0.05)
+    assert "warning: the artifact store does not answer; trying again for up to 60 s" in told[0]
+    faulty.always = None
+    assert finish(process)["status"] == "complete"
     assert len({record.fingerprint for record in stubs.requests}) == len(stubs.requests)
 
 

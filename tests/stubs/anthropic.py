@@ -12,7 +12,7 @@ from tests.stubs.behaviours import Answer, behave
 from tests.stubs.reading import Prompt
 from tests.stubs.replies import Reply
 from tests.stubs.settings import Settings
-from tests.stubs.streams import Events, framed
+from tests.stubs.streams import Events, Pieces
 
 __all__ = ["complete", "events"]
 
@@ -74,22 +74,22 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
     return Reply(200, payload, usage=usage, delivery=said.delivery)
 
 
-def events(payload: dict[str, Any], _body: dict[str, Any]) -> Events:
+def events(payload: dict[str, Any], _body: dict[str, Any], at_once: int) -> Events:
     """Return a message as server-sent events."""
     used = payload["usage"]
     opening = {**payload, "content": [], "stop_reason": None, "usage": {**used, "output_tokens": 1}}
     head, tail = _event("message_start", message=opening) + _event("ping"), b""
-    pieces: list[bytes] = []
+    pieces = Pieces(at_once)
     for index, block in enumerate(payload["content"]):
         empty = {"tool_use": {"input": {}}, "text": {"text": ""}, "thinking": {"thinking": ""}}[block["type"]]
         start = tail + _event("content_block_start", index=index, content_block=block | empty)
-        if pieces:
-            pieces[-1] += start
+        if pieces.events:
+            pieces.events[-1] += start
         else:
             head += start
         kind, field = _DELTAS[block["type"]]
         frame = {"type": "content_block_delta", "index": index, "delta": {"type": kind, field: ""}}
-        pieces += framed(frame, field, _text(block), before="event: content_block_delta\ndata: ")
+        pieces.add(frame, field, _text(block), before="event: content_block_delta\ndata: ")
         tail = _event("content_block_stop", index=index)
     stopped = {"stop_reason": payload["stop_reason"], "stop_sequence": None}
     tail += _event("message_delta", delta=stopped, usage={"output_tokens": used["output_tokens"]})

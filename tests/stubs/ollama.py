@@ -15,7 +15,7 @@ from tests.stubs.behaviours import Answer, behave
 from tests.stubs.reading import Prompt
 from tests.stubs.replies import Reply
 from tests.stubs.settings import Settings
-from tests.stubs.streams import Events, framed
+from tests.stubs.streams import Events, Pieces
 
 __all__ = ["NONSENSE", "complete", "events", "show"]
 
@@ -67,14 +67,15 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
     return Reply(200, payload, usage=usage, delivery=said.delivery)
 
 
-def events(payload: dict[str, Any], _body: dict[str, Any]) -> Events:
+def events(payload: dict[str, Any], _body: dict[str, Any], at_once: int) -> Events:
     """Return an answer as lines of JSON; the last has what was counted."""
     frame = {"model": payload["model"], "created_at": payload["created_at"]}
     said = {"role": "assistant", "content": ""}
     thoughts = {**frame, "message": {**said, "thinking": ""}, "done": False}
     answer = {**frame, "message": said, "done": False}
-    pieces = framed(thoughts, "thinking", payload["message"].get("thinking", ""), before="", after="\n")
-    pieces += framed(answer, "content", payload["message"]["content"], before="", after="\n")
+    pieces = Pieces(at_once)
+    pieces.add(thoughts, "thinking", payload["message"].get("thinking", ""), before="", after="\n")
+    pieces.add(answer, "content", payload["message"]["content"], before="", after="\n")
     error = {"error": "an error was encountered while running the model: unexpected EOF"}
     return Events("application/x-ndjson", b"", pieces, _line({**payload, "message": said}), _line(error))
 

@@ -14,7 +14,7 @@ from tests.stubs.reading import Prompt
 from tests.stubs.refusals import refused, too_long
 from tests.stubs.replies import Reply
 from tests.stubs.settings import Settings
-from tests.stubs.streams import Events, framed
+from tests.stubs.streams import Events, Pieces
 
 __all__ = ["INVENTED", "complete", "events", "invented", "models"]
 
@@ -76,7 +76,7 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
     return Reply(200, payload, usage=usage, delivery=said.delivery)
 
 
-def events(payload: dict[str, Any], body: dict[str, Any]) -> Events:
+def events(payload: dict[str, Any], body: dict[str, Any], at_once: int) -> Events:
     """Return a completion as server-sent events; what it used comes last, if the request wants it."""
     with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
 
@@ -88,24 +88,24 @@ def events(payload: dict[str, Any], body: dict[str, Any]) -> Events:
     def delta(content: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
         return chunk([{"index": 0, "delta": content, "logprobs": None, "finish_reason": finish}])
 
-    pieces: list[bytes] = []
+    pieces = Pieces(at_once)
     if not payload["choices"]:
         ends = [chunk([]), chunk([])]
     else:
         choice = payload["choices"][0]
         ends = [delta({"role": "assistant", "content": ""}), delta({}, choice["finish_reason"])]
         for name in ("reasoning_content", "content", "refusal"):
-            pieces += framed(delta({name: ""}), name, choice["message"].get(name) or "")
+            pieces.add(delta({name: ""}), name, choice["message"].get(name) or "")
         for index, call in enumerate(choice["message"].get("tool_calls", [])):
             opened = {"index": index, **call, "function": {**call["function"], "arguments": ""}}
-            pieces.append(_event(delta({"tool_calls": [opened]})))
+            pieces.one(_event(delta({"tool_calls": [opened]})))
             more = {"index": index, "function": {"arguments": ""}}
-            pieces += framed(delta({"tool_calls": [more]}), "arguments", call["function"]["arguments"])
+            pieces.add(delta({"tool_calls": [more]}), "arguments", call["function"]["arguments"])
     usage = [chunk([], payload["usage"])] if with_usage and "usage" in payload else []
     return Events(
         "text/event-stream; charset=utf-8",
         head=_event(ends[0]),
-        tokens=pieces,
+        pieces=pieces,
         tail=b"".join(_event(end) for end in (ends[1], *usage)) + b"data: [DONE]\n\n",
         error=_event({"error": _in_stream("500")}),
     )

@@ -23,9 +23,9 @@ from tests.stubs.floods import FLOODS, flooding
 from tests.stubs.planted import planted
 from tests.stubs.reading import Prompt
 from tests.stubs.records import Record
-from tests.stubs.replies import Reply
+from tests.stubs.replies import Delivery, Reply
 from tests.stubs.settings import Settings
-from tests.stubs.streams import Events, send
+from tests.stubs.streams import AT_ONCE, Events, send
 
 __all__ = ["Record", "Stubs", "serving"]
 
@@ -35,7 +35,7 @@ class _Protocol:
     """How one service is asked for an answer of a model. `key`: the header of the key, "" when it takes any."""
 
     complete: Callable[[dict[str, Any], bool, str, Settings], Reply]
-    events: Callable[[dict[str, Any], dict[str, Any]], Events]
+    events: Callable[[dict[str, Any], dict[str, Any], int], Events]
     key: str
     streams: bool = False  # also when the request does not say
 
@@ -178,7 +178,8 @@ class Stubs:
             kind == "llm" and record.body.get("stream", protocol.streams) and "stream" not in self.settings.refuses
         )
         if streamed and reply.status == 200 and isinstance(reply.payload, dict):
-            events = protocol.events(reply.payload, record.body)
+            at_once = AT_ONCE if reply.delivery == Delivery() else 1
+            events = protocol.events(reply.payload, record.body, at_once)
             return await send(request, record, events, reply.delivery, lambda: self._end(record, reply))
         # A whole answer takes as long as its stream would take, and fails as that would.
         if reply.delivery.ending == "cut":

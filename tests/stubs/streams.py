@@ -15,19 +15,22 @@ from aiohttp import web
 from tests.stubs.records import Record
 from tests.stubs.replies import Delivery
 
-__all__ = ["Events", "framed", "send", "tokens"]
+__all__ = ["AT_ONCE", "Events", "Pieces", "send", "tokens"]
 
 _TOKEN = re.compile(r"\s*\S{1,4}|\s+")
+AT_ONCE = 16
+"""Tokens in one event of an answer that is written undisturbed, after as many that come alone: reading takes time."""
+
 _PAUSE = 0.002  # seconds between the tokens of a loop
 
 
 @dataclass(frozen=True)
 class Events:
-    """An answer as one protocol streams it: what comes before the tokens, each token, and what comes after them."""
+    """An answer as one protocol streams it: what comes before the tokens, these, and what comes after them."""
 
     content_type: str
     head: bytes
-    tokens: list[bytes]
+    pieces: Pieces
     tail: bytes
     error: bytes
 
@@ -37,24 +40,42 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def framed(frame: dict[str, Any], field: str, text: str, before: str = "data: ", after: str = "\n\n") -> list[bytes]:
-    """Return one event for each token of a text: the frame with the token in place of its field, which is empty.
+class Pieces:
+    """The events of an answer between its first and its last, of so many tokens each, and how many tokens there are."""
 
-    The frame becomes JSON once, as a suite streams very many tokens.
-    """
-    opening, closing = json.dumps(frame).split(f'"{field}": ""')
-    return [f'{before}{opening}"{field}": {json.dumps(token)}{closing}{after}'.encode() for token in tokens(text)]
+    def __init__(self, at_once: int) -> None:
+        self.events: list[bytes] = []
+        self.count = 0
+        self._at_once = at_once
+
+    def add(self, frame: dict[str, Any], field: str, text: str, before: str = "data: ", after: str = "\n\n") -> None:
+        """Add the events of a text: the frame with some tokens in place of its field, which is empty.
+
+        The frame becomes JSON once, as a suite streams very many tokens.
+        """
+        opening, closing = json.dumps(frame).split(f'"{field}": ""')
+        said = tokens(text)
+        self.count += len(said)
+        alone, rest = said[: self._at_once], said[self._at_once :]
+        together = ("".join(rest[n : n + self._at_once]) for n in range(0, len(rest), self._at_once))
+        for piece in (*alone, *together):
+            self.events.append(f'{before}{opening}"{field}": {json.dumps(piece)}{closing}{after}'.encode())
+
+    def one(self, event: bytes) -> None:
+        """Add an event that counts as a token."""
+        self.events.append(event)
+        self.count += 1
 
 
 async def send(
     request: web.Request, record: Record, events: Events, delivery: Delivery, finish: Callable[[], None]
 ) -> web.StreamResponse:
-    """Write a stream; `finish` is called before its last bytes."""
+    """Write a stream, an event for a token unless it is undisturbed; `finish` is called before its last bytes."""
     response = web.StreamResponse(headers={"Content-Type": events.content_type})
     await response.prepare(request)
-    shown = events.tokens[: math.ceil(len(events.tokens) * delivery.share)]
+    shown = events.pieces.events[: math.ceil(len(events.pieces.events) * delivery.share)]
     if delivery == Delivery():
-        record.tokens = len(shown)
+        record.tokens = events.pieces.count
         finish()
         await response.write(b"".join([events.head, *shown, events.tail]))
         await response.write_eof()
