@@ -284,6 +284,7 @@ def test_a_refusal_is_told_from_an_answer_and_from_a_crash(text: str | None, sta
     none, some = (refusing(text, answerable=one, status=status) for one in (False, True))
     assert (none.refused, none.refused_wrongly, none.right) == (refused, None, None)
     assert (some.refused, some.refused_wrongly, some.right) == (None, refused, False)
+    assert none.failed is some.failed is (status is RowStatus.failed)
 
 
 SHARES = ("supported", "weak", "unsupported", "cited", "precision", "topics", "required", "facts")

@@ -20,6 +20,7 @@ from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
 from fathom.evidence.verdict import check
 from fathom.models import SourceText, Verdict
+from fathom.models.batch import RowStatus
 from fathom.sources.hosts import site_of
 from fathom.text.citations import without_citations
 from fathom.text.sentences import split_sentences
@@ -41,6 +42,7 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 class Scores:
     """The measures of one run; None where one does not apply. Shares are 0 to 1."""
 
+    failed: bool = False  # it broke off without a report
     claims: int = 0
     supported: float | None = None  # share of claims
     weak: float | None = None
@@ -78,6 +80,7 @@ def score(run: Finished) -> Scores:
     """Return the measures of a run."""
     result = run.result
     return Scores(
+        failed=result.status is RowStatus.failed,
         tokens=result.tokens,
         usd=result.usd,
         seconds=result.seconds,

@@ -61,6 +61,8 @@ def _questions(systems: Sequence[Scored]) -> list[dict[str, object]]:
 
 
 def _ending(status: str, scores: Scores) -> str:
+    if scores.failed:
+        return "failed"
     told = {"right": ("right", "wrong"), "refused": ("refused, as it should", "answered without evidence")}
     for name, (yes, no) in told.items():
         if (value := getattr(scores, name)) is not None:

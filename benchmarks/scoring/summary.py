@@ -87,6 +87,7 @@ ROWS = (
     Row("Right in the first section", lambda s: s.first),
     Row("Refused where there is no answer", lambda s: s.refused),
     Row("Refused though there is one", lambda s: s.refused_wrongly, best="low"),
+    Row("Failed runs", lambda s: s.failed, "count", "low"),
     Row("Short answers right", lambda s: s.answer_right),
     Row("Fact checks passed", lambda s: s.facts),
     Row("False statements", lambda s: s.false_facts, "count", "low"),
