@@ -1189,6 +1189,8 @@ export interface components {
             report: string;
             /** Answer */
             answer?: string | null;
+            /** Confidence */
+            confidence?: number | null;
             answered?: components["schemas"]["Answered"] | null;
             /**
              * Sources
@@ -2476,6 +2478,8 @@ export interface components {
             report: string | null;
             /** Answer */
             answer?: string | null;
+            /** Confidence */
+            confidence?: number | null;
             /** Sources */
             sources: components["schemas"]["Source"][];
             metrics: components["schemas"]["Metrics"];
