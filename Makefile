@@ -19,7 +19,7 @@ export Q DOCS MODEL
 MAKEFLAGS += --no-print-directory
 .PHONY: help research install test test-long test-model check lint bench bench-docs bench-text bench-research \
 	bench-world bench-report \
-	bench-guard bench-compare bench-history lock clean
+	bench-guard bench-compare bench-record lock clean
 
 help:
 	@echo 'make research Q="How does ...?"   research a question; prints where the report is kept'
@@ -40,8 +40,8 @@ help:
 	@echo '                                  answer questions over a web that a script makes; without a model in a minute (docs/world.md)'
 	@echo 'make bench-report RUNS="folder other"   score finished runs, one system or two side by side (docs/measuring.md)'
 	@echo 'make bench-guard                  compare calls, tokens, bytes and claims with the accepted counts (ARGS=--accept: accept them)'
-	@echo 'make bench-compare A=commit B=commit   measure two commits in turns (docs/benchmarking.md)'
-	@echo 'make bench-history                add what this commit measures to benchmarks/history.jsonl'
+	@echo 'make bench-compare A=commit B=commit [ROUNDS=5]   measure two commits in turns (docs/benchmarking.md)'
+	@echo 'make bench-record                 add what this commit costs here to benchmarks/history.jsonl'
 	@echo 'make lock                         resolve the requirements again  (ARGS=--upgrade for newer versions)'
 	@echo 'make clean                        remove .venv, .model and caches; artifacts stay'
 	@echo
@@ -99,9 +99,9 @@ bench-guard: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.guard $(ARGS)
 
 bench-compare: $(VENV)/.dev
-	@$(BIN)/python -m benchmarks.compare "$(A)" "$(B)" $(ARGS)
+	@$(BIN)/python -m benchmarks.compare "$(A)" "$(B)" $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
-bench-history: $(VENV)/.dev
+bench-record: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.history
 
 # A finished installation is updated in place, an interrupted one is made anew.

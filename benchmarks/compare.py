@@ -1,88 +1,141 @@
-"""Two commits measured on one machine, in turns: `python -m benchmarks.compare A B [--rounds 5] [--json]`.
+"""Measure two commits on this machine: `python -m benchmarks.compare A B` (`make bench-compare A=... B=...`).
 
-Both are checked out into folders of their own and measured by their own `benchmarks.pipeline`, A B A B and so on, so
-that a busy minute falls on both. Prints medians with the lowest and highest value, the ratio of the medians, and
-whether the difference is beyond the noise: it is if all values of one are below all of the other. Counts of
-`benchmarks.guard` that differ follow. A round takes about a minute.
+Both are checked out beside this checkout and measured in turns, A B A B ..., each time in fresh processes, so that a
+machine that gets busier slows both. A difference counts as more than noise only if the two ranges do not overlap.
+Where both commits have the guard, its counts are compared too; once, as they are the same every time.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import statistics
 import sys
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from typing import NoReturn
 
-from benchmarks.guard.rules import changes
-from benchmarks.guard.table import table
-from benchmarks.trees import Tree, checked_out
+from benchmarks.checkouts import Checkout, checked_out, find
+from benchmarks.timed import counts, pipeline
 
-Timed = Mapping[str, Sequence[float]]
+COUNTED = ": "
+"""In the name of a count of the guard, between its measurement and the count."""
+
+ENOUGH = 3  # rounds: ranges of fewer part by chance
+
+Series = Mapping[str, Sequence[float]]
+"""The values of each number, one a round."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median and range of some values."""
+
+    median: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return the spread of values, of which there is at least one."""
+        return cls(statistics.median(values), min(values), max(values))
+
+    def __str__(self) -> str:
+        values = (self.median, self.least, self.most)
+        digits = 0 if self.median >= 100 or all(float(value).is_integer() for value in values) else 2
+        median, least, most = (f"{value:,.{digits}f}" for value in values)
+        return f"{median} ({least} to {most})"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number of both commits. `ratio` is B's median to A's, None if A's is 0; `beyond` means more than noise."""
+
+    number: str
+    a: Spread
+    b: Spread
+    ratio: float | None
+    beyond: bool
+
+
+def differences(a: Series, b: Series) -> list[Difference]:
+    """Compare the numbers that both commits have."""
+    return [_difference(name, a[name], b[name]) for name in a if name in b]
+
+
+def _difference(name: str, values_a: Sequence[float], values_b: Sequence[float]) -> Difference:
+    a, b = Spread.of(values_a), Spread.of(values_b)
+    enough = COUNTED in name or min(len(values_a), len(values_b)) >= ENOUGH
+    beyond = enough and (a.most < b.least or b.most < a.least)
+    return Difference(name, a, b, b.median / a.median if a.median else None, beyond)
 
 
 def main() -> None:
-    """Measure and print the tables, or JSON."""
+    """Print the table."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="make bench-compare", usage="make bench-compare A=commit B=commit [ROUNDS=5] [ARGS=--json]"
     )
-    parser.add_argument("commits", nargs=2, metavar="COMMIT", help="a hash, a branch or a tag")
-    parser.add_argument("--rounds", type=int, default=5, help="how often each is measured (5)")
-    parser.add_argument("--json", action="store_true", help="print every value as JSON")
-    chosen = parser.parse_args()
-    if chosen.rounds < 1:
-        parser.error("--rounds must be 1 or more")
+    parser.add_argument("a", help="a commit, branch or tag")
+    parser.add_argument("b", help="another")
+    parser.add_argument("--rounds", type=_rounds, default=5, help="how often each is measured")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of the table")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, _ended)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell has switched it off
+    a, b = find(options.a), find(options.b)
     try:
-        with checked_out(chosen.commits[0]) as one, checked_out(chosen.commits[1]) as other:
-            timed = _in_turns((one, other), chosen.rounds)
-            counted = [tree.counts() if tree.has("benchmarks/guard") else None for tree in (one, other)]
+        with ExitStack() as stack:
+            sides = [stack.enter_context(checked_out(commit)) for commit in (a, b)]
+            first, second = _in_turns(sides, options.rounds)
     except KeyboardInterrupt:
-        raise SystemExit("Stopped; nothing was measured to its end.") from None
-    if chosen.json:
-        print(
-            json.dumps(
-                [{"commit": c, "timed": t, "counts": n} for c, t, n in zip(chosen.commits, timed, counted, strict=True)]
-            )
-        )
-        return
-    print(timings(chosen.commits, timed))
-    before, after = counted
-    if before is None or after is None:
-        print("\nOne of them has no benchmarks.guard: counts are not compared.")
-    elif different := [change for change in changes(before, after) if change.verdict != "same"]:
-        print(f"\n{table(different, chosen.commits)}")
+        raise SystemExit("Interrupted; both checkouts are removed.") from None
+    found = differences(first, second)
+    if options.json:
+        print(json.dumps({"a": asdict(a), "b": asdict(b), "rounds": options.rounds, "numbers": [*map(asdict, found)]}))
     else:
-        print("\nNo count differs.")
+        print(
+            f"A is {a.short} ({a.name}), B is {b.short} ({b.name}); {options.rounds} rounds, median (least to most)\n"
+        )
+        print(table([each for each in found if COUNTED not in each.number or each.beyond]))
+        if same := sum(COUNTED in each.number and not each.beyond for each in found):
+            print(f"\n{same} counts of the guard are the same.")
+        if options.rounds < ENOUGH:
+            print(f"\nRanges of fewer than {ENOUGH} rounds part by chance, so no difference is marked: use ROUNDS=5.")
 
 
-def _in_turns(trees: Sequence[Tree], rounds: int) -> list[dict[str, list[float]]]:
-    found: list[dict[str, list[float]]] = [defaultdict(list) for _ in trees]
-    for number in range(rounds):
-        for values, tree in zip(found, trees, strict=True):
-            for name, measured in tree.timed(runs=1).items():
-                values[name] += measured
-        print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
-    return found
+def table(found: Sequence[Difference]) -> str:
+    """Return differences as lines of columns."""
+    rows = [("number", "A", "B", "B / A", "")]
+    for each in found:
+        ratio = "-" if each.ratio is None else f"{each.ratio:.2f}"
+        rows.append((each.number, str(each.a), str(each.b), ratio, "beyond the noise" if each.beyond else ""))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
-def timings(commits: Sequence[str], timed: Sequence[Timed]) -> str:
-    """Return the timed numbers of two commits as a Markdown table."""
-    lines = [f"| | {commits[0]} | {commits[1]} | ratio | beyond the noise |", "|---|--:|--:|--:|---|"]
-    one, other = timed
-    for name in one:
-        ratio = statistics.median(other[name]) / (statistics.median(one[name]) or float("nan"))
-        cells = [_spread(values[name]) for values in timed]
-        lines.append(f"| {name} | {' | '.join(cells)} | {ratio:.2f} | {_beyond(one[name], other[name])} |")
-    return "\n".join(lines)
+def _in_turns(sides: Sequence[Checkout], rounds: int) -> list[dict[str, list[float]]]:
+    series: list[dict[str, list[float]]] = [{} for _ in sides]
+    for number in range(1, rounds + 1):
+        for side, values in zip(sides, series, strict=True):
+            print(f"round {number} of {rounds}: {side.commit.short}", file=sys.stderr)
+            for name, value in pipeline(side.root, side.python)[0].items():
+                values.setdefault(name, []).append(value)
+    for side, values in zip(sides, series, strict=True):
+        for measurement, counted in counts(side.root, side.python).items():
+            values.update({f"{measurement}{COUNTED}{name}": [value] for name, value in counted.items()})
+    return series
 
 
-def _spread(values: Sequence[float]) -> str:
-    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+def _rounds(text: str) -> int:
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError("a number of at least 1")
+    return int(text)
 
 
-def _beyond(one: Sequence[float], other: Sequence[float]) -> str:
-    return "lower" if max(other) < min(one) else "higher" if min(other) > max(one) else "no"
+def _ended(_signal: int, _frame: object) -> NoReturn:
+    raise SystemExit("Ended from outside; both checkouts are removed.")
 
 
 if __name__ == "__main__":

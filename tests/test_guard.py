@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.compare import timings
+from benchmarks import checkouts
+from benchmarks.compare import Series, differences, table
 from benchmarks.guard import __main__ as guard
 from benchmarks.guard.measurements import MEASUREMENTS
 from benchmarks.guard.rules import BYTES, changes, verdict
-from benchmarks.trees import ROOT, checked_out
+from benchmarks.history import HISTORY
 
 COUNTS = {"survey": {"model calls": 30, "prompt tokens": 80_000, "claims": 16, "bytes stored": 400_000}}
 AMOUNT = st.integers(0, 10**6)
@@ -81,19 +81,53 @@ def test_what_is_worse_ends_with_exit_code_1(
 
 
 def test_a_commit_is_checked_out_with_its_own_code_and_removed() -> None:
-    with checked_out("HEAD") as tree:
-        assert tree.path != ROOT
-        assert (tree.path / "fathom" / "__init__.py").exists()
-    assert not tree.path.exists()
-    listed = subprocess.run(["git", "-C", ROOT, "worktree", "list"], capture_output=True, text=True, check=True).stdout
-    assert str(tree.path) not in listed
-    with pytest.raises(SystemExit, match="There is no commit 'no-such'"), checked_out("no-such"):
-        pass
+    with checkouts.checked_out(checkouts.find("HEAD")) as side:
+        assert side.root != checkouts.ROOT
+        assert (side.root / "fathom" / "__init__.py").exists()
+    assert not side.root.exists()
+    assert str(side.root) not in checkouts.git("worktree", "list")
 
 
-def test_only_ranges_apart_are_beyond_the_noise() -> None:
-    one = {"cpu": [3.0, 3.2, 3.1], "overhead": [1.0, 1.4, 1.1]}
-    other = {"cpu": [2.0, 2.1, 2.9], "overhead": [0.9, 1.05, 1.0]}
-    printed = timings(["a", "b"], [one, other])
-    assert "| cpu | 3.10 (3.00 to 3.20) | 2.10 (2.00 to 2.90) | 0.68 | lower |" in printed
-    assert "| overhead | 1.10 (1.00 to 1.40) | 1.00 (0.90 to 1.05) | 0.91 | no |" in printed
+def test_ranges_that_touch_are_noise() -> None:
+    a: Series = {"overhead": [1.0, 1.2, 1.1], "memory_mb": [200, 210, 205], "calls": [0, 0, 0], "only_a": [1]}
+    b: Series = {"overhead": [1.2, 1.5, 1.4], "memory_mb": [150, 160, 199], "calls": [2, 2, 2]}
+    found = {each.number: each for each in differences(a, b)}
+    assert {name: each.beyond for name, each in found.items()} == {"overhead": False, "memory_mb": True, "calls": True}
+    assert found["overhead"].ratio == pytest.approx(1.4 / 1.1)
+    assert found["calls"].ratio is None
+    assert table([*found.values()]).splitlines() == [
+        "number     A                    B                    B / A",
+        "overhead   1.10 (1.00 to 1.20)  1.40 (1.20 to 1.50)  1.27",
+        "memory_mb  205 (200 to 210)     160 (150 to 199)     0.78   beyond the noise",
+        "calls      0 (0 to 0)           2 (2 to 2)           -      beyond the noise",
+    ]
+
+
+def test_a_time_needs_rounds_to_differ_and_a_count_of_the_guard_does_not() -> None:
+    a: Series = {"overhead": [1.0, 1.1], "fact: claims": [4], "fact: sources": [2]}
+    b: Series = {"overhead": [9.0, 9.1], "fact: claims": [3], "fact: sources": [2]}
+    assert {each.number for each in differences(a, b) if each.beyond} == {"fact: claims"}
+
+
+@pytest.mark.parametrize("name", ["no-such-commit", "--all", ""])
+def test_an_unknown_commit_is_named(name: str) -> None:
+    with pytest.raises(SystemExit) as refused:
+        checkouts.find(name)
+    assert f"There is no commit {name!r} in this repository." in str(refused.value)
+
+
+def test_modules_from_elsewhere_are_not_measured(tmp_path: Path) -> None:
+    (tmp_path / "fathom").mkdir()
+    (tmp_path / "fathom" / "__init__.py").touch()
+    with pytest.raises(SystemExit, match="not from the checkout"):
+        checkouts.verify(tmp_path, Path(sys.executable))
+    checkouts.verify(checkouts.ROOT, Path(sys.executable))
+
+
+def test_the_history_is_of_commits_and_names_no_machine() -> None:
+    lines = HISTORY.read_text(encoding="utf-8").splitlines()
+    assert lines
+    for line in map(json.loads, lines):
+        assert set(line) == {"commit", "measured", "machine", "load", "versions", "counts", "runs", "medians"}
+        assert set(line["machine"]) == {"cores", "memory_gb", "processor"}
+        assert len(line["commit"]) == 40

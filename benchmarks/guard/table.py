@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from benchmarks.guard.rules import Change
 
 
-def table(found: Sequence[Change], heads: Sequence[str] = ("accepted", "now")) -> str:
-    """Return changes as a Markdown table; `heads` name what is compared."""
-    lines = [f"| measurement | count | {' | '.join(heads)} | |", "|---|---|--:|--:|---|"]
+def table(found: Sequence[Change]) -> str:
+    """Return changes as a Markdown table."""
+    lines = ["| measurement | count | accepted | now | |", "|---|---|--:|--:|---|"]
     for change in found:
         accepted, now = (("-" if value is None else f"{value:,}") for value in (change.accepted, change.now))
         lines.append(f"| {change.measurement} | {change.name} | {accepted} | {now} | {change.verdict} |")
