@@ -81,7 +81,7 @@ async def test_sentences_can_be_marked_instead(providers: Stubs, tmp_path: Path)
 
 
 async def test_an_answer_that_its_source_does_not_have_is_not_given(providers: Stubs, tmp_path: Path) -> None:
-    providers.settings.faults = {"section": ["false*"]}
+    providers.settings.answer = "Two zeppelins crossed the liquid methane in 1931. [ID]"
     result = await research(tmp_path, mode="answer")
     assert result.status is Ending.degraded
     assert result.answer

@@ -177,8 +177,9 @@ def _check(request: PlanRequest, answer: PlanAnswer) -> list[Complaint]:
 
 def _on_topic(question: str, steps: Sequence[PlannedStep]) -> bool:
     """Whether a step has a word of the question; those of models that are too small for planning may not."""
+    asked = query_terms(question)
     said = {term for step in steps for text in (step.title, step.description, *step.queries) for term in terms(text)}
-    return not said.isdisjoint(query_terms(question))
+    return not asked or not said.isdisjoint(asked)
 
 
 def _schema(request: PlanRequest) -> dict[str, Any]:
