@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -80,15 +82,13 @@ def _chosen(questions: Sequence[Question], kinds: str, limit: int | None) -> lis
 
 
 def _serve() -> None:
-    import uvicorn
+    from benchmarks.world.searching import serving
 
-    from benchmarks.world.pages import PORT
-    from benchmarks.world.searching import application
-
-    print(
-        f"Search service: http://127.0.0.1:{PORT} (POST /search, GET /custom?query=). Proxy: the same. Ctrl-C ends it."
-    )
-    uvicorn.run(application(), host="127.0.0.1", port=PORT, log_level="warning")
+    with serving() as address:
+        said = f"Search service: {address} (POST /search, GET /custom?query=). Proxy: the same. Ctrl-C ends it."
+        print(said, flush=True)
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
 
 
 def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
@@ -113,7 +113,7 @@ def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
         **own,
     }
     system = System(
-        name="fathom",
+        name="fathom, short answers" if chosen.answer else "fathom",
         set="closed world",
         model=chosen.model,
         versions={"fathom": version("fathom-research"), "world": digest()},
