@@ -14,14 +14,13 @@ The rest are there to fit it: `--fit` prints the weights for `fathom/extractive/
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from benchmarks import metrics
-from benchmarks.text import NO_ANSWER
+from benchmarks.text import expected_of, lines_of
 from fathom.extractive.answering import choose_answer
 from fathom.extractive.confidence import Signs
 from fathom.models import SourceText
@@ -62,15 +61,15 @@ def main() -> None:
 
 def _answers(folder: Path) -> Iterator[Answered]:
     """Yield what is answered to the questions of a set."""
-    pages = {page["doc_id"]: page for page in _lines(folder / "docs.jsonl")}
-    questions = _lines(folder / "questions.jsonl")
+    pages = {page["doc_id"]: page for page in lines_of(folder / "docs.jsonl")}
+    questions = lines_of(folder / "questions.jsonl")
     for number, question in enumerate(questions):
         foreign = number % FOREIGN == FOREIGN - 1
         asked = questions[(number + len(questions) // 2) % len(questions)] if foreign else question
         if foreign and set(asked["doc_ids"]) & set(question["doc_ids"]):
             continue
         read = [pages[name] for name in asked["doc_ids"]]
-        groups = [] if foreign else _expected(question, read)
+        groups = [] if foreign else expected_of(question, read).answers
         if not groups and not foreign:
             continue
         texts = [
@@ -84,16 +83,6 @@ def _answers(folder: Path) -> Iterator[Answered]:
             said = metrics.normalized(found.text)
             right = not foreign and all(any(metrics.holds(said, one) for one in group) for group in groups)
             yield Answered(found.signs, right)
-
-
-def _expected(question: dict[str, Any], pages: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Return the alternatives of each answer that the pages hold; yes and no cannot be quoted."""
-    held = metrics.normalized("\n".join(f"{page['title']} . {page['text']}" for page in pages))
-    groups = (
-        [one for one in group if metrics.normalized(one) not in NO_ANSWER and metrics.holds(held, one)]
-        for group in question.get("answers") or []
-    )
-    return [group for group in groups if group]
 
 
 def fitted(answers: Sequence[Answered]) -> list[float]:
@@ -126,10 +115,6 @@ def _solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[f
                 factor = row[i] / pivot[i]
                 rows[j] = [value - factor * above for value, above in zip(row, pivot, strict=True)]
     return [row[-1] / row[i] for i, row in enumerate(rows)]
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import argparse
 import asyncio
 import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from pathlib import Path
 
 import httpx
 
+from benchmarks.timed import free_port
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditType
@@ -126,16 +126,10 @@ def _cpu(pid: int) -> float:
     return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def _prefect(folder: Path) -> Iterator[dict[str, str]]:
     """A Prefect server of its own; yields what a command needs to use it."""
-    port = _port()
+    port = free_port()
     env = {
         **os.environ,
         "PREFECT_HOME": str(folder / "prefect"),
@@ -156,7 +150,7 @@ def _prefect(folder: Path) -> Iterator[dict[str, str]]:
 @contextmanager
 def _server(env: dict[str, str]) -> Iterator[tuple[str, int, float]]:
     """A Fathom server: its address, its process id, and in how many seconds it was there."""
-    port, began = _port(), time.monotonic()
+    port, began = free_port(), time.monotonic()
     command = [sys.executable, "-m", "flows.cli.main", "serve", "--port", str(port), "--pool", POOL]
     process = subprocess.Popen(command, env=env, cwd=ROOT, stderr=subprocess.DEVNULL)
     try:

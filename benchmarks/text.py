@@ -59,7 +59,8 @@ def _table(title: str, columns: Sequence[str], rows: Rows) -> None:
     print(flush=True)
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a file of JSON Lines."""
     with path.open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines if line.strip()]
 
@@ -69,8 +70,8 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 def _compress(folder: Path, limit: int | None) -> None:
     for place in sorted(path.parent for path in folder.glob("*/questions.jsonl")):
-        documents = {document["doc_id"]: document for document in _lines(place / "docs.jsonl")}
-        questions = _lines(place / "questions.jsonl")[:limit]
+        documents = {document["doc_id"]: document for document in lines_of(place / "docs.jsonl")}
+        questions = lines_of(place / "questions.jsonl")[:limit]
         measured = {name: _measured(engine, documents, questions) for name, engine in COMPRESSORS.items()}
         kinds = dict.fromkeys(kind for values in measured.values() for kind in values)
         rows = [(kind, [values.get(kind, "") for values in measured.values()]) for kind in kinds]
@@ -90,7 +91,7 @@ def _measured(
     for question in questions:
         texts = [documents[name] for name in question["doc_ids"]]
         raw = sum(tokens.count(f"{text['title']}\n{text['text']}") for text in texts)
-        expected = _expected(question, texts)
+        expected = expected_of(question, texts)
         for i, share in enumerate(BUDGETS):
             budget = max(LEAST_TOKENS, int(raw * share))
             request = {"question": question["question"], "docs": texts, "budget_tokens": budget}
@@ -120,7 +121,7 @@ def _note_text(note: str | dict[str, Any]) -> str:
     return "\n".join([note["summary_title"], note["summary"], *bullets]).strip()
 
 
-class _Expected:
+class Expected:
     """What a note should keep: alternatives for each answer and hop, evidence sentences, and a reference's words."""
 
     def __init__(self) -> None:
@@ -130,7 +131,7 @@ class _Expected:
         self.reference: frozenset[str] = frozenset()
 
 
-def _expected(question: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> _Expected:
+def expected_of(question: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> Expected:
     """Return what the raw text really holds of a question's answers, hops and evidence."""
     raw = metrics.normalized(" \n ".join(f"{text['title']} . {text['text']}" for text in texts))
 
@@ -140,7 +141,7 @@ def _expected(question: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -
         ]
         return [group for group in kept if group]
 
-    expected = _Expected()
+    expected = Expected()
     expected.answers = there(question.get("answers") or [], NO_ANSWER)
     expected.hops = there(question.get("hops") or [], set())
     evidence = _marked(texts[0]["text"], question["spans"]) if question.get("spans") else question.get("evidence") or []
@@ -157,7 +158,7 @@ def _marked(text: str, spans: Sequence[Sequence[int]]) -> Iterator[str]:
         yield from [sentence for sentence in metrics.sentences(around) if head in sentence][:1]
 
 
-def _kept(expected: _Expected, note: str) -> Iterator[tuple[str, float]]:
+def _kept(expected: Expected, note: str) -> Iterator[tuple[str, float]]:
     text = metrics.normalized(note)
 
     def held(group: Sequence[str]) -> bool:
@@ -181,9 +182,9 @@ def _retrieval(folder: Path, limit: int | None) -> None:
     for corpus in sorted(folder.glob("*_corpus.jsonl")):
         name = corpus.name.removesuffix("_corpus.jsonl")
         relevance: dict[str, dict[str, int]] = defaultdict(dict)
-        for judged in _lines(folder / f"{name}_qrels.jsonl"):
+        for judged in lines_of(folder / f"{name}_qrels.jsonl"):
             relevance[judged["q"]][judged["d"]] = judged["rel"]
-        asked = [query for query in _lines(folder / f"{name}_queries.jsonl") if query["_id"] in relevance][:limit]
+        asked = [query for query in lines_of(folder / f"{name}_queries.jsonl") if query["_id"] in relevance][:limit]
         queries = {query["_id"]: query["text"] for query in asked}
         runs = {"Fathom": search.search({"corpus": corpus, "queries": queries, "k": 100}), **_plain(corpus, queries)}
         rows = [
@@ -198,7 +199,7 @@ def _retrieval(folder: Path, limit: int | None) -> None:
 
 def _plain(corpus: Path, queries: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
     """Return the rankings of the baselines that rank documents."""
-    documents = _lines(corpus)
+    documents = lines_of(corpus)
     names = [str(document["_id"]) for document in documents]
     statistics = baselines.Statistics([f"{document.get('title') or ''}\n{document['text']}" for document in documents])
     runs: dict[str, dict[str, list[str]]] = {}
@@ -214,7 +215,7 @@ def _plain(corpus: Path, queries: Mapping[str, str]) -> dict[str, dict[str, list
 def _verify(folder: Path, limit: int | None) -> None:
     rows: Rows = []
     for path in sorted(folder.glob("*.jsonl")):
-        pairs = [pair for line in _lines(path)[:limit] if (pair := _claim(line))]
+        pairs = [pair for line in lines_of(path)[:limit] if (pair := _claim(line))]
         values = []
         for score in (lambda c, r: support.support({"claim": c, "references": r})["score"], baselines.overlap):
             scored: dict[bool, list[float]] = {True: [], False: []}

@@ -32,7 +32,7 @@ def pipeline(root: Path, python: Path, runs: int = 1) -> list[dict[str, float]]:
         SystemExit: the benchmark failed, or prints no such numbers.
     """
     command = [str(python), "-m", "benchmarks.pipeline", "--runs", str(runs), "--page-bytes", PAGE_BYTES, "--json"]
-    printed = output(root, [*command, "--port", str(_free_port())])
+    printed = output(root, [*command, "--port", str(free_port())])
     names = (*TIMED, *COUNTED)
     try:
         lines = [json.loads(line) for line in printed.splitlines()]
@@ -94,7 +94,8 @@ def counts(root: Path, python: Path) -> dict[str, dict[str, int]]:
     return found
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nothing listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -9,7 +9,7 @@ from pydoc_data.topics import topics
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fathom.config.models import EXTRACTIVE, RoleModel
@@ -174,6 +174,7 @@ async def test_planner_follows_the_documents_headings() -> None:
     ).map(" ".join),
     st.integers(1, 10),
 )
+@example("{(0", 1)
 async def test_planner_makes_a_valid_plan_of_anything(query: str, max_steps: int) -> None:
     await ask(PLANNER, PlanRequest(query=query, today=TODAY, max_steps=max_steps, tools=TOOLS))
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.guard.measurements import MEASUREMENTS, Counts
-from benchmarks.guard.rules import changes
-from benchmarks.guard.table import table
+from benchmarks.guard.rules import Change, changes
 
 ACCEPTED = Path(__file__).with_name("counts.json")
 
@@ -61,6 +60,15 @@ def measured() -> Mapping[str, Counts]:
     with ProcessPoolExecutor(2, get_context("spawn"), max_tasks_per_child=1) as pool:
         started = {name: pool.submit(measure) for name, measure in MEASUREMENTS.items()}
         return {name: counts.result() for name, counts in started.items()}
+
+
+def table(found: Sequence[Change]) -> str:
+    """Return changes as a Markdown table."""
+    lines = ["| measurement | count | accepted | now | |", "|---|---|--:|--:|---|"]
+    for change in found:
+        accepted, now = (("-" if value is None else f"{value:,}") for value in (change.accepted, change.now))
+        lines.append(f"| {change.measurement} | {change.name} | {accepted} | {now} | {change.verdict} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

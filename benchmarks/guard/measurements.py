@@ -75,12 +75,13 @@ def documents() -> Counts:
 
 def world() -> Counts:
     """Count the right answers, refusals and claims of the closed world, without a model."""
+    from benchmarks.world.asking import TOOLS
     from benchmarks.world.questions import all_questions, in_turn
     from benchmarks.world.searching import serving
 
     with serving() as address:
         questions = in_turn(all_questions())[:WORLD_QUESTIONS]
-        return _without_model(questions, {"tools": ["web_search", "web_extract", "fetch"]}, address)
+        return _without_model(questions, {"tools": TOOLS}, address)
 
 
 def _without_model(questions: Sequence[Question], settings: Mapping[str, object], address: str) -> Counts:
@@ -96,7 +97,8 @@ def _without_model(questions: Sequence[Question], settings: Mapping[str, object]
             root, questions, System(name="fathom", set="guard"), chosen, address, at_once=1, say=lambda *_: None
         )
         scores = [score(run) for run in read_runs(root).finished]
-        reports = [path.read_text(encoding="utf-8") for path in (root / "artifacts").rglob("report.json")]
+        paths = (root / "artifacts").rglob("report.json")
+        reports = [path.read_text(encoding="utf-8").replace(str(DATA), "") for path in paths]  # where it lies differs
         return {
             "right answers": sum(one.right is True for one in scores),
             "right refusals": sum(one.refused is True for one in scores),
@@ -106,9 +108,7 @@ def _without_model(questions: Sequence[Question], settings: Mapping[str, object]
             "claims supported": round(sum((one.supported or 0.0) * one.claims for one in scores)),
             "invented citations": sum(one.invented or 0 for one in scores),
             "tool calls": sum(one.tool_calls or 0 for one in results),
-            "bytes of reports": sum(
-                len(text.replace(str(DATA), "").encode()) for text in reports
-            ),  # where it lies differs
+            "bytes of reports": sum(len(text.encode()) for text in reports),
         }
 
 

@@ -24,8 +24,6 @@ from typing import Any
 from benchmarks.results import Page, Question, Result, System
 from benchmarks.world.questions import all_questions, in_turn
 
-_TOOLS = ["web_search", "web_extract", "fetch"]
-
 
 def main() -> None:
     """Run what the arguments say."""
@@ -94,7 +92,7 @@ def _serve() -> None:
 def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
     from benchmarks.scoring.summary import Scored
     from benchmarks.scoring.table import report
-    from benchmarks.world.asking import ask_all, check, enter_world
+    from benchmarks.world.asking import TOOLS, ask_all, check, enter_world
     from benchmarks.world.searching import serving
     from benchmarks.world.web import digest
     from fathom.batch.questions import read_settings
@@ -106,7 +104,7 @@ def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
         raise SystemExit(f"{error}") from None
     settings: dict[str, Any] = {
         "model": chosen.model or None,
-        "tools": _TOOLS,
+        "tools": TOOLS,
         "mode": "answer" if chosen.answer else "report",
         "model_calls": {"seconds": 1_800},
         **({"budget": {"max_usd": chosen.max_usd}} if chosen.max_usd is not None else {}),

@@ -20,6 +20,9 @@ from fathom.errors import FathomError, ModelRejected, UserError
 from fathom.models import RunResult
 from fathom.models.batch import BatchQuestion, RowStatus
 
+TOOLS = ["web_search", "web_extract", "fetch"]
+"""Those that read the world and nothing else."""
+
 
 def enter_world(address: str, cache: Path) -> None:
     """Have this process find the world: its names, its search service, and no other source."""

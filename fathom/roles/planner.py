@@ -13,7 +13,7 @@ from fathom.config.models import Role
 from fathom.models import Clarification, Document, Kind, Model, Plan, PlanStep, Priority, Width
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.storage.names import slug
-from fathom.text.terms import query_terms, terms
+from fathom.text.terms import any_holds, query_terms
 
 
 class EarlierReport(Model):
@@ -170,16 +170,12 @@ def plan_complaints(steps: Sequence[PlannedStep | PlanStep]) -> list[Complaint]:
 
 def _check(request: PlanRequest, answer: PlanAnswer) -> list[Complaint]:
     complaints = plan_complaints(answer.steps)
-    if answer.steps and not request.earlier and not _on_topic(request.query, answer.steps):
+    said = [text for step in answer.steps for text in (step.title, step.description, *step.queries)]
+    comparable = said and not request.earlier and not _one_word(request.query)
+    # Models that are too small for planning write of something else.
+    if comparable and not any_holds(query_terms(request.query), said):
         complaints.append(Complaint("No step has a word of the question: plan what it asks, in its language."))
     return complaints
-
-
-def _on_topic(question: str, steps: Sequence[PlannedStep]) -> bool:
-    """Whether a step has a word of the question; those of models that are too small for planning may not."""
-    asked = query_terms(question)
-    said = {term for step in steps for text in (step.title, step.description, *step.queries) for term in terms(text)}
-    return not asked or not said.isdisjoint(asked)
 
 
 def _schema(request: PlanRequest) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from fathom.config.models import Role
 from fathom.models import Note, PlanStep, ToolCall
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
-from fathom.text.terms import query_terms, terms
+from fathom.text.terms import any_holds, query_terms
 
 
 class ResearchRequest(Request):
@@ -70,8 +70,7 @@ def _normalize(request: ResearchRequest, answer: ResearchAnswer) -> ResearchAnsw
 def _on_topic(request: ResearchRequest, calls: Sequence[ToolCallAnswer]) -> bool:
     """Whether a call names something of the question, or of a step that does; the plans of small models may not."""
     asked, title = set(query_terms(request.query)), set(query_terms(request.step.title))
-    about = asked | title if asked & title else asked
-    return not asked or any(about.intersection(terms(call.input)) for call in calls)
+    return any_holds(asked | title if asked & title else asked, (call.input for call in calls))
 
 
 def _check(request: ResearchRequest, answer: ResearchAnswer) -> list[Complaint]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from fathom.text.stopwords import ENGLISH, GERMAN, STOP_WORDS
@@ -72,6 +72,11 @@ def query_terms(query: str, language: Language = "english") -> list[str]:
     known = _TERMS[language]
     topical = [term for word in _words(query) if word not in _STOP_FOLDED for term in known[word]]
     return list(dict.fromkeys([term for term in topical if not is_particle(term)] or terms(query, language)))
+
+
+def any_holds(wanted: Collection[str], texts: Iterable[str]) -> bool:
+    """Whether any of the texts has a wanted term; true if nothing is wanted."""
+    return not wanted or any(not set(wanted).isdisjoint(terms(text)) for text in texts)
 
 
 def is_cjk(term: str) -> bool:
