@@ -152,12 +152,12 @@ async def test_allowed_tools_are_called_with_what_fits_their_schema(
     ("how", "kind", "said"),
     [
         ("dies at start", None, "Its last words: ModuleNotFoundError: No module named 'harbour'"),
-        ("hangs at start", None, "did not answer in 1 s"),
-        ("talks nonsense", None, "did not answer in 1 s. Its last words: Welcome to the harbour!"),
-        ("hangs while listing", None, "did not answer in 1 s"),
+        ("hangs at start", None, "did not answer in 5 s"),
+        ("talks nonsense", None, "did not answer in 5 s. Its last words: Welcome to the harbour!"),
+        ("hangs while listing", None, "did not answer in 5 s"),
         ("lists for ever", None, "lists its tools without end"),
         ("dies", ToolUnavailable, "ended before it answered. Its last words: out of memory"),
-        ("hangs", ToolTimeout, "did not answer in 1 s"),
+        ("hangs", ToolTimeout, "did not answer in 5 s"),
         ("floods", ToolRejected, "sent more than 2.0 MB"),
         ("floods in lines", ToolRejected, "sent more than 2.0 MB"),
         ("floods stderr", None, ""),
@@ -167,7 +167,7 @@ async def test_allowed_tools_are_called_with_what_fits_their_schema(
 async def test_a_server_that_misbehaves_is_a_failed_call_and_bounded_memory(
     servers: Callable[..., Path], tmp_path: Path, how: str, kind: type[ToolError] | None, said: str
 ) -> None:
-    seconds = 1 if said else 20
+    seconds = 5 if "5 s" in said else 60  # those that answer may need long where the machine is busy
     servers(rogue=program(ROGUE, how, str(tmp_path), seconds=seconds), other=program(ROGUE, "behaves", str(tmp_path)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     async with toolbox() as tools:
