@@ -108,7 +108,9 @@ async def test_every_submission_has_what_finished_and_names_what_did_not(tmp_pat
     assert [line.partition(":")[0] for line in response.splitlines()] == ["Explanation", "Exact Answer"]
     assert json.loads(written["simpleqa"]["responses.jsonl"])["response"] == "Tides form."
     assert [*written["browsecomp-zh"]] == ["infer.jsonl", "questions.json"]
-    assert json.loads(written["browsecomp-plus"]["run_7.json"])["status"] == "completed"
+    run = json.loads(written["browsecomp-plus"]["run_7.json"])
+    assert run["status"] == "completed"
+    assert "[" not in run["result"][0]["output"]  # which would be taken for the id of a document
 
 
 @pytest.mark.usefixtures("providers")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fathom.models import Report
 from fathom.report.answer import answer_of
 from fathom.report.chapters import chapters, title_of
-from fathom.text.citations import number_citations
+from fathom.text.citations import number_citations, without_citations
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import web_address
 
@@ -28,8 +28,10 @@ def article(report: Report) -> str:
 
 
 def explanation(report: Report) -> str:
-    """Return the answer's section on one line, with the numbers of its citations and nothing about how sure it is."""
+    """Return the answer's section on one line, with nothing about how sure it is.
+
+    It has no citations: there is no list of sources with it, and BrowseComp-Plus takes `[1]` for a document's id.
+    """
     found = answer_of(report)
     section = found.section if found else report.sections[0]
-    bodies, _ = number_citations([section.markdown], lambda _id, number: f"[{number}]")
-    return clean_line(" ".join(bodies))
+    return clean_line(without_citations(section.markdown))
