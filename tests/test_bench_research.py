@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.research.article import article
 from benchmarks.research.outcome import write_outcome
+from benchmarks.research.reading import Row, read_rows
 from benchmarks.research.registry import BENCHMARKS
 from benchmarks.research.running import check_caps, prepare, run
 from benchmarks.results import RESULTS, Question, Result, read_lines
@@ -80,6 +81,46 @@ def test_each_file_is_read_and_another_is_refused(name: str, tmp_path: Path) -> 
         with pytest.raises(InvalidInput) as raised:
             benchmark.questions(path)
         assert benchmark.get in raised.value.next_step
+
+
+def test_the_older_checklist_of_live_research_bench_has_one_column_of_questions(tmp_path: Path) -> None:
+    path = tmp_path / "checklist.csv"
+    path.write_text(f"qid,question,category,checklist_id,checklist\n7,{ASKED},c,q1,a\n7,{ASKED},c,q2,b\n")
+    benchmark = BENCHMARKS["live-research-bench"]
+    assert [(one.id, one.question) for one in benchmark.questions(path)] == [("7", ASKED)]
+    path.write_text("qid,question,checklist\n7,What changed in {{current_year}}?,a\n")
+    with pytest.raises(InvalidInput, match="placeholder"):
+        benchmark.questions(path)
+
+
+def test_an_encrypted_file_is_not_asked_as_it_stands(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="encrypted"):
+        BENCHMARKS["simpleqa"].questions(data_of("browsecomp", tmp_path))
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "jsonl", "xlsx"])
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_what_is_no_such_file_is_refused_in_one_line(name: str, ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"q.{ending}"
+    for content in (b"", b"\x00\xff", b"3", b"{}", b'[{"canary": null}]', b"canary,problem,answer,Topic\nx\n"):
+        path.write_bytes(content)
+        with pytest.raises(InvalidInput) as raised:
+            BENCHMARKS[name].questions(path)
+        assert "--data" in raised.value.next_step
+        assert "\n" not in str(raised.value)
+
+
+def test_a_long_file_is_not_held_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_text('{"query_id": "7"}\nno JSON\n')
+    seen = []
+
+    def made(number: int, row: Row) -> None:
+        seen.append((number, row))
+
+    with pytest.raises(ValueError, match="Expecting value"):
+        read_rows(path, made)
+    assert seen == [(1, {"query_id": "7"})]
 
 
 @pytest.mark.usefixtures("providers")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.research.benchmark import Benchmark, Finished
-from benchmarks.research.reading import decrypted, rows_of
+from benchmarks.research.reading import Row, decrypted, read_rows
 from benchmarks.results import Question
 from fathom.config.settings import Mode
 
@@ -32,38 +32,44 @@ def _expected(answer: str) -> list[list[str]]:
 
 
 def _read_browsecomp(path: Path) -> list[Question]:
-    def question(number: int, row: dict[str, Any]) -> Question:
+    def question(number: int, row: Row) -> Question:
         canary = row["canary"]
         answer = _expected(decrypted(row["answer"], canary))
         kind = row.get("problem_topic", "")
         return Question(id=str(number), question=decrypted(row["problem"], canary), kind=kind, answer=answer)
 
-    return [question(number, row) for number, row in enumerate(rows_of(path), 1)]
+    return read_rows(path, question)
 
 
 def _read_zh(path: Path) -> list[Question]:
     """Return the questions of the encrypted workbook, or of the JSON that the benchmark's script makes of it."""
 
-    def question(number: int, row: dict[str, Any]) -> Question:
+    def question(number: int, row: Row) -> Question:
         plain = {name: str(row[name]) for name in ("Topic", "Question", "Answer")}
         if path.suffix.lower() == ".xlsx":
             plain = {name: decrypted(text, row["canary"]) if text else "" for name, text in plain.items()}
         answer = _expected(plain["Answer"])
         return Question(id=str(number), question=plain["Question"], kind=plain["Topic"], answer=answer)
 
-    return [question(number, row) for number, row in enumerate(rows_of(path), 1)]
+    return read_rows(path, question)
 
 
 def _read_plus(path: Path) -> list[Question]:
-    return [
-        Question(id=str(row["query_id"]), question=row["query"], answer=_expected(row["answer"]))
-        for row in rows_of(path)
-    ]
+    def question(_number: int, row: Row) -> Question:
+        return Question(id=str(row["query_id"]), question=row["query"], answer=_expected(row["answer"]))
+
+    return read_rows(path, question)
 
 
 def _read_simple(path: Path) -> list[Question]:
-    rows = enumerate(rows_of(path), 1)
-    return [Question(id=str(n), question=row["problem"], answer=_expected(row["answer"])) for n, row in rows]
+    """Return the questions; the file of BrowseComp has columns of the same names, but encrypted."""
+
+    def question(number: int, row: Row) -> Question:
+        if "canary" in row:
+            raise ValueError("it is encrypted")
+        return Question(id=str(number), question=row["problem"], answer=_expected(row["answer"]))
+
+    return read_rows(path, question)
 
 
 def _write_responses(folder: Path, finished: Sequence[Finished]) -> None:

@@ -55,19 +55,22 @@ class Benchmark:
         Raises:
             InvalidInput: there is no such file, or it is not one of this benchmark.
         """
+        step = f"{self.get}, then give --data PATH"
         if given is None:
-            raise InvalidInput(f"{self.title} needs its data.", next_step=f"{self.get}, then give --data PATH")
+            raise InvalidInput(f"{self.title} needs its data.", next_step=step)
         path = given / self.data if given.is_dir() and self.data else given
         if not path.is_file():
-            raise InvalidInput(f"{path} is no file.", next_step=f"{self.get}, then give --data PATH")
+            raise InvalidInput(f"{path} is no file.", next_step=step)
         try:
             found = self.read(path)
-        except (KeyError, ValueError, TypeError, OSError) as error:
-            said = f"{path} is not a file of {self.title}: {type(error).__name__} {error}."
-            raise InvalidInput(said, next_step=self.get) from None
+        except (LookupError, ValueError, TypeError, AttributeError, OSError) as error:
+            why = f"it has no {error}" if isinstance(error, KeyError) else f"{error}"
+            raise InvalidInput(f"{path} is not a file of {self.title}: {why}.", next_step=step) from None
         if not found:
-            raise InvalidInput(f"There is no question in {path}.", next_step=self.get)
+            raise InvalidInput(f"There is no question in {path}.", next_step=step)
+        if empty := next((question.id for question in found if not question.question.strip()), ""):
+            raise InvalidInput(f"The question {empty!r} in {path} is empty.", next_step=step)
         ids = [question.id for question in found]
         if twice := next((one for one in ids if ids.count(one) > 1), ""):
-            raise InvalidInput(f"The id {twice!r} stands twice in {path}.", next_step=self.get)
+            raise InvalidInput(f"The id {twice!r} stands twice in {path}.", next_step=step)
         return found

@@ -8,35 +8,34 @@ import hashlib
 import json
 import re
 import zipfile
+from collections.abc import Callable, Iterator
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, TypeVar
 
 from lxml import etree
+
+Row = dict[str, Any]
+Made = TypeVar("Made")
 
 _SHEET, _STRINGS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
 
 
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Return the records of a file by its ending: json, jsonl, csv or xlsx.
+def read_rows(path: Path, made: Callable[[int, Row], Made]) -> list[Made]:
+    """Return what is made of each record, and of its number from 1 on, in a file of json, jsonl, csv or xlsx.
+
+    Of JSON Lines and CSV one record is held at a time: the file of BrowseComp-Plus has 2 GB.
 
     Raises:
         ValueError: it is not what its ending says.
     """
-    match path.suffix.lower():
-        case ".xlsx":
-            return _workbook(path)
-        case ".csv":
-            with path.open(encoding="utf-8-sig", newline="") as lines:
-                return [dict(row) for row in csv.DictReader(lines)]
-        case ".json":
-            rows = json.loads(path.read_text(encoding="utf-8"))
-        case _:
-            rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError("it is no list of objects")
-    return rows
+    ending = path.suffix.lower()
+    if ending == ".xlsx":
+        return [made(number, row) for number, row in enumerate(_workbook(path), 1)]
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = _table(file) if ending == ".csv" else json.load(file) if ending == ".json" else _lines(file)
+        return [made(number, _checked(row)) for number, row in enumerate(rows, 1)]
 
 
 def decrypted(text: str, canary: str) -> str:
@@ -49,7 +48,24 @@ def decrypted(text: str, canary: str) -> str:
     return bytes(a ^ b for a, b in zip(base64.b64decode(text, validate=True), cycle(key), strict=False)).decode()
 
 
-def _workbook(path: Path) -> list[dict[str, Any]]:
+def _lines(file: TextIO) -> Iterator[Any]:
+    return (json.loads(line) for line in file if line.strip())
+
+
+def _table(file: TextIO) -> Iterator[Any]:
+    try:
+        yield from csv.DictReader(file, restval="")
+    except csv.Error as error:
+        raise ValueError(f"it is no CSV: {error}") from None
+
+
+def _checked(row: Any) -> Row:
+    if not isinstance(row, dict):
+        raise ValueError("it is no list of objects")
+    return row
+
+
+def _workbook(path: Path) -> list[Row]:
     """Return the rows of a workbook's first sheet by the names in its first row."""
     try:
         with zipfile.ZipFile(path) as parts:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.research.benchmark import SYSTEM, Benchmark, Finished
-from benchmarks.research.reading import rows_of
+from benchmarks.research.reading import Row, read_rows
 from benchmarks.results import Question
 from fathom.config.settings import Mode
 
@@ -18,8 +18,10 @@ def numbered(name: str) -> int | str:
 
 
 def _read_bench(path: Path) -> list[Question]:
-    rows = rows_of(path)
-    return [Question(id=str(row["id"]), question=row["prompt"], kind=row.get("topic", "")) for row in rows]
+    def question(_number: int, row: Row) -> Question:
+        return Question(id=str(row["id"]), question=row["prompt"], kind=row.get("topic", ""))
+
+    return read_rows(path, question)
 
 
 def _write_bench(folder: Path, finished: Sequence[Finished]) -> None:
@@ -29,7 +31,7 @@ def _write_bench(folder: Path, finished: Sequence[Finished]) -> None:
 
 
 def _read_researcher(path: Path) -> list[Question]:
-    return [Question(id=str(row["id"]), question=row["question"]) for row in rows_of(path)]
+    return read_rows(path, lambda _number, row: Question(id=str(row["id"]), question=row["question"]))
 
 
 def _write_researcher(folder: Path, finished: Sequence[Finished]) -> None:
@@ -38,7 +40,7 @@ def _write_researcher(folder: Path, finished: Sequence[Finished]) -> None:
 
 
 def _read_gym(path: Path) -> list[Question]:
-    return [Question(id=str(row["id"]), question=row["query"]) for row in rows_of(path)]
+    return read_rows(path, lambda _number, row: Question(id=str(row["id"]), question=row["query"]))
 
 
 def _write_gym(folder: Path, finished: Sequence[Finished]) -> None:
@@ -50,9 +52,18 @@ def _write_gym(folder: Path, finished: Sequence[Finished]) -> None:
 
 
 def _read_live(path: Path) -> list[Question]:
-    """Return each question once: the set has a row for each item of a question's checklist."""
-    asked = {str(row["qid"]): row["question_no_placeholder"] for row in rows_of(path)}
-    return [Question(id=name, question=question) for name, question in asked.items()]
+    """Return each question once: the set has a row for each item of a question's checklist.
+
+    The authors' own checklist, older than the dataset, has no placeholders, and so only one column of questions.
+    """
+
+    def asked(_number: int, row: Row) -> tuple[str, str]:
+        question = row.get("question_no_placeholder") or row["question"]
+        if "{{" in question:
+            raise ValueError(f"a question has a placeholder: {question}")
+        return str(row["qid"]), question
+
+    return [Question(id=name, question=question) for name, question in dict(read_rows(path, asked)).items()]
 
 
 def _write_live(folder: Path, finished: Sequence[Finished]) -> None:
