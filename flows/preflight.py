@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fathom.batch.questions import settings_of
 from fathom.budget.prices import Pricing
-from fathom.config.caps import Budget
+from fathom.config.caps import BatchBudget, Budget
 from fathom.config.environment import Environment
 from fathom.config.groups import PeopleSettings
 from fathom.config.inputs import check_query
@@ -70,6 +70,22 @@ def settings_from(options: Mapping[str, object]) -> ResearchSettings:
         )
         message = f"--{field.replace('_', '-')} {first['input']!r}: {first['msg']}{_range(first['loc'])}."
         raise InvalidInput(message, next_step="fathom research --help") from None
+
+
+def batch_caps(options: Mapping[str, float | None]) -> dict[str, float]:
+    """Return the caps over a batch that are given.
+
+    Raises:
+        InvalidInput: one is not above zero; the message names it.
+    """
+    given = {name: cap for name, cap in options.items() if cap is not None}
+    try:
+        BatchBudget.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        said = f"--{str(first['loc'][0]).replace('_', '-')} {first['input']!r}: {first['msg']}."
+        raise InvalidInput(said, next_step="give more, or leave it out for no such cap") from None
+    return given
 
 
 def template_from(name_or_file: str | None) -> str | None:

@@ -183,8 +183,13 @@ def test_what_costs_needs_a_cap() -> None:
     def whole(usd: Bounds | None) -> list[PhaseEstimate]:
         return [PhaseEstimate("all questions", "", none, none, none, usd)]
 
-    check_caps(whole(none), {})
-    check_caps(whole(Bounds(1, 2)), {"max_usd": 1})
+    check_caps(whole(none), {}, 8, 4)
+    check_caps(whole(None), {"max_usd": 1}, 8, 4)
+    check_caps(whole(Bounds(1, 2)), {"max_usd": 0.5}, 8, 4)
     for usd, said in ((None, "not known"), (Bounds(1, 2), "at most")):
         with pytest.raises(InvalidInput, match=said):
-            check_caps(whole(usd), {})
+            check_caps(whole(usd), {}, 8, 4)
+    for at_once, said in ((4, "4 questions at the same time"), (1, "1 question at the same time")):
+        with pytest.raises(InvalidInput, match=f"--max-usd 0.1 is too little for {said}") as raised:
+            check_caps(whole(Bounds(1, 2)), {"max_usd": 0.1}, 8, at_once)
+        assert f"--max-usd {0.5 if at_once == 4 else 0.13:.2f} or more" in raised.value.next_step

@@ -135,6 +135,7 @@ def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -
         (["research", "q", "--max-usd", "inf"], "--max-usd inf: Input should be a finite number (at least 0)"),
         (["research", "q", "--max-usd", "nan"], "--max-usd nan: "),
         (["research", "q", "--max-tokens", "0"], "--max-tokens 0: "),
+        (["batch", "nowhere", "--max-usd", "0"], "--max-usd 0.0: Input should be greater than 0"),
         (
             ["research", "q", "--max-calls", "-1"],
             "--max-calls -1: Input should be greater than or equal to 1 (at least 1)",

@@ -54,9 +54,11 @@ def research(
     from fathom.errors import InvalidInput
     from fathom.storage.names import slug
     from flows.cli.research import named, show_estimate
+    from flows.preflight import batch_caps
 
     if name not in BENCHMARKS:
         raise InvalidInput(f"There is no set {name!r}.", next_step=f"choose from {', '.join(BENCHMARKS)}")
+    budget = batch_caps({"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls})
     benchmark = BENCHMARKS[name]
     questions = benchmark.questions(data)[:limit]
     options: dict[str, Any] = {**read_settings(setting or []), "model": model, "profile": profile}
@@ -69,9 +71,7 @@ def research(
         else:
             show_estimate(phases)
         return
-    caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls}
-    budget = {cap: value for cap, value in caps.items() if value is not None}
-    running.check_caps(phases, budget)
+    running.check_caps(phases, budget, len(questions), at_once)
     usd = phases[-1].usd
     if not quiet:
         price = "of unknown price" if usd is None else f"usually ${usd.usual:.2f}, at most ${usd.most:.2f}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from fathom.errors import InvalidInput
 from fathom.models.batch import BatchQuestion, BatchResult, BatchRow
 from fathom.run.estimate import PhaseEstimate
 from fathom.storage.lease import result_key
+from fathom.text.counting import counted
 from flows.preflight import check_batch, estimated_batch, settings_from
 
 STORE = "store"
@@ -64,14 +66,27 @@ def estimate(prepared: Prepared) -> list[PhaseEstimate]:
     return estimated_batch(prepared.asked, prepared.settings)
 
 
-def check_caps(phases: Sequence[PhaseEstimate], budget: dict[str, float]) -> None:
-    """Check that what is not free has a cap.
+def check_caps(phases: Sequence[PhaseEstimate], budget: dict[str, float], asked: int, at_once: int) -> None:
+    """Check that what is not free has a cap, and that it pays for the questions asked at the same time.
+
+    With less each would be cut short, which counts as researched, and so is never asked again.
 
     Raises:
-        InvalidInput: it has none.
+        InvalidInput: it has none, or one that is too small.
     """
     usd = phases[-1].usd
-    if budget or (usd and not usd.most):
+    if usd and not usd.most:
+        return
+    if usd and "max_usd" in budget:
+        together = min(asked, at_once)
+        least = usd.usual / asked * together
+        if budget["max_usd"] < least:
+            said = (
+                f"--max-usd {budget['max_usd']:g} is too little for {counted(together, 'question')} at the same time."
+            )
+            step = f"give --max-usd {ceil(least * 100) / 100:.2f} or more{', or a smaller --at-once' * (together > 1)}"
+            raise InvalidInput(said, next_step=step)
+    if budget:
         return
     if usd is None:
         said = "The price of these questions is not known, and nothing limits them."

@@ -70,12 +70,13 @@ def batch(
     from fathom.storage.names import slug
     from flows.cli.batch_watch import show_batch
     from flows.cli.research import named, show_estimate
-    from flows.preflight import check_batch, estimated_batch, settings_from, template_from
+    from flows.preflight import batch_caps, check_batch, estimated_batch, settings_from, template_from
 
     name = "batch" if file == "-" else Path(file).stem
     written = format_of(f".{kind}" if kind else "" if file == "-" else file)
     chosen = {"docs": docs, "corpora": corpus, "model": model, "profile": profile, "mode": mode, "artifacts": artifacts}
     chosen["template"] = template_from(template)
+    budget = batch_caps({"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls})
     settings = settings_from(
         read_settings(setting or []) | {name: one for name, one in chosen.items() if one is not None}
     )
@@ -85,11 +86,10 @@ def batch(
         phases = estimated_batch(questions, settings)
         output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)
         return
-    caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls}
     request = {
         "settings": settings,
         "at_once": at_once,
-        "budget": {name: cap for name, cap in caps.items() if cap is not None},
+        "budget": budget,
         "deployment": deployment,
         "run_key": result_key("", run_key) or f"{slug(name)[:40]}-{datetime.now(UTC):%Y%m%d-%H%M%S}",
     }
