@@ -166,7 +166,10 @@ async def test_an_article_has_whole_addresses_and_no_appendix(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("providers", "home")
 def test_the_same_command_again_may_go_on_and_another_may_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("flows.cli.batch.research_batch", lambda *given, **options: None)
+    keys = []
+    monkeypatch.setattr(
+        "flows.cli.batch.research_batch", lambda _, request, *__, **___: keys.append(request["run_key"])
+    )
     monkeypatch.setattr("flows.preflight.find_api", lambda: None)  # as no batch is run
     benchmark, out = BENCHMARKS["researcher-bench"], tmp_path / "out"
     questions = [Question(id="7", question=ASKED)]
@@ -175,6 +178,9 @@ def test_the_same_command_again_may_go_on_and_another_may_not(monkeypatch: pytes
         run(prepared, {"max_calls": 9}, at_once=1, quiet=True, progress=False)
     with pytest.raises(InvalidInput, match="other settings"):
         prepare(benchmark, questions, out, {"model": "openai/stub", "profile": "deep"})
+    other = prepare(benchmark, questions, tmp_path / "other", {"model": "openai/stub", "profile": "deep"})
+    run(other, {"max_calls": 9}, at_once=1, quiet=True, progress=False)
+    assert keys[0] == keys[1] != keys[2]  # Prefect would return the runs of the first folder for the other
 
 
 def test_what_costs_needs_a_cap() -> None:

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from math import ceil
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from pydantic import ValidationError
 
@@ -25,7 +26,7 @@ from fathom.storage.lease import result_key
 from fathom.text.counting import counted
 from flows.preflight import check_batch, estimated_batch, settings_from
 
-STORE = "store"
+STORE, RUN_KEY = "store", "run_key"
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ def run(prepared: Prepared, budget: dict[str, float], *, at_once: int, quiet: bo
     from flows.cli.batch import research_batch
 
     out, benchmark = prepared.out, prepared.benchmark
-    key = result_key("", file_name(benchmark.name))
+    out.mkdir(parents=True, exist_ok=True)
+    key = _run_key(out, benchmark)
     request = {
         "settings": prepared.settings,
         "at_once": at_once,
@@ -112,7 +114,6 @@ def run(prepared: Prepared, budget: dict[str, float], *, at_once: int, quiet: bo
         "deployment": "deep-research/on-demand",
         "run_key": key,
     }
-    out.mkdir(parents=True, exist_ok=True)
     (out / SYSTEM_FILE).write_text(f"{prepared.system.model_dump_json(indent=2)}\n", encoding="utf-8")
     try:
         return research_batch(prepared.asked, request, prepared.notices, quiet=quiet, progress=progress)
@@ -120,6 +121,18 @@ def run(prepared: Prepared, budget: dict[str, float], *, at_once: int, quiet: bo
         rows = read_lines(out / STORE / BATCHES / key / RESULTS, BatchRow)
         if len(rows) == len(prepared.questions):
             write_outcome(out, benchmark, prepared.questions, rows)
+
+
+def _run_key(out: Path, benchmark: Benchmark) -> str:
+    """Return the run key of a folder's batch, drawn when the folder is new.
+
+    Prefect returns the runs that it knows by this key wherever they are stored: those of another folder, with other
+    settings, and those of a folder that was removed.
+    """
+    path = out / RUN_KEY
+    if not path.exists():
+        path.write_text(result_key("", f"{file_name(benchmark.name)}-{uuid4().hex[:8]}"), encoding="utf-8")
+    return path.read_text(encoding="utf-8")
 
 
 def _system(benchmark: Benchmark, settings: ResearchSettings) -> System:
