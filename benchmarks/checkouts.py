@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.timed import output, run
+from fathom.errors import InvalidInput
 
 ROOT = Path(__file__).parent.parent
 _BENCHMARK = "benchmarks/pipeline.py"
@@ -58,15 +59,16 @@ def find(name: str) -> Commit:
     """Return the commit of a hash, branch or tag that can be measured.
 
     Raises:
-        SystemExit: there is no such commit, or it has no benchmark.
+        InvalidInput: there is no such commit, or it has no benchmark.
     """
     command = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"There is no commit {name!r} in this repository. `git log --oneline` lists them.")
+        raise InvalidInput(f"There is no commit {name!r} in this repository.", next_step="`git log` lists them")
     commit = Commit(name, done.stdout.strip())
     if not git("ls-tree", commit.hash, _BENCHMARK):
-        raise SystemExit(f"Commit {commit.short} ({name}) has no {_BENCHMARK}, so it cannot be measured.")
+        said = f"Commit {commit.short} ({name}) has no {_BENCHMARK}, so it cannot be measured."
+        raise InvalidInput(said, next_step="choose a later one")
     return commit
 
 

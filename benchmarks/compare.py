@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import NoReturn
 
 from benchmarks.checkouts import Checkout, checked_out, find
+from benchmarks.ending import ending
 from benchmarks.timed import counts, pipeline
 
 COUNTED = ": "
@@ -89,8 +90,9 @@ def main() -> None:
         with ExitStack() as stack:
             sides = [stack.enter_context(checked_out(commit)) for commit in (a, b)]
             first, second = _in_turns(sides, options.rounds)
-    except KeyboardInterrupt:
-        raise SystemExit("Interrupted; both checkouts are removed.") from None
+    except KeyboardInterrupt as error:
+        error.add_note("both checkouts are removed")
+        raise
     found = differences(first, second)
     if options.json:
         print(json.dumps({"a": asdict(a), "b": asdict(b), "rounds": options.rounds, "numbers": [*map(asdict, found)]}))
@@ -135,8 +137,10 @@ def _rounds(text: str) -> int:
 
 
 def _ended(_signal: int, _frame: object) -> NoReturn:
-    raise SystemExit("Ended from outside; both checkouts are removed.")
+    print("Ended from outside; both checkouts are removed.", file=sys.stderr)
+    raise SystemExit(143)
 
 
 if __name__ == "__main__":
-    main()
+    with ending():
+        main()

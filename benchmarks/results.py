@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from fathom.errors import InvalidInput
 from fathom.models import Model
 from fathom.models.batch import RowStatus
 
@@ -94,18 +95,44 @@ def read_lines(path: Path, model: type[Lines]) -> list[Lines]:
     """Return the lines of a file; none if there is no such file.
 
     Raises:
-        SystemExit: a line is damaged.
+        InvalidInput: a line is damaged.
     """
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n") if path.exists() else (), 1):
+    for number, line in enumerate(_text(path).split("\n"), 1):
         if not line:
             continue
         try:
             found.append(model.model_validate_json(line))
         except ValidationError as error:
-            first = error.errors()[0]
-            raise SystemExit(f"{path}, line {number}: {'.'.join(map(str, first['loc']))} {first['msg']}") from None
+            said = f"{path}, line {number}: {reason(error)}."
+            raise InvalidInput(said, next_step=f"a line is a {model.__name__} of benchmarks/results.py") from None
     return found
+
+
+def read_system(folder: Path) -> System | None:
+    """Return who answered, in a results folder; None if it is none.
+
+    Raises:
+        InvalidInput: it does not say so as a results folder does.
+    """
+    path = folder / SYSTEM
+    try:
+        return System.model_validate_json(_text(path)) if path.exists() else None
+    except ValidationError:
+        raise InvalidInput(f"{path} is damaged.", next_step="give another folder") from None
+
+
+def reason(error: ValidationError) -> str:
+    """Return the first thing that is wrong, and where."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))} {first['msg']}".strip()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is not text in UTF-8.", next_step="give another file") from None
 
 
 def write_lines(path: Path, lines: Iterable[Model]) -> None:

@@ -16,6 +16,7 @@ from benchmarks.guard import __main__ as guard
 from benchmarks.guard.measurements import MEASUREMENTS
 from benchmarks.guard.rules import BYTES, changes, verdict
 from benchmarks.history import HISTORY
+from fathom.errors import InvalidInput
 
 COUNTS = {"survey": {"model calls": 30, "prompt tokens": 80_000, "claims": 16, "bytes stored": 400_000}}
 AMOUNT = st.integers(0, 10**6)
@@ -111,7 +112,7 @@ def test_a_time_needs_rounds_to_differ_and_a_count_of_the_guard_does_not() -> No
 
 @pytest.mark.parametrize("name", ["no-such-commit", "--all", ""])
 def test_an_unknown_commit_is_named(name: str) -> None:
-    with pytest.raises(SystemExit) as refused:
+    with pytest.raises(InvalidInput) as refused:
         checkouts.find(name)
     assert f"There is no commit {name!r} in this repository." in str(refused.value)
 

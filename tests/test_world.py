@@ -29,7 +29,7 @@ from benchmarks.world.questions import all_questions
 from benchmarks.world.web import all_pages, digest
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
-from fathom.errors import ToolError
+from fathom.errors import InvalidInput, ToolError
 from fathom.text.urls import host_of
 from fathom.tools.base import RunContext
 from fathom.tools.documents.html import read_page
@@ -192,7 +192,7 @@ def test_a_port_that_something_else_has_is_named(monkeypatch: pytest.MonkeyPatch
         other.bind(("127.0.0.1", 0))
         port = other.getsockname()[1]
         monkeypatch.setattr(searching, "PORT", port)
-        with pytest.raises(SystemExit, match=f"Port {port} is in use"), searching.serving():
+        with pytest.raises(InvalidInput, match=f"Port {port} is in use"), searching.serving():
             raise AssertionError("it is not served")
 
 

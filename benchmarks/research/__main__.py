@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli.exits import exits
+from benchmarks.ending import ending
 
 SETS = (
     "deep-research-bench, researcher-bench, deep-research-gym, live-research-bench, browsecomp, browsecomp-zh, "
@@ -94,10 +94,13 @@ def _print(found: object) -> None:
 
 def main() -> None:
     """Run the command line and exit."""
-    with exits():
-        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    with ending():
+        app = typer.Typer(add_completion=False)
         app.command()(research)
-        app(args=sys.argv[1:], standalone_mode=False, prog_name="python -m benchmarks.research")
+        # Not by calling `app`, which returns the exit code, replaces our exception hook and says nothing after Ctrl-C.
+        command = typer.main.get_command(app)
+        with command.make_context("python -m benchmarks.research", sys.argv[1:]) as context:
+            command.invoke(context)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from pydantic import ValidationError
-
 from benchmarks.research.benchmark import SYSTEM, Benchmark
 from benchmarks.research.outcome import file_name, write_outcome
 from benchmarks.results import SYSTEM as SYSTEM_FILE
-from benchmarks.results import Question, System, read_lines
+from benchmarks.results import Question, System, read_lines, read_system
 from fathom.batch.folder import BATCHES, RESULTS
 from fathom.batch.questions import read_questions
 from fathom.config.settings import ResearchSettings
@@ -117,6 +115,9 @@ def run(prepared: Prepared, budget: dict[str, float], *, at_once: int, quiet: bo
     (out / SYSTEM_FILE).write_text(f"{prepared.system.model_dump_json(indent=2)}\n", encoding="utf-8")
     try:
         return research_batch(prepared.asked, request, prepared.notices, quiet=quiet, progress=progress)
+    except BaseException as error:
+        error.add_note("to continue, run the same command")
+        raise
     finally:
         rows = read_lines(out / STORE / BATCHES / key / RESULTS, BatchRow)
         if len(rows) == len(prepared.questions):
@@ -143,14 +144,10 @@ def _system(benchmark: Benchmark, settings: ResearchSettings) -> System:
 
 
 def _check_same(out: Path, system: System) -> None:
-    path = out / SYSTEM_FILE
-    if not path.exists():
-        return
-    try:
-        found = System.model_validate_json(path.read_bytes())
-    except ValidationError:
-        raise InvalidInput(f"{path} is damaged.", next_step="give another --out") from None
+    if out.exists() and not out.is_dir():
+        raise InvalidInput(f"{out} is no folder.", next_step="give another --out")
+    found = read_system(out)
     same = {"set", "model", "settings"}
-    if found.model_dump(include=same) != system.model_dump(include=same):
+    if found and found.model_dump(include=same) != system.model_dump(include=same):
         said = f"{out} has results of other settings: {found.set}, {found.model or 'no model'}, {found.settings}."
         raise InvalidInput(said, next_step="give another --out")

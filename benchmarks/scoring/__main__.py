@@ -12,6 +12,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.ending import ending
 from benchmarks.results import Question, read_lines
 from benchmarks.scoring.page import render
 from benchmarks.scoring.summary import ROWS, Scored
@@ -55,4 +56,5 @@ def _as_json(system: Scored) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    main()
+    with ending():
+        main()

@@ -9,13 +9,27 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from benchmarks.results import PAGES, QUESTIONS, RESULTS, SYSTEM, Page, Question, Result, System, read_lines
+from benchmarks.results import (
+    PAGES,
+    QUESTIONS,
+    RESULTS,
+    Page,
+    Question,
+    Result,
+    System,
+    read_lines,
+    read_system,
+    reason,
+)
 from benchmarks.scoring.markdown import comparable, read_markdown
+from fathom.errors import InvalidInput
 from fathom.evidence.claims import Statement, claims_of
 from fathom.models import Ending, Report, RunResult, SourceText, ToolOutput
 from fathom.models.batch import RowStatus
 from fathom.report.answer import answer_of
 from fathom.text.urls import source_ids
+
+_STEP = "give a results folder, or a folder of Fathom's runs"
 
 
 @dataclass(frozen=True)
@@ -46,22 +60,29 @@ def read_runs(folder: Path, questions: Mapping[str, Question] | None = None) -> 
     `questions`: what is expected, by the text of the question, where the folder does not say.
 
     Raises:
-        SystemExit: there are no runs in it.
+        InvalidInput: there are no runs in it, or what is there is damaged.
     """
-    if (folder / SYSTEM).exists():
-        system = System.model_validate_json((folder / SYSTEM).read_text(encoding="utf-8"))
+    try:
+        system, found = _read_folder(folder, questions or {})
+    except KeyError as error:
+        raise InvalidInput(f"{folder} has a result without its question: {error}.", next_step=_STEP) from None
+    except ValueError as error:
+        why = reason(error) if isinstance(error, ValidationError) else f"{error}"
+        raise InvalidInput(f"{folder} is damaged: {why}.", next_step=_STEP) from None
+    if not found:
+        raise InvalidInput(f"{folder} holds no results.", next_step=_STEP)
+    return Runs(system, sorted(found, key=lambda one: one.question.id))
+
+
+def _read_folder(folder: Path, questions: Mapping[str, Question]) -> tuple[System, list[Finished]]:
+    if system := read_system(folder):
         asked = {one.id: one for one in read_lines(folder / QUESTIONS, Question)}
         pages = read_lines(folder / PAGES, Page)
-        found = [
-            _read(folder, (questions or {}).get(asked[one.id].question, asked[one.id]), one, pages)
+        return system, [
+            _read(folder, questions.get(asked[one.id].question, asked[one.id]), one, pages)
             for one in read_lines(folder / RESULTS, Result)
         ]
-    else:
-        system = System(name="fathom", set=folder.name)
-        found = list(_runs_below(folder, questions or {}))
-    if not found:
-        raise SystemExit(f"{folder} holds no results: give a results folder, or a folder of Fathom's runs.")
-    return Runs(system, sorted(found, key=lambda one: one.question.id))
+    return System(name="fathom", set=folder.name), list(_runs_below(folder, questions))
 
 
 def _read(folder: Path, question: Question, result: Result, pages: list[Page]) -> Finished:
@@ -95,10 +116,7 @@ def _of_fathom(question: Question, result: Result, folder: Path) -> Finished:
     report = Report.model_validate_json((folder / "report.json").read_text(encoding="utf-8"))
     texts: dict[str, list[SourceText]] = {}
     for path in sorted(folder.glob("*__step*.json")):
-        try:
-            output = ToolOutput.model_validate_json(path.read_text(encoding="utf-8"))
-        except ValidationError as error:
-            raise SystemExit(f"{path} is no tool output: {error.errors()[0]['msg']}") from None
+        output = ToolOutput.model_validate_json(path.read_text(encoding="utf-8"))
         for text in output.results:
             texts.setdefault(text.source_id, []).append(text)
     for path in sorted(folder.glob("*__step*.txt")):

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.ending import ending
 from benchmarks.results import (
     PAGES,
     QUESTIONS,
@@ -29,6 +30,7 @@ from benchmarks.results import (
 )
 from benchmarks.scoring.markdown import read_markdown
 from fathom.config.environment import Environment
+from fathom.errors import InvalidInput
 from fathom.models.batch import RowStatus
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList
@@ -40,13 +42,15 @@ def main() -> None:
     chosen = _arguments()
     questions = read_lines(chosen.questions, Question)
     if not questions:
-        raise SystemExit(f"{chosen.questions} holds no questions: give JSON Lines of `id` and `question`.")
+        said = f"{chosen.questions} holds no questions."
+        raise InvalidInput(said, next_step="give JSON Lines of `id` and `question` as --questions")
     kept = {one.id: one for one in read_lines(chosen.folder / RESULTS, Result)}
     (chosen.out / REPORTS).mkdir(parents=True, exist_ok=True)
     results = [_result(chosen.folder, chosen.out, one, kept.get(one.id)) for one in questions]
     found = sum(bool(one.report) for one in results)
     if not found:
-        raise SystemExit(f"{chosen.folder} holds no report of these questions: a report is named ID.md.")
+        said = f"{chosen.folder} holds no report of these questions."
+        raise InvalidInput(said, next_step="a report is named ID.md, by the id of its question")
     pages = read_lines(chosen.pages, Page) if chosen.pages else []
     if chosen.fetch:
         known = {page.url for page in pages}
@@ -109,4 +113,5 @@ async def _fetched(urls: Sequence[str]) -> list[Page]:
 
 
 if __name__ == "__main__":
-    main()
+    with ending():
+        main()

@@ -21,8 +21,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.ending import ending
 from benchmarks.results import Page, Question, Result, System
 from benchmarks.world.questions import all_questions, in_turn
+from fathom.errors import InvalidInput
 
 
 def main() -> None:
@@ -74,7 +76,8 @@ def _chosen(questions: Sequence[Question], kinds: str, limit: int | None) -> lis
     """Return questions of some kinds; with a limit, one of each kind, then a second of each, and so on."""
     wanted = set(filter(None, kinds.split(",")))
     if unknown := wanted - {question.kind for question in questions}:
-        raise SystemExit(f"No question is of the kind {min(unknown)!r}: {', '.join({q.kind: 0 for q in questions})}.")
+        kinds = ", ".join({question.kind: 0 for question in questions})
+        raise InvalidInput(f"No question is of the kind {min(unknown)!r}.", next_step=f"choose from {kinds}")
     found = [question for question in questions if not wanted or question.kind in wanted]
     return found if limit is None else in_turn(found)[:limit]
 
@@ -96,19 +99,14 @@ def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
     from benchmarks.world.searching import serving
     from benchmarks.world.web import digest
     from fathom.batch.questions import read_settings
-    from fathom.errors import FathomError
 
-    try:
-        own = read_settings(chosen.set)
-    except FathomError as error:
-        raise SystemExit(f"{error}") from None
     settings: dict[str, Any] = {
         "model": chosen.model or None,
         "tools": TOOLS,
         "mode": "answer" if chosen.answer else "report",
         "model_calls": {"seconds": 1_800},
         **({"budget": {"max_usd": chosen.max_usd}} if chosen.max_usd is not None else {}),
-        **own,
+        **read_settings(chosen.set),
     }
     system = System(
         name="fathom, short answers" if chosen.answer else "fathom",
@@ -131,13 +129,13 @@ def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
         try:
             check(settings, str(folder / "artifacts"))
             ask_all(folder, questions, system, settings, address, at_once=chosen.at_once, say=say)
-        except KeyboardInterrupt:
-            raise SystemExit(f"Stopped. The same command goes on; what has ended is in {folder}.") from None
-        except FathomError as error:
-            raise SystemExit(f"{error}") from None
+        except KeyboardInterrupt as error:
+            error.add_note(f"to continue, run the same command; what has ended is in {folder}")
+            raise
     print(report([Scored.of(folder)]))
     print(f"\nResults: {folder}")
 
 
 if __name__ == "__main__":
-    main()
+    with ending():
+        main()

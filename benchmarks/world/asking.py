@@ -13,10 +13,21 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import QUESTIONS, REPORTS, RESULTS, SYSTEM, Question, Result, System, read_lines, write_lines
+from benchmarks.results import (
+    QUESTIONS,
+    REPORTS,
+    RESULTS,
+    SYSTEM,
+    Question,
+    Result,
+    System,
+    read_lines,
+    read_system,
+    write_lines,
+)
 from fathom.batch.questions import settings_of
 from fathom.config.settings import ResearchSettings
-from fathom.errors import FathomError, ModelRejected, UserError
+from fathom.errors import FathomError, InvalidInput, ModelRejected, UserError
 from fathom.models import RunResult
 from fathom.models.batch import BatchQuestion, RowStatus
 
@@ -68,7 +79,7 @@ def ask_all(
     """Ask the questions that the folder has no result of, keep each result as soon as it is there, and return all.
 
     Raises:
-        SystemExit: the folder holds results of another system or other settings.
+        InvalidInput: the folder holds results of another system or other settings.
         FathomError: the settings or the key of the model are wrong.
     """
     results = _open(folder, questions, system)
@@ -91,10 +102,10 @@ def ask_all(
 def _open(folder: Path, questions: Sequence[Question], system: System) -> dict[str, Result]:
     """Return the results that a folder has, by id."""
     (folder / REPORTS).mkdir(parents=True, exist_ok=True)
-    written = folder / SYSTEM
-    if written.exists() and System.model_validate_json(written.read_text(encoding="utf-8")) != system:
-        raise SystemExit(f"{folder} holds results of another system, version or settings: choose another folder.")
-    written.write_text(system.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    if (read_system(folder) or system) != system:
+        said = f"{folder} holds results of another system, version or settings."
+        raise InvalidInput(said, next_step="give another --out")
+    (folder / SYSTEM).write_text(system.model_dump_json(indent=2) + "\n", encoding="utf-8")
     known = {one.id: one for one in [*read_lines(folder / QUESTIONS, Question), *questions]}
     write_lines(folder / QUESTIONS, known.values())
     return {one.id: one for one in read_lines(folder / RESULTS, Result) if one.status.finished}

@@ -28,6 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from benchmarks.world.pages import PORT, Page
 from benchmarks.world.web import all_pages, digest
+from fathom.errors import InvalidInput
 
 _SNIPPET_WORDS = 40
 _BY_URL = {page.url: page for page in all_pages()}
@@ -157,7 +158,7 @@ def serving() -> Iterator[str]:
     """Serve the world while the block runs, unless another process serves it already, and yield its address.
 
     Raises:
-        SystemExit: something else has the port; addresses of pages have it, so there is no other.
+        InvalidInput: something else has the port; addresses of pages have it, so there is no other.
     """
     address = f"http://127.0.0.1:{PORT}"
     if _is_served(address):
@@ -166,7 +167,7 @@ def serving() -> Iterator[str]:
     try:
         listening = socket.create_server(("127.0.0.1", PORT))
     except OSError:
-        raise SystemExit(f"Port {PORT} is in use: end the process that has it.") from None
+        raise InvalidInput(f"Port {PORT} is in use.", next_step="end the process that has it") from None
     server = uvicorn.Server(uvicorn.Config(application(), log_level="error"))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()  # requests that come before it is ready wait in the socket

@@ -93,7 +93,11 @@ def batch(
         "deployment": deployment,
         "run_key": result_key("", run_key) or f"{slug(name)[:40]}-{datetime.now(UTC):%Y%m%d-%H%M%S}",
     }
-    result = research_batch(questions, request, notices, quiet=quiet, progress=not as_json)
+    try:
+        result = research_batch(questions, request, notices, quiet=quiet, progress=not as_json)
+    except BaseException as error:
+        error.add_note(f"to continue, run the same command with --run-key {request['run_key']}")
+        raise
     if quiet and not as_json:
         typer.echo(result.results)
     else:
@@ -133,18 +137,13 @@ def research_batch(
     from flows.server import be_patient, ensure_api
 
     logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
-    key = request["run_key"]
-    try:
-        # Whatever a library prints must not get between the results on stdout.
-        with BatchWatch(quiet=quiet, progress=progress) as watch, redirect_stdout(sys.stderr):
-            for notice in notices:
-                watch.say(notice)
-            be_patient()
-            ensure_api(watch.say)
-            from flows.batches import run
+    # Whatever a library prints must not get between the results on stdout.
+    with BatchWatch(quiet=quiet, progress=progress) as watch, redirect_stdout(sys.stderr):
+        for notice in notices:
+            watch.say(notice)
+        be_patient()
+        ensure_api(watch.say)
+        from flows.batches import run
 
-            with listen(watch):
-                return asyncio.run(run(questions, request, watch.say))
-    except BaseException as error:
-        error.add_note(f"to continue, run the same command with --run-key {key}")
-        raise
+        with listen(watch):
+            return asyncio.run(run(questions, request, watch.say))
