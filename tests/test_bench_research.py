@@ -57,7 +57,7 @@ def data_of(name: str, folder: Path) -> Path:
             f"problem,answer,problem_topic,canary\n{hidden(ASKED)},{hidden(EXPECTED)},t,{CANARY}\n",
         ),
         "browsecomp-plus": ("q.jsonl", json.dumps({"query_id": "7", "query": ASKED, "answer": EXPECTED})),
-        "simpleqa": ("q.csv", f"metadata,problem,answer\n{{}},{ASKED},{EXPECTED}\n"),
+        "simpleqa": ("q.csv", f'metadata,problem,answer\n{{}},{ASKED},"{EXPECTED}\r\n"\n'),
     }
     if name == "browsecomp-zh":
         path = folder / "q.xlsx"
