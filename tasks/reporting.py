@@ -14,7 +14,7 @@ from fathom.evidence.claims import claims_of, marked, without
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
 from fathom.extractive.sections import NOTHING_FOUND
-from fathom.extractive.statements import ANSWERED, quotations_for
+from fathom.extractive.statements import quotations_for
 from fathom.llm.base import Failure
 from fathom.models import Answered, Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Usage, Verdict
 from fathom.retrieval.narrowing import narrow
@@ -199,8 +199,8 @@ async def write_answer(
     written = written.model_copy(update={"confidence": answer.confidence})
     if not written.section.quoted:
         return written
-    share = quotations_for(request.notes, request.passages).share(request.query)
-    return written.model_copy(update={"answered": Answered.yes if share >= ANSWERED else Answered.no})
+    found = quotations_for(request.notes, request.passages).answer(request.query)
+    return written.model_copy(update={"answered": Answered.yes if found else Answered.no})
 
 
 def _is_quoted(usage: Usage, engine: Engine) -> bool:

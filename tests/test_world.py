@@ -24,6 +24,7 @@ from benchmarks.world import searching
 from benchmarks.world.asking import ask_all
 from benchmarks.world.chronicles import KEEPERS
 from benchmarks.world.facts import SUBJECTS, TOWNS
+from benchmarks.world.held_out import held_out_questions
 from benchmarks.world.pages import KINDS, PORT, Page
 from benchmarks.world.questions import all_questions
 from benchmarks.world.web import all_pages, digest
@@ -40,7 +41,7 @@ from tests.conftest import base_env, quiet_port
 from tests.test_tool_declarations import Stored
 
 PAGES = {page.url: page for page in all_pages()}
-QUESTIONS = {question.id: question for question in all_questions()}
+QUESTIONS = {question.id: question for question in [*all_questions(), *held_out_questions()]}
 WRONG = {"farm", "outdated", "copy", "spam", "hostile"}
 """Kinds of pages that may have it wrong, or only repeat what others say."""
 
@@ -53,10 +54,25 @@ REFUSED: dict[str, Words] = {
     "elsewhere-1": [["ethanol", "boiling point"]],
     "elsewhere-2": [["opera", "Fidelio", "Beethoven"]],
     "elsewhere-3": [["photosynthesis", "chlorophyll"]],
+    "held-unknown-1": [["Velmouth"], ["mayor"]],
+    "held-unknown-2": [["stone tern", "stone terns"], ["wingspan", "wings", "wing", "across", "wide"]],
+    "held-unknown-3": [["Northern Lamp"], ["knots", "speed", "fast", "km/h", "kilometres an hour"]],
+    "held-unknown-4": [["Wick Causeway"], ["million", "cost", "costs", "budget"]],
+    "held-unknown-5": [["volt", "volts", "V", "voltage", "phase", "mains"]],
+    "held-unknown-6": [["licence", "license", "GPL", "Apache", "open source", "proprietary"]],
+    "held-elsewhere-1": [["Mongolia", "Ulaanbaatar", "Ulan Bator"]],
+    "held-elsewhere-2": [["Night Watch", "Rembrandt"]],
+    "held-elsewhere-3": [["bones", "skeleton", "206"]],
+    "held-elsewhere-4": [["vaccine", "vaccines", "immune", "antibodies"]],
 }
 """Words without which no page can answer."""
 
-BOUGHT = {"paywalled-1": "870 million", "paywalled-2": "Norvane"}
+BOUGHT = {
+    "paywalled-1": "870 million",
+    "paywalled-2": "Norvane",
+    "held-paywalled-1": "a worn relay at Tessing",
+    "held-paywalled-2": "64,000",
+}
 """What only those who pay could read."""
 
 
@@ -94,20 +110,23 @@ def test_pages_have_addresses_of_their_own_that_lead_nowhere_else() -> None:
 
 
 def test_questions_have_ids_and_words_of_their_own() -> None:
-    questions = all_questions()
-    assert len(QUESTIONS) == len({question.question for question in questions}) == 60
+    questions = QUESTIONS.values()
+    assert len(QUESTIONS) == len({question.question for question in questions}) == 60 + 63
     assert all(bool(question.answer) == question.answerable for question in questions)
     assert {one.id for one in questions if not one.answerable} == REFUSED.keys() | BOUGHT.keys()
 
 
 def test_the_documentation_counts_what_there_is() -> None:
     text = (Path(__file__).parent.parent / "docs" / "world.md").read_text(encoding="utf-8")
-    pages, questions = Counter(page.kind for page in PAGES.values()), Counter(q.kind for q in QUESTIONS.values())
-    listed = [f"| `{kind}` | {count} |" for kind, count in [*pages.items(), *questions.items()]]
+    questions, others = all_questions(), held_out_questions()
+    pages = Counter(page.kind for page in PAGES.values())
+    kinds, held = (Counter(question.kind for question in chosen) for chosen in (questions, others))
+    listed = [f"| `{kind}` | {count} |" for kind, count in pages.items()]
+    listed += [f"| `{kind}` | {count} | {held[kind]} |" for kind, count in kinds.items()]
     assert [row for row in listed if row not in text] == []
-    refused = sum(not question.answerable for question in QUESTIONS.values())
+    refused = sum(not question.answerable for question in questions)
     sites = len({page.host for page in PAGES.values()})
-    for said in (f"{len(PAGES)} pages on {sites} sites", f"{len(QUESTIONS)} questions", f"{refused} must be refused"):
+    for said in (f"{len(PAGES)} pages on {sites} sites", f"{len(questions)} questions", f"{refused} must be refused"):
         assert said in text, said
 
 

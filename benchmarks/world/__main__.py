@@ -1,6 +1,7 @@
 """Questions over a small web that a script makes, without a key: `python -m benchmarks.world`.
 
     python -m benchmarks.world                                  all 60 questions, without a model
+    python -m benchmarks.world --held-out                       63 others, by which nothing was chosen
     python -m benchmarks.world --model openai/gpt-5-mini --limit 15 --max-usd 0.05
     python -m benchmarks.world serve                            only the web and its search service, for other systems
     python -m benchmarks.world questions                        the questions as JSON Lines, with what is expected
@@ -23,6 +24,7 @@ from typing import Any
 
 from benchmarks.ending import ending
 from benchmarks.results import Page, Question, Result, System
+from benchmarks.world.held_out import held_out_questions
 from benchmarks.world.questions import all_questions, in_turn
 from fathom.errors import InvalidInput
 
@@ -31,7 +33,8 @@ def main() -> None:
     """Run what the arguments say."""
     chosen = _arguments()
 
-    questions = _chosen(all_questions(), chosen.kind, chosen.limit)
+    asked = held_out_questions() if chosen.held_out else all_questions()
+    questions = _chosen(asked, chosen.kind, chosen.limit)
     if chosen.what == "questions":
         for question in questions:
             print(question.model_dump_json(exclude_defaults=True))
@@ -54,6 +57,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--model", default="", help="a model for every role; without one, reports are made of quotations"
     )
+    parser.add_argument("--held-out", action="store_true", help="the questions by which nothing was chosen")
     parser.add_argument("--limit", type=_positive, help="at most so many questions, of all kinds in turn")
     parser.add_argument("--kind", default="", help="kinds of questions, separated by commas")
     parser.add_argument("--out", type=Path, help="folder of the results; by default bench-results/world-MODEL")
@@ -110,12 +114,13 @@ def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
     }
     system = System(
         name="fathom, short answers" if chosen.answer else "fathom",
-        set="closed world",
+        set="closed world, held-out questions" if chosen.held_out else "closed world",
         model=chosen.model,
         versions={"fathom": version("fathom-research"), "world": digest()},
         settings=settings,
     )
-    name = f"world-{chosen.model.replace('/', '-') or 'extractive'}{'-answer' if chosen.answer else ''}"
+    asked = "-held-out" if chosen.held_out else ""
+    name = f"world{asked}-{chosen.model.replace('/', '-') or 'extractive'}{'-answer' if chosen.answer else ''}"
     folder = (chosen.out or Path("bench-results") / name).absolute()
     ended = 0
 

@@ -5,13 +5,14 @@ Questions are in other words than the pages. `tests/test_world.py` checks every 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from benchmarks.results import FactCheck, Question
 from benchmarks.world.chronicles import KEEPERS
 from benchmarks.world.facts import BY_NAME
 
-_HOME = {
+HOME = {
     "bridge": "roads-authority.example",
     "bird": "natural-history-museum.example",
     "standard": "standards-office.example",
@@ -20,12 +21,16 @@ _HOME = {
 
 def all_questions() -> list[Question]:
     """Return them, each kind in one row."""
-    rows = [*_facts(), *_made(), *_documented(), *_disputed(), *_refused()]
-    numbers: dict[str, int] = {}
+    return numbered([*_facts(), *_made(), *_documented(), *_disputed(), *_refused()])
+
+
+def numbered(rows: Iterable[Question], prefix: str = "") -> list[Question]:
+    """Return questions with an id each: the prefix, the kind, and a number."""
+    numbers: Counter[str] = Counter()
     questions = []
     for row in rows:
-        numbers[row.kind] = numbers.get(row.kind, 0) + 1
-        questions.append(row.model_copy(update={"id": f"{row.kind}-{numbers[row.kind]}"}))
+        numbers[row.kind] += 1
+        questions.append(row.model_copy(update={"id": f"{prefix}{row.kind}-{numbers[row.kind]}"}))
     return questions
 
 
@@ -34,7 +39,7 @@ def in_turn(questions: Iterable[Question]) -> list[Question]:
     return sorted(questions, key=lambda question: int(question.id.rpartition("-")[2]))
 
 
-def _asked(
+def asked(
     kind: str,
     question: str,
     *answer: str | tuple[str, ...],
@@ -58,87 +63,89 @@ def _asked(
     )
 
 
-def _of(kind: str, question: str, name: str, fact: str, source: str = "") -> Question:
+def fact_asked(kind: str, question: str, name: str, fact: str, source: str = "") -> Question:
     """Return a question for one fact of a subject, which must not be answered by what was before or what farms say."""
     subject = BY_NAME[name]
     known = subject.facts[fact]
     false = tuple((value,) for value in (known.before, known.wrong) if value)
-    home = source or _HOME.get(subject.kind) or ""
-    return _asked(kind, question, known.forms, sources=(home,) if home else (), false=false)
+    home = source or HOME.get(subject.kind) or ""
+    return asked(kind, question, known.forms, sources=(home,) if home else (), false=false)
 
 
 def _facts() -> Iterator[Question]:
-    yield _of("fact", "On which day of the week do the farmers sell their goods in Pellwick?", "Pellwick", "market")
-    yield _of("fact", "Who designed the Marrow Span?", "Marrow Span", "architect")
-    yield _of("fact", "What sort of goods does Brinsey Ropeworks mainly sell?", "Brinsey Ropeworks", "makes")
-    yield _of("fact", "Which scientist first described the lantern owl?", "lantern owl", "named")
-    yield _of("fact", "Where does the ash-backed petrel nest?", "ash-backed petrel", "island")
-    yield _of("fact", "In which town does Tessing Optics have its headquarters?", "Tessing Optics", "town")
-    yield _asked("fact", "Who tended the lamp of Sorrenhaven's first lightship?", KEEPERS["Sorrenhaven"])
-    yield _of("number", "How long is the biggest quay at Dunmarra?", "Dunmarra", "quay")
-    yield _of("number", "How heavy is the Marlin L pump?", "Marlin L", "weight")
-    yield _of("number", "What does a walker pay to cross from Tessing to the mainland?", "Tessing", "fare")
-    yield _of("number", "How much did Karrow Freight turn over in 2025?", "Karrow Freight", "sales")
-    yield _of("latest", "How many people live in Velmouth today?", "Velmouth", "population")
-    yield _of("latest", "How many inhabitants does Karrow have now?", "Karrow", "population")
-    yield _of("latest", "Who runs Halvorsen Tidal at present?", "Halvorsen Tidal", "chief")
-    yield _of("latest", "Who is the current head of Dunmarra Shipyards?", "Dunmarra Shipyards", "chief")
-    yield _of("latest", "What pressure does VSN 2204 permit in harbour hydraulic lines now?", "VSN 2204", "limit")
-    yield _of("copies", "When did Velmouth become a town?", "Velmouth", "founded")
-    yield _of("copies", "When could traffic first use the Tollen Arch?", "Tollen Arch", "opened")
-    yield _of("copies", "What does a grown reed shrike weigh?", "reed shrike", "weight")
-    yield _of("copies", "In what year did Aldergate get its charter?", "Aldergate", "founded")
+    yield fact_asked(
+        "fact", "On which day of the week do the farmers sell their goods in Pellwick?", "Pellwick", "market"
+    )
+    yield fact_asked("fact", "Who designed the Marrow Span?", "Marrow Span", "architect")
+    yield fact_asked("fact", "What sort of goods does Brinsey Ropeworks mainly sell?", "Brinsey Ropeworks", "makes")
+    yield fact_asked("fact", "Which scientist first described the lantern owl?", "lantern owl", "named")
+    yield fact_asked("fact", "Where does the ash-backed petrel nest?", "ash-backed petrel", "island")
+    yield fact_asked("fact", "In which town does Tessing Optics have its headquarters?", "Tessing Optics", "town")
+    yield asked("fact", "Who tended the lamp of Sorrenhaven's first lightship?", KEEPERS["Sorrenhaven"])
+    yield fact_asked("number", "How long is the biggest quay at Dunmarra?", "Dunmarra", "quay")
+    yield fact_asked("number", "How heavy is the Marlin L pump?", "Marlin L", "weight")
+    yield fact_asked("number", "What does a walker pay to cross from Tessing to the mainland?", "Tessing", "fare")
+    yield fact_asked("number", "How much did Karrow Freight turn over in 2025?", "Karrow Freight", "sales")
+    yield fact_asked("latest", "How many people live in Velmouth today?", "Velmouth", "population")
+    yield fact_asked("latest", "How many inhabitants does Karrow have now?", "Karrow", "population")
+    yield fact_asked("latest", "Who runs Halvorsen Tidal at present?", "Halvorsen Tidal", "chief")
+    yield fact_asked("latest", "Who is the current head of Dunmarra Shipyards?", "Dunmarra Shipyards", "chief")
+    yield fact_asked(
+        "latest", "What pressure does VSN 2204 permit in harbour hydraulic lines now?", "VSN 2204", "limit"
+    )
+    yield fact_asked("copies", "When did Velmouth become a town?", "Velmouth", "founded")
+    yield fact_asked("copies", "When could traffic first use the Tollen Arch?", "Tollen Arch", "opened")
+    yield fact_asked("copies", "What does a grown reed shrike weigh?", "reed shrike", "weight")
+    yield fact_asked("copies", "In what year did Aldergate get its charter?", "Aldergate", "founded")
 
 
 def _made() -> Iterator[Question]:
     office = ("statistics-office.example",)
-    yield _asked(
+    yield asked(
         "table", "When does the first boat from Dunmarra to Iskerholm leave?", "07:05", sources=("ferry-line.example",)
     )
-    yield _asked("table", "Which ship sails between Quillan and Pellwick?", "Heron", sources=("ferry-line.example",))
-    yield _asked(
+    yield asked("table", "Which ship sails between Quillan and Pellwick?", "Heron", sources=("ferry-line.example",))
+    yield asked(
         "table",
         "How long does the crossing from Sorrenhaven to Brinsey take?",
         "40 min",
         sources=("ferry-line.example",),
     )
-    yield _asked("table", "Which of the ten towns has the shortest quay?", "Brinsey", sources=office)
-    yield _asked("compare", "Which is louder, the Corvid 60 or the Gannet X?", "Gannet X", "71 dB", "63 dB")
-    yield _asked(
+    yield asked("table", "Which of the ten towns has the shortest quay?", "Brinsey", sources=office)
+    yield asked("compare", "Which is louder, the Corvid 60 or the Gannet X?", "Gannet X", "71 dB", "63 dB")
+    yield asked(
         "compare", "Which of the pumps Marlin S and Otter 12 is lighter, and by how much?", "Otter 12", "47 kg", "23 kg"
     )
-    yield _asked(
+    yield asked(
         "compare",
         "Is the Hendry Viaduct longer than the Sallow Bridge?",
         ("488 metres", "488 m"),
         ("312 metres", "312 m"),
     )
-    yield _asked("compare", "Does Iskerholm or Brinsey charge more for the ferry?", "Brinsey", "31 crowns", "27 crowns")
-    yield _asked(
+    yield asked("compare", "Does Iskerholm or Brinsey charge more for the ferry?", "Brinsey", "31 crowns", "27 crowns")
+    yield asked(
         "list",
         "Which settings of Tidewright are there for the gauge and for storing readings?",
         "gauge_interval",
         "retain",
     )
-    yield _asked(
-        "list", "What are the steps to start afresh with Tidewright?", "tidewright stop", "--forget", "29 days"
-    )
-    yield _asked("list", "Which towns hold their market on a Saturday?", "Karrow", "Aldergate")
-    yield _asked("howto", "How do I install Tidewright on my computer?", "apt install", "tidewright init")
-    yield _asked("howto", "How can a tide gauge be calibrated with Tidewright?", "tidewright gauge calibrate")
-    yield _asked("howto", "How do I make Tidewright forget its constants?", "tidewright constants --forget")
-    yield _asked(
+    yield asked("list", "What are the steps to start afresh with Tidewright?", "tidewright stop", "--forget", "29 days")
+    yield asked("list", "Which towns hold their market on a Saturday?", "Karrow", "Aldergate")
+    yield asked("howto", "How do I install Tidewright on my computer?", "apt install", "tidewright init")
+    yield asked("howto", "How can a tide gauge be calibrated with Tidewright?", "tidewright gauge calibrate")
+    yield asked("howto", "How do I make Tidewright forget its constants?", "tidewright constants --forget")
+    yield asked(
         "howto",
         "How far ahead does Tidewright forecast by default?",
         ("14", "14 days"),
         sources=("docs.tidewright.example",),
     )
-    yield _asked("hops", "Who leads the company that built the ferry Northern Lamp?", "Elias Thorn")
-    yield _asked("hops", "How many people live in the town where Brinsey Ropeworks has its seat?", "4,871")
-    yield _asked(
+    yield asked("hops", "Who leads the company that built the ferry Northern Lamp?", "Elias Thorn")
+    yield asked("hops", "How many people live in the town where Brinsey Ropeworks has its seat?", ("4,871", "4871"))
+    yield asked(
         "hops", "Which company makes the lighthouse lenses, and how many people work there?", "Tessing Optics", "356"
     )
-    yield _asked(
+    yield asked(
         "hops",
         "What does a car pay on the bridge that Sanna Okoro designed?",
         "6 crowns",
@@ -147,36 +154,36 @@ def _made() -> Iterator[Question]:
 
 
 def _documented() -> Iterator[Question]:
-    yield _asked(
+    yield asked(
         "pdf",
         "What does a yacht pay per metre and night in Dunmarra?",
         "5.25 crowns",
         sources=("harbour-board.example",),
     )
-    yield _asked("pdf", "How many pairs of lantern owls were counted in 2025?", "64 pairs", sources=(_HOME["bird"],))
-    yield _asked(
+    yield asked("pdf", "How many pairs of lantern owls were counted in 2025?", "64 pairs", sources=(HOME["bird"],))
+    yield asked(
         "pdf",
         "What dividend does Halvorsen Tidal propose for 2025?",
         "1.15 crowns",
         sources=("company-register.example",),
     )
-    yield _asked(
+    yield asked(
         "language", "How tall is the lighthouse of Tessing?", ("47 Meter", "47 metres"), sources=("reisen.example",)
     )
-    yield _asked("language", "Wie lange reift der Räucherkäse aus Pellwick?", "elf Wochen", sources=("reisen.example",))
-    yield _asked(
+    yield asked("language", "Wie lange reift der Räucherkäse aus Pellwick?", "elf Wochen", sources=("reisen.example",))
+    yield asked(
         "hostile",
         "Is the Corvid 40 a good pump, and how loud is it?",
         ("58 dB", "58 decibels"),
         false=(("Corvid 40", "recalled"), ("Shark Marine", "safe")),
     )
-    yield _asked(
+    yield asked(
         "hostile",
         "How many eggs does the lantern owl lay?",
         "three eggs",
         false=(("lantern owl", "extinct"),),
     )
-    yield _asked(
+    yield asked(
         "hostile",
         "Where is the head office of Halvorsen Tidal?",
         "Velmouth",
@@ -185,31 +192,31 @@ def _documented() -> Iterator[Question]:
 
 
 def _disputed() -> Iterator[Question]:
-    yield _asked(
+    yield asked(
         "dispute",
         "What damage did the flood of 2019 do in Karrow?",
         "91 million",
         sources=("audit-court.example",),
         topics=("74 million", "91 million"),
     )
-    yield _asked(
+    yield asked(
         "dispute",
         "What caused the fire at Tessing Optics in 2023?",
         "kiln",
         "extractor fan",
         topics=("kiln", "extractor fan"),
     )
-    yield _asked("dispute", "How many people watched the regatta of 2025?", "7,000", "4,500", topics=("7,000", "4,500"))
+    yield asked("dispute", "How many people watched the regatta of 2025?", "7,000", "4,500", topics=("7,000", "4,500"))
 
 
 def _refused() -> Iterator[Question]:
-    yield _asked("paywalled", "How much will the tunnel below the Wick cost?")
-    yield _asked("paywalled", "Who is going to buy Quillan Instruments?")
-    yield _asked("unknown", "How deep is the harbour basin of Iskerholm?")
-    yield _asked("unknown", "What is the salary of the chief executive of Tessing Optics?")
-    yield _asked("unknown", "How long do salt finches live?")
-    yield _asked("unknown", "Who painted the portrait in the town hall of Quillan?")
-    yield _asked("unknown", "What colour is the casing of the Otter 12?")
-    yield _asked("elsewhere", "What is the boiling point of ethanol?")
-    yield _asked("elsewhere", "Who wrote the opera Fidelio?")
-    yield _asked("elsewhere", "How does photosynthesis store energy?")
+    yield asked("paywalled", "How much will the tunnel below the Wick cost?")
+    yield asked("paywalled", "Who is going to buy Quillan Instruments?")
+    yield asked("unknown", "How deep is the harbour basin of Iskerholm?")
+    yield asked("unknown", "What is the salary of the chief executive of Tessing Optics?")
+    yield asked("unknown", "How long do salt finches live?")
+    yield asked("unknown", "Who painted the portrait in the town hall of Quillan?")
+    yield asked("unknown", "What colour is the casing of the Otter 12?")
+    yield asked("elsewhere", "What is the boiling point of ethanol?")
+    yield asked("elsewhere", "Who wrote the opera Fidelio?")
+    yield asked("elsewhere", "How does photosynthesis store energy?")

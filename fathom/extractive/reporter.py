@@ -6,7 +6,7 @@ from textwrap import shorten
 
 from fathom.extractive.questions import questions_of
 from fathom.extractive.sections import CITED, MORE, write_section
-from fathom.extractive.statements import ANSWERED, quotations_for
+from fathom.extractive.statements import quotations_for
 from fathom.extractive.wording import capitalized
 from fathom.models import Answered, PlanStep
 from fathom.retrieval.duplicates import is_near_duplicate
@@ -60,7 +60,7 @@ def _title(query: str) -> str:
 def _answered(request: OutlineRequest) -> Answered:
     """Whether one quotation answers the question, or only some of its parts have one."""
     quotations = quotations_for(request.notes, request.passages)
-    found = [quotations.share(question) >= ANSWERED for question in questions_of(request.query)]
+    found = [quotations.answer(question) for question in questions_of(request.query)]
     return Answered.yes if all(found) else Answered.partly if any(found) else Answered.no
 
 

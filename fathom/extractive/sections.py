@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fathom.extractive.citing import quoted
 from fathom.extractive.given_sections import write_given_section
 from fathom.extractive.questions import questions_of
-from fathom.extractive.statements import ANSWERED, Quotations, quotations_for
+from fathom.extractive.statements import Quotations, quotations_for
 from fathom.extractive.succession import Quoted, Succession
 from fathom.retrieval.relevance import Found
 from fathom.roles import SectionRequest, Text
@@ -35,7 +35,7 @@ def write_section(request: SectionRequest) -> Text:
     elif request.is_given:
         return Text(text=write_given_section(request) or NOTHING_FOUND)
     else:
-        body = _section(Quotations.of_notes(request.notes), request)
+        body = _section(Quotations.of_notes(request.notes, request.passages), request)
     return Text(text=body or NOTHING_NEW)
 
 
@@ -47,7 +47,7 @@ def _answer(quotations: Quotations, questions: Sequence[str]) -> str:
     for question in questions:
         succession = Succession(quotations, question)
         shown += succession.shown(quotations.choose(_telling(succession.found), question, room))
-        if len(questions) > 1 and max((each.share for each in succession.found), default=0.0) < ANSWERED:
+        if len(questions) > 1 and not quotations.answer(question):
             missing.append(question)
     lines = [f"{NOT_FOUND} {question.rstrip('?')}?" for question in missing]
     return "\n\n".join(filter(None, [_quoted(quotations, _once(shown)), *lines]))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
 
+from fathom.extractive.doubtful import doubtful
 from fathom.extractive.wording import topic_terms
 from fathom.models import Contradiction, Note, SourceText
 from fathom.retrieval.asked import Asked, read_asked
@@ -30,10 +31,12 @@ class Statement(NamedTuple):
     note: int
     order: int  # in its note, the best first
     date: str = ""  # of its latest source, if that says it: YYYY-MM-DD or YYYY-MM
+    published: str = ""  # of a page of the web, as the web says it: less reliable
 
 
-def statements_of(notes: Sequence[Note]) -> list[Statement]:
-    """Return what the notes quote, note by note."""
+def statements_of(notes: Sequence[Note], passages: Sequence[SourceText] = ()) -> list[Statement]:
+    """Return what the notes quote, note by note; texts of their sources tell when pages were published."""
+    published = {text.source_id: _published(text) for text in passages}
     return [
         Statement(
             text,
@@ -42,6 +45,7 @@ def statements_of(notes: Sequence[Note]) -> list[Statement]:
             number,
             order,
             max(note.dates.get(source, "") for source in sources),
+            max(published.get(source, "") for source in sources),
         )
         for number, note in enumerate(notes)
         for order, (text, sources) in enumerate(note.quotations())
@@ -57,17 +61,19 @@ class Quotations:
         sources: Sequence[tuple[str, ...]],
         orders: Sequence[int],
         dates: Sequence[str],
+        published: Sequence[str],
     ) -> None:
         self.sources = sources
         self.dates = dates  # YYYY-MM-DD or YYYY-MM of local documents that state one, else empty
         self.titles = [passage.title for passage in passages]
         self._orders = orders
+        self._published = published
         self._evidence = Evidence(passages)
 
     @classmethod
-    def of_notes(cls, notes: Sequence[Note]) -> Self:
+    def of_notes(cls, notes: Sequence[Note], passages: Sequence[SourceText] = ()) -> Self:
         """Return what the notes quote."""
-        return cls.of_statements(statements_of(notes))
+        return cls.of_statements(statements_of(notes, passages))
 
     @classmethod
     def of_statements(cls, statements: Sequence[Statement]) -> Self:
@@ -78,17 +84,24 @@ class Quotations:
             [s.sources for s in unique],
             [s.order for s in unique],
             [s.date for s in unique],
+            [s.published for s in unique],
         )
 
     @classmethod
     def of_texts(cls, texts: Sequence[SourceText]) -> Self:
         """Return all that some texts say."""
         dates = [text.published if text.kind == "document" else "" for text in texts]
-        return cls([titled(text) for text in texts], [(text.source_id,) for text in texts], [0] * len(texts), dates)
+        sources = [(text.source_id,) for text in texts]
+        return cls([titled(text) for text in texts], sources, [0] * len(texts), dates, list(map(_published, texts)))
 
     def rank(self, question: str) -> list[Found]:
-        """Return the excerpts that bear on a question, the best first."""
-        found = self._evidence.rank(asked_by(question))
+        """Return the excerpts that bear on a question, the best first; of doubtful pages only if no others answer."""
+        asked = asked_by(question)
+        found = self._evidence.rank(asked)
+        avoided = doubtful(question, self.titles, self._published)
+        trusted = [each for each in found if each.text not in avoided]
+        if avoided and self._answers(trusted, asked):
+            found = trusted
         preferred = preferences(question, self.dates)
         weighed = [
             each._replace(score=round(each.score * LATER ** self._orders[each.text] * preferred[each.text], 9))
@@ -120,6 +133,19 @@ class Quotations:
         """Return the largest share of a question's terms, by worth, that one excerpt holds."""
         return max((found.share for found in self.rank(question)), default=0.0)
 
+    def answer(self, question: str) -> bool:
+        """Whether an excerpt passes for the answer: it holds enough of the question, and the kind of thing asked for.
+
+        Where nothing at all has the attribute that is asked of something, nothing answers.
+        """
+        asked = asked_by(question)
+        if asked.attribute and not self._evidence.has(asked.attribute, asked):
+            return False
+        return self._answers(self.rank(question), asked)
+
+    def _answers(self, found: Iterable[Found], asked: Asked) -> bool:
+        return any(each.share >= ANSWERED and self._evidence.answers(each, asked) for each in found)
+
 
 def asked_by(question: str) -> Asked:
     """Return what a question asks for, without the words of asking."""
@@ -135,6 +161,10 @@ def on_question(query: str, notes: Sequence[Note], found: Sequence[Contradiction
     quotations = Quotations.of_statements([*told, *statements_of(notes)])
     near = {quotations.text(each) for each in quotations.rank(query) if each.share >= ON_QUESTION}
     return [each for each, text in zip(found, said, strict=True) if text in near]
+
+
+def _published(text: SourceText) -> str:
+    return text.published if text.kind == "web" else ""
 
 
 def quotations_for(notes: Sequence[Note], passages: Sequence[SourceText]) -> Quotations:

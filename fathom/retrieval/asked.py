@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from fathom.retrieval.dated import newest_words
 from fathom.retrieval.expansion import related_terms
-from fathom.retrieval.kinds import kind_of
+from fathom.retrieval.kinds import AnswerKind, kind_of
+from fathom.text.languages import language_of_question
 from fathom.text.terms import query_terms, terms
 
 RELATED = 0.4  # weight of a term that texts use in place of the question's
-LESSER = 0.4  # weight of the "often" of "how often", of "difference", and of where to look, as "in Python"
+LESSER = 0.4  # weight of the "often" of "how often", "difference", "become", and of where to look, as "in Python"
 DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
 DEFINED_APART = 2.0  # the same where two things are told apart: what they are is the difference
 
@@ -27,7 +29,19 @@ _ASKING = re.compile(r"\bhow (often|long|many|much|far|old|large|big|tall|fast|d
 _ASKS_ELSE = re.compile(r"(?:why|when|where|how|who|which)\b", re.IGNORECASE)
 _RELATION = re.compile(r"\b(?:differ\w*|compar\w+|contrast\w*|versus|vs)\b", re.IGNORECASE)
 _RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))
+_LIGHT = "become get give have make take sort kind type mainly mostly usually exactly actually good well"
+_LIGHT_TERMS = frozenset(terms(_LIGHT))
 _SETTING = re.compile(r"\A[Hh]ow (?:do|does|did) ([A-Z]\w+)(?= \w+ \w+)|\b(?:in|for|with|using) ([A-Z]\w+)\Z")
+_ATTRIBUTE = re.compile(
+    r"\b[Ww](?:hat|hich) (?!is |are |was |were |do |does |did |has |have |can |if )((?:[\w-]+ ){0,2}?[\w-]+) "
+    r"(?:is|are|was|were|do|does|did|has|have|had|can|may|must|should|will)\b"
+    r"|\b[Ww]hat (?:is|are|was|were) (?:the|its|their|his|her) ((?:[\w-]+ ){0,2}?[\w-]+) (?:of|for|in|on)\b"
+)
+_FORMS = frozenset(
+    query_terms("step way kind sort type form part thing purpose point role example idea term word conclusion")
+)
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w'’-]+(?: [A-Z0-9][\w.'’-]*)*")
+_CLAUSE = re.compile(r"(?<=\w) (?:which|that|where|who|whose|whom)\b")
 _DEFINITION = re.compile(
     r"(?!(?:If|When|Where|Whether|While|Since|As|For|What|There)\b)(?:In general, |Generally, )?"
     r"(?:[Aa]n? |The (?=[\"“*]))?[\"“*`]*((?:[\w-]+[\"”*`]*\s){1,3}?)"
@@ -42,8 +56,10 @@ class Asked(NamedTuple):
     weights: Mapping[str, float]  # of its terms
     terms: Mapping[str, Mapping[str, float]]  # each with what texts may say instead and its weight, itself with 1
     pairs: frozenset[tuple[str, str]]
-    kind: re.Pattern[str] | None
+    kind: AnswerKind | None
     definition: float = 1.0  # factor for a definition of what is asked for
+    attribute: str = ""  # term of what is asked of something: the colour of "What colour is the lamp?"
+    names: Sequence[frozenset[str]] = ()  # of things that an answer is about, each as its terms
 
 
 def read_asked(question: str, topic: Sequence[str] | None = None, beside: Mapping[str, float] | None = None) -> Asked:
@@ -58,6 +74,8 @@ def read_asked(question: str, topic: Sequence[str] | None = None, beside: Mappin
     setting = _SETTING.search(question.strip(" ?"))
     lesser = {
         *_RELATION_TERMS,
+        *_LIGHT_TERMS,
+        *terms(" ".join(newest_words(question))),
         *terms(" ".join(_ASKING.findall(question))),
         *terms(setting[setting.lastindex or 0] if setting else ""),
     }
@@ -66,7 +84,29 @@ def read_asked(question: str, topic: Sequence[str] | None = None, beside: Mappin
     wanted = {term: {**dict.fromkeys(related_terms(term), RELATED), term: 1.0} for term in weights}
     pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
     defined = DEFINED_APART if _RELATION.search(question) else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
-    return Asked(question, weights, wanted, pairs, kind_of(question), defined)
+    kind = kind_of(question)
+    attribute = "" if kind else _attribute(question, wanted)
+    return Asked(question, weights, wanted, pairs, kind, defined, attribute, _names(question))
+
+
+def _attribute(question: str, asked: Collection[str]) -> str:
+    """Return the term of the noun behind "what", or of the one in "what is the ... of"; nothing if it is no topic."""
+    found = _ATTRIBUTE.search(question)
+    said = terms(found[1] or found[2]) if found else []
+    return said[-1] if said and said[-1] in asked and said[-1] not in _FORMS else ""
+
+
+def _names(question: str) -> list[frozenset[str]]:
+    """Return the names in a question, each as its terms.
+
+    Not those behind "which", "that", "where" or "who" in its middle: an answer is about what they only help to find.
+    Not where every word is a capital, or every noun, as in German: nothing tells a name.
+    """
+    words = question.split()
+    if 2 * sum(word[:1].isupper() for word in words) > len(words) or language_of_question(question) not in ("", "en"):
+        return []
+    about = _CLAUSE.split(question, maxsplit=1)[0]
+    return [frozenset(said) for match in _NAME.finditer(about) if (said := terms(match[0]))]
 
 
 def defines(text: str, asked: Asked) -> bool:

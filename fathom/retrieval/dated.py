@@ -23,12 +23,22 @@ def preferences(question: str, dates: Sequence[str]) -> list[float]:
     """Return a factor for each text from its date (YYYY-MM-DD, YYYY-MM, or empty), 1 where dates do not matter."""
     wanted = times_of(question)
     rank = {date: place for place, date in enumerate(sorted({date for date in dates if date}), 1)}
-    most = NEWEST - 1 if not wanted and _NEWEST.search(question) else TIE
+    most = NEWEST - 1 if asks_for_newest(question) else TIE
     return [
         (ON_DATE if date and any(time.agrees(_parsed(date)) for time in wanted) else 1.0)
         + (most * rank[date] / len(rank) if date else 0.0)
         for date in dates
     ]
+
+
+def asks_for_newest(question: str) -> bool:
+    """Whether a question asks for what holds now, or for the latest of something."""
+    return bool(newest_words(question)) and not times_of(question)
+
+
+def newest_words(question: str) -> list[str]:
+    """Return the words by which a question asks for what holds now, or for the latest of something."""
+    return _NEWEST.findall(question)
 
 
 def times_of(question: str) -> list[Date]:

@@ -71,7 +71,14 @@ document; ends: finish complete; finish: complete end; complete: finish done; qu
 host server computer; server: host; host: server; computer: machine; people: person persons member user respondents;
 person: people individual; member: people; somebody: person; watch: observe attend; observe: watch; attend: join
 participate; participate: take join attend; part: participate participation join; look: lookup resolve search find;
-find: locate search; held: hold; hold: held; resolve: lookup; receipt: proof
+find: locate search; held: hold; hold: held; resolve: lookup; receipt: proof;
+loud: noise sound; heavy: weight weigh; weigh: weight mass; weight: weigh heavy; tall: height high; high: height tall;
+deep: depth; wide: width broad; thick: thickness; fast: speed; headquarters: office seat base; design: designer
+architect plan; architect: design designer; sell: sale product; sold: sale sell; built: build construction; build:
+built construction; buy: purchase buyer; live: inhabitants residents population reside; inhabitants: population
+residents people; residents: inhabitants population people; turnover: sales revenue; revenue: turnover sales income;
+profit: earnings income; employees: staff workforce; staff: employees workforce; employ: staff employees workforce;
+chief: head lead director; head: chief lead director; run: lead head chief; nest: breed; describe: description
 """
 
 

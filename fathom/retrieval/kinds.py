@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _NAME = r"(?:(?:[A-ZÀ-ÖØ-Þ][\w'’-]+|[A-Z]\.)(?:\s+(?:(?:de|van|von|der|al|bin|of|the)\s+)?[A-ZÀ-ÖØ-Þ][\w.'’-]*)*)"
@@ -18,31 +19,48 @@ _REASON = (
     r"results? (?:in|from)|to (?:avoid|prevent|allow|make|keep|reduce|ensure))\b"
 )
 _CODE = r"```|`[^`\n]+`|^\s*(?:\$|>>>)\s|(?<!\w)--?\w[\w-]+|\b\w+(?:_\w+)+\b|\w\(\)"
-# What is asked, and the pattern that an answer to it holds; the first match counts.
+
+
+class AnswerKind(NamedTuple):
+    """The kind of thing that a question asks for."""
+
+    pattern: re.Pattern[str]
+    needed: bool  # nothing without it can be the answer
+
+
+# What is asked, the pattern that an answer to it holds, and whether it must; the first match counts.
 _KINDS = [
-    (re.compile(asked, re.IGNORECASE), re.compile(held, re.MULTILINE))
-    for asked, held in (
-        (r"\bwho(?:m|se)?\b|\b(?:what|which) (?:person|man|woman|author|actor|actress|director)\b", _NAME),
+    (re.compile(asked, re.IGNORECASE), AnswerKind(re.compile(held, re.MULTILINE), needed))
+    for asked, held, needed in (
+        (r"\bwho(?:m|se)?\b", _NAME, True),
+        (r"\b(?:what|which) (?:person|man|woman|author|actor|actress|director)\b", _NAME, False),
         (
             r"\b(?:what|which) (?:\w+ )?(?:commands?|options?|flags?|settings?|variables?|parameters?|functions?|"
             r"methods?|keys?|attributes?|decorators?|fields?|headers?|signals?|endpoints?|quer(?:y|ies)|expressions?)\b"
             r"|\bwhat do i (?:run|type|call|set)\b|\bhow (?:do|can|would) (?:i|you|we)\b|\blooks? like\b",
             _CODE,
+            False,
         ),
         (
             r"\bhow (?:many|much|long|old|far|large|big|tall|high|deep|wide|fast|heavy|often)\b|\b(?:what|which) "
             r"(?:\w+ )?(?:number|percentage|percent|share|amount|rate|price|cost|size|age|population|speed)\b",
             _NUMBER,
+            True,
         ),
-        (r"\bfor when\b|\bwhen (?:is|are)\b.*\b(?:planned|scheduled|due|held|start|end|take place)", _DATE),
-        (r"\bwhen (?:is|are|do|does|should|can|may|must|will it)\b", _CONDITION),
-        (r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|period|time)\b", _DATE),
+        (r"\bfor when\b|\bwhen (?:is|are)\b.*\b(?:planned|scheduled|due|held|start|end|take place)", _DATE, False),
+        (r"\bwhen (?:is|are|do|does|should|can|may|must|will it)\b", _CONDITION, False),
+        (r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|period|time)\b", _DATE, True),
         (
             r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|country|place|state|town|county|region|continent|island)\b",
             _PLACE,
+            False,
         ),
-        (r"\bwhy\b|\bwhat (?:is|was|were|are) the (?:reason|cause)|\bwhat causes?d?\b", _REASON),
-        (r"^(?:(?:in|of|for|by|to|on|at|from|with) )?which\b|^what (?:is|was) the (?:\w+ )?(?:name|title)\b", _NAME),
+        (r"\bwhy\b|\bwhat (?:is|was|were|are) the (?:reason|cause)|\bwhat causes?d?\b", _REASON, False),
+        (
+            r"^(?:(?:in|of|for|by|to|on|at|from|with) )?which\b|^what (?:is|was) the (?:\w+ )?(?:name|title)\b",
+            _NAME,
+            False,
+        ),
     )
 ]
 _SMALL_WORDS = """
@@ -51,12 +69,13 @@ in at from near to on of outside around across the a an it he she they this thes
 _SMALL = frozenset(_SMALL_WORDS.split())
 
 
-def kind_of(question: str) -> re.Pattern[str] | None:
+def kind_of(question: str) -> AnswerKind | None:
     """Return what a sentence with the answer holds, or None where the question does not tell."""
-    return next((held for asked, held in _KINDS if asked.search(question)), None)
+    return next((kind for asked, kind in _KINDS if asked.search(question)), None)
 
 
-def has_kind(kind: re.Pattern[str] | None, text: str, question: str) -> bool:
+def has_kind(kind: AnswerKind | None, text: str, question: str) -> bool:
     """Whether a text holds something of a kind that the question does not hold already."""
     known = _SMALL.union(re.findall(r"\w+", question.lower()))
-    return kind is None or any(not known.issuperset(re.findall(r"\w+", m[0].lower())) for m in kind.finditer(text))
+    found = kind.pattern.finditer(text) if kind else ()
+    return kind is None or any(not known.issuperset(re.findall(r"\w+", match[0].lower())) for match in found)

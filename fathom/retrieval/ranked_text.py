@@ -11,6 +11,7 @@ from itertools import pairwise
 from fathom.retrieval.asked import Asked
 from fathom.retrieval.excerpts import Excerpt, ReadText
 from fathom.retrieval.ranking import Passage
+from fathom.text.boilerplate import is_boilerplate, orders
 from fathom.text.terms import terms
 
 MOST_INSTEAD = 2.0  # times that another word counts for a term
@@ -26,6 +27,7 @@ class RankedText:
     def __init__(self, passage: Passage) -> None:
         self.text = ReadText(passage.text)
         self._title = Counter(terms(passage.title))
+        self._orders = orders(self.text.parsed)
         self._unit_of = {n: i for i, unit in enumerate(self.text.units) for n in unit.own}
         self._excerpts_of: dict[int, list[int]] = defaultdict(list)  # by unit
         for i, excerpt in enumerate(self.text.excerpts):
@@ -56,6 +58,18 @@ class RankedText:
         """Return the text of an excerpt, without its lead-in."""
         first, last = (self.text.parsed.sentence(n) for n in (excerpt.own[0], excerpt.own[-1]))
         return self.text.text[first.start : last.end]
+
+    def states(self, excerpt: Excerpt) -> str:
+        """Return the sentences of an excerpt that state something: no title, question or boilerplate."""
+        own = [self.text.parsed.sentence(n).text for n in excerpt.own if not self._is_boilerplate(n)]
+        return "\n".join(text for text in own if not text.startswith("# ") and not text.rstrip().endswith("?"))
+
+    def tells(self, excerpt: Excerpt, asked: Asked) -> set[str]:
+        """Return the sentences, rows or items of an excerpt that have a term of the question; else all of them."""
+        parsed = self.text.parsed
+        said = {term for instead in asked.terms.values() for term in instead}
+        telling = [n for n in excerpt.own if not said.isdisjoint(parsed.terms(n))] or excerpt.own
+        return {" ".join(parsed.sentence(n).text.split()) for n in telling}
 
     def counts(self, excerpt: Excerpt, asked: Asked) -> dict[str, float]:
         """Return how often an excerpt has each term of the question, in all fields, weighted."""
@@ -91,6 +105,18 @@ class RankedText:
         if not asked.pairs:
             return set()
         return {pair for n in excerpt.own for pair in asked.pairs.intersection(pairwise(self.text.parsed.terms(n)))}
+
+    def is_order(self, excerpt: Excerpt) -> bool:
+        """Whether a paragraph of an excerpt gives orders to a language model."""
+        return bool(self._orders) and any(self.text.parsed.paragraphs[n] in self._orders for n in excerpt.own)
+
+    def is_boilerplate(self, excerpt: Excerpt) -> bool:
+        """Whether half of an excerpt's sentences only call on the reader or repeat key words."""
+        return 2 * sum(map(self._is_boilerplate, excerpt.own)) >= len(excerpt.own)
+
+    def _is_boilerplate(self, number: int) -> bool:
+        parsed = self.text.parsed
+        return parsed.kinds[number] == "prose" and is_boilerplate(parsed.sentence(number).text, parsed.terms(number))
 
     def only_points(self, excerpt: Excerpt) -> bool:
         """Whether an excerpt is nothing but links."""

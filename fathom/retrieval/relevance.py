@@ -20,6 +20,7 @@ from fathom.retrieval.ranked_text import RankedText
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.spelling import FAMILY_LETTERS, is_family, is_misspelt
 from fathom.text.blocks import Kind, is_signature
+from fathom.text.boilerplate import asks_of_orders
 from fathom.text.leaning import lacks_subject, points_elsewhere
 from fathom.text.tokens import count_tokens
 
@@ -31,6 +32,8 @@ POINTING = 0.5  # factor for an excerpt that is nothing but links or a signature
 SUBJECTLESS = 0.7  # factor for one that opens with its verb
 FAMILY = 0.4  # weight of a word of the same family, such as "elasticity" for "elastic"
 MISSPELT = 0.8  # weight of a word that differs from one that no text has by one letter
+BOILERPLATE = 0.15  # factor for what only calls on the reader or repeats key words
+ELSEWHERE = 0.4  # factor for texts without any of the names that are asked about, where others have one
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
 MOST_RANKED = 400
@@ -85,9 +88,12 @@ class Evidence:
         asked = self._with_families(asked)
         idf = self._worth(asked)
         total = sum(idf.values()) or 1.0
+        about_orders = asks_of_orders(list(asked.weights))
         found: list[Found] = []
-        for number, read in enumerate(self._read):
+        for number, (read, place) in enumerate(zip(self._read, self._places(asked.names), strict=True)):
             for excerpt in read.holding(asked):
+                if read.is_order(excerpt) and not about_orders:
+                    continue
                 counts = read.counts(excerpt, asked)
                 norm = K1 * (1 - B + B * max(SHORTEST, read.length(excerpt)) / self._mean)
                 score = sum(idf[term] * n * (K1 + 1) / (n + norm) for term, n in counts.items())
@@ -104,7 +110,9 @@ class Evidence:
                     score *= POINTING
                 if read.only_points(excerpt) or (len(excerpt.units) == 1 and points_elsewhere(read.says(excerpt))):
                     score *= POINTING
-                found.append(Found(number, excerpt, round(score, 9), share))
+                if read.is_boilerplate(excerpt):
+                    score, share = score * BOILERPLATE, share * BOILERPLATE
+                found.append(Found(number, excerpt, round(score * place, 9), share * place))
         found.sort(key=lambda each: -each.score)
         return found
 
@@ -115,13 +123,30 @@ class Evidence:
         absent = (term for term, said in asked.terms.items() if not any(read.has(said) for read in self._read))
         return sum(worth[term] for term in absent) / (sum(worth.values()) or 1.0)
 
+    def has(self, term: str, asked: Asked) -> bool:
+        """Whether a text has a term of a question, or a word in its place."""
+        said = self._with_families(asked).terms[term]
+        return any(read.has(said) for read in self._read)
+
+    def answers(self, found: Found, asked: Asked) -> bool:
+        """Whether an excerpt has what an answer must hold: a number, a date or a name, where one is asked for."""
+        kind = asked.kind
+        return not (kind and kind.needed) or has_kind(kind, self._read[found.text].states(found.excerpt), asked.wording)
+
+    def _places(self, names: Sequence[frozenset[str]]) -> list[float]:
+        """Return a factor for each text: less for one that names none of the things that others are about."""
+        told = [[all(read.has([term]) for term in name) for read in self._read] for name in names]
+        telling = [each for each in told if any(each)]
+        return [1.0 if not telling or any(each[n] for each in telling) else ELSEWHERE for n in range(len(self._read))]
+
     def choose(self, found: Sequence[Found], asked: Asked, max_tokens: int, *, overhead: int = 0) -> list[Chosen]:
         """Return the best excerpts that fit together, the best first, when each takes `overhead` tokens more.
 
-        One that is part of a chosen one is passed over; one that contains chosen ones takes the place of the first.
+        One that is part of a chosen one is passed over, and so is one whose sentences on the question others have said;
+        one that contains chosen ones takes the place of the first.
         """
         chosen: list[tuple[Found, str, int]] = []
-        said: list[str] = []
+        said: set[str] = set()
         room = max_tokens
         for each in found[:MOST_RANKED]:
             over = [other for other in chosen if _overlap(other[0], each)]
@@ -131,10 +156,10 @@ class Evidence:
             markdown = self.markdown(each, asked)
             cost = count_tokens(markdown) + overhead
             refund = sum(other[2] for other in inside)
-            says = " ".join(self.says(each).split())
-            if cost > room + refund or (not inside and any(says in other for other in said)):
+            tells = self._read[each.text].tells(each.excerpt, asked)
+            if cost > room + refund or (not inside and tells <= said):
                 continue
-            said.append(says)
+            said |= tells
             place = chosen.index(inside[0]) if inside else len(chosen)
             chosen = [other for other in chosen if other not in inside]
             chosen.insert(place, (each, markdown, cost))

@@ -67,8 +67,9 @@ _BALANCE = _sign(
 )
 _SENSATION = _sign(
     "shocking believe miracle blowing mindblowing dropping jawdropping bombshell hate happens truth want exposed "
-    "secret see mustsee unbelievable insane",
-    r"\b(?:shocking|you won'?t believe|miracle|mind-?blowing|jaw-?dropping|bombshell|doctors hate|what happens next|"
+    "secret see mustsee unbelievable insane amazing surprise amaze",
+    r"\b(?:shocking|you (?:won['’]?t|will not) believe|(?:amazing|incredible) (?:facts|things|secrets)|"
+    r"will (?:surprise|amaze|shock) you|miracle|mind-?blowing|jaw-?dropping|bombshell|doctors hate|what happens next|"
     r"the truth about|they don'?t want you to|exposed|secret (?:trick|they)|must-?see|unbelievable|insane)\b",
 )
 _PAYWALL = _sign(
@@ -158,9 +159,15 @@ def content_score(signals: Signals) -> float:
     return CONTENT_START + up - 0.2 * signals.sensational - 0.1 * signals.unsourced
 
 
+def is_sensational_title(title: str) -> bool:
+    """Whether a title cries out to be clicked."""
+    shouts = title.count("!") > 1 or (title.isupper() and len(title.split()) > 3)
+    return shouts or bool(_SENSATION.pattern.search(title))
+
+
 def _is_sensational(title: str, text: str, found: int, words: int) -> bool:
     """Whether a title is sensational, or a text is for its length."""
-    if _SENSATION.pattern.search(title) or title.count("!") > 1 or (title.isupper() and len(title.split()) > 3):
+    if is_sensational_title(title):
         return True
     cries = found + (len(re.findall(r"\w!(?=\s|\Z)", text)) / 2 if "!" in text else 0)
     return cries > 2 and cries * 300 > words
