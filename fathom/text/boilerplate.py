@@ -24,6 +24,7 @@ _CALL = re.compile(
     r"share this (?:article|post|page)|(?:accept (?:all )?|we use )cookies|you (?:will not|won['’]t) believe)\b",
     re.IGNORECASE,
 )
+_CALLING = frozenset(terms("subscribe sign newsletter affiliate click read follow share cookies believe"))
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget) (?:\w+ ){0,6}?(?:instructions?|prompts?)\b"
     r"|\b(?:notes?|instructions?|messages?|attention|important)\b[^.?!]{0,30}? (?:to|for) (?:all )?(?:ai|llms?|"
@@ -49,8 +50,10 @@ def asks_of_orders(asked: Sequence[str]) -> bool:
 
 def is_boilerplate(sentence: str, found: Sequence[str]) -> bool:
     """Whether a sentence, with its terms, only calls on the reader, or repeats key words for search engines."""
-    if _CALL.search(sentence):
+    if not _CALLING.isdisjoint(found) and _CALL.search(sentence):
         return True
+    if len(found) - len(set(found)) < STUFFED_TIMES - 1:
+        return False
     said = [term for term in found if term not in STOP_WORDS]
     if len(said) < STUFFED_TERMS:
         return False
