@@ -185,8 +185,7 @@ def test_a_workers_run_is_killed_and_cancelled_and_repeats_nothing(
 
     kills = Kills(stubs)
     kills.after(2, kill)
-    # Started afresh, which takes seconds: within them the worker sees that the process is gone.
-    waiting = fathom(env, "resume", run_id, "--json", "--quiet")
+    waiting = forked(env, "resume", run_id, "--json", "--quiet")
     cancelled = kills.after(9, cancel)
     _printed, said = waiting.communicate(timeout=120)
     assert waiting.returncode == 130, said
