@@ -37,6 +37,7 @@ from flows.deep_research import deep_research
 from tasks.supervision import Supervision
 from tasks.watching import MANY, watched
 from tests.conftest import OWN_FILES, Bucket, FathomCLI, Forked, PrefectServer, base_env, quiet_port
+from tests.inprocess import investigated
 from tests.processes import AT_ONCE, Kills, OwnServer, end_all, fathom, finish, flow_runs, left_behind
 from tests.stubs import Stubs, serving
 
@@ -350,25 +351,25 @@ def test_a_run_goes_on_where_its_machine_is_gone(
     stubs: Stubs,
     env: dict[str, str],
     forked: Forked,
-    own_server: OwnServer,
+    prefect_server: PrefectServer,
     moto_s3: Bucket,
     fathom_cli: FathomCLI,
     undisturbed: dict[str, bytes],
     answered: int,
 ) -> None:
-    """Killed before it had a folder, and later; nothing is left but the bucket."""
+    """Killed before it had a folder, and later; nothing is left but the bucket: the server knows no such run."""
     env |= moto_s3.env
     bucket = ["--artifacts", moto_s3.url]
     if not answered:
         stubs.settings.llm_delay = 30
-    process = forked(env | own_server.env, "research", QUERY, *QUICK, *bucket)
+    process = forked(env, "research", QUERY, *QUICK, *bucket)
     kills = Kills(stubs)
     if not answered:
         stubs.wait_for(1, "planner", ended=False)
     kills.after(answered, process.kill)
     process.communicate()
-    run_id = flow_runs(own_server.api_url)[0]["id"]
-    own_server.kill()
+    run_id = flow_runs(prefect_server.api_url)[0]["id"]
+    httpx.delete(f"{prefect_server.api_url}/flow_runs/{run_id}").raise_for_status()
     stubs.settings.llm_delay = 0
 
     shown = json.loads(fathom_cli(["show", run_id[:8], "--json", *bucket], env).stdout)
@@ -408,6 +409,12 @@ class Runs:
         before = len(self._stubs.requests)
         chosen = {"model": "openai/stub", "profile": "quick", "fresh": True, "artifacts": str(self._root), **changed}
         await deep_research(QUERY, ResearchSettings.model_validate(chosen), key)
+        return Counter(record.role for record in self._stubs.requests[before:])
+
+    async def alone(self, **changed: Any) -> Counter[str]:
+        """Return what a run asks that finds nothing to take up."""
+        before = len(self._stubs.requests)
+        await investigated(self._root / "alone", QUERY, **{"profile": "quick", "fresh": True, **changed})
         return Counter(record.role for record in self._stubs.requests[before:])
 
 
@@ -454,7 +461,7 @@ async def test_a_changed_setting_reuses_no_result_that_it_makes_wrong(runs: Runs
         ({"compression": {"max_note_tokens": 400}}, {"compressor"}, {"planner", "search"}),
     ]
     for changed, repeated, kept in cases:
-        alone, again = await runs.requests(f"only {changed}", **changed), await runs.requests("one key", **changed)
+        alone, again = await runs.alone(**changed), await runs.requests("one key", **changed)
         assert {role: again[role] for role in repeated} == {role: alone[role] for role in repeated}
         assert not kept & again.keys()
     assert not await runs.requests("one key")
