@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from prefect import flow
 from prefect.client.orchestration import get_client
@@ -38,7 +37,7 @@ from tasks.supervision import Supervision
 from tasks.watching import MANY, watched
 from tests.conftest import OWN_FILES, Bucket, FathomCLI, Forked, PrefectServer, base_env, quiet_port
 from tests.inprocess import investigated
-from tests.processes import AT_ONCE, Kills, OwnServer, end_all, fathom, finish, flow_runs, left_behind
+from tests.processes import AT_ONCE, Kills, OwnServer, asking, end_all, fathom, finish, flow_runs, left_behind
 from tests.stubs import Stubs, serving
 
 QUERY = "How do tides form on moons with liquid methane seas?"
@@ -185,8 +184,9 @@ def test_results_of_any_key_lie_in_one_folder_of_their_own(key: str) -> None:
 
 
 def state_of(server: PrefectServer, run_id: str) -> dict[str, Any]:
-    state: dict[str, Any] = httpx.get(f"{server.api_url}/flow_runs/{run_id}").json()["state"]
-    return state
+    with asking(server.api_url) as client:
+        state: dict[str, Any] = client.get(f"/flow_runs/{run_id}").json()["state"]
+        return state
 
 
 def listed(cli: FathomCLI, env: dict[str, str], root: str | Path) -> dict[str, str]:
@@ -197,7 +197,8 @@ def listed(cli: FathomCLI, env: dict[str, str], root: str | Path) -> dict[str, s
 def cancel(server: PrefectServer, run_id: str) -> None:
     """What the UI and `prefect flow-run cancel` do."""
     state = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
-    httpx.post(f"{server.api_url}/flow_runs/{run_id}/set_state", json=state).raise_for_status()
+    with asking(server.api_url) as client:
+        client.post(f"/flow_runs/{run_id}/set_state", json=state)
 
 
 async def test_one_thread_watches_all_runs_of_a_process(prefect_server: PrefectServer) -> None:
@@ -369,7 +370,8 @@ def test_a_run_goes_on_where_its_machine_is_gone(
     kills.after(answered, process.kill)
     process.communicate()
     run_id = flow_runs(prefect_server.api_url)[0]["id"]
-    httpx.delete(f"{prefect_server.api_url}/flow_runs/{run_id}").raise_for_status()
+    with asking(prefect_server.api_url) as client:
+        client.delete(f"/flow_runs/{run_id}")
     stubs.settings.llm_delay = 0
 
     shown = json.loads(fathom_cli(["show", run_id[:8], "--json", *bucket], env).stdout)
