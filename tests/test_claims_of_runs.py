@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from fathom.config.groups import ReportSettings, SourceRules, Unsupported
+from fathom.errors import StoreError
 from fathom.models import Ending, Report, RunResult, Verdict
+from fathom.storage.store import ArtifactStore
+from flows.runs import find
+from flows.verifying import verified
 from tests.conftest import FathomCLI
 from tests.inprocess import investigated, research
 from tests.stubs import Stubs
@@ -119,14 +123,21 @@ async def test_a_run_is_verified_and_its_tampering_named(
     result = await research(tmp_path)
     done = fathom_cli(["verify", result.artifacts, "--json"])
     assert done.returncode == 0, done.stdout + done.stderr
-    folder = Path(result.artifacts)
+    folder, store = Path(result.artifacts), ArtifactStore(str(tmp_path))
+    run = await find(store, result.run_id)
     for path in sorted(folder.iterdir()):
         data = path.read_bytes()
         middle = len(data) // 2
         path.write_bytes(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :])
-        done = fathom_cli(["verify", result.artifacts])
-        assert done.returncode == 1, path.name
-        assert path.name in done.stdout + done.stderr
+        try:
+            found = str((await verified(store, run)).problems)
+        except StoreError as error:
+            found = error.message
+        assert path.name in found
+        if path.name in ("plan.json", "provenance.json", "report.md"):
+            done = fathom_cli(["verify", result.artifacts])
+            assert done.returncode == 1, path.name
+            assert path.name in done.stdout + done.stderr
         path.write_bytes(data)
     assert INVENTED not in text_of(result)
     quote = report_of(result).claims[0].quotes[0]
