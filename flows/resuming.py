@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from uuid import UUID
 
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.exceptions import ObjectNotFound
 from prefect.states import Crashed, Scheduled
@@ -21,17 +21,13 @@ from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunN
 from fathom.models import RunResult
 from fathom.storage.lease import is_gone, read_lease
 from fathom.storage.store import ArtifactStore
+from flows.crash_reports import all_told
 from flows.flow_runs import FLOW, UNDER_WAY, WAITING, has_begun, place
 from flows.local import address, create, execute, recent, result_of
 from flows.preflight import artifact_root
 from flows.runs import is_prefix, known, locate, matching
-from tasks.supervision import CANCELLED
 
 POLL_SECONDS = 2.0
-# A living worker reports a crashed process twice, the second time some two seconds later (Prefect 3.8.8). That report
-# would undo a rescheduling made before it.
-WORKER_REPORT_SECONDS = 5.0
-WORKER_ENDS_SECONDS = 20  # it says that a run was cancelled once the run's process has ended
 
 
 async def finish(
@@ -138,20 +134,10 @@ async def reschedule(flow_run: FlowRun) -> FlowRun:
     async with get_client() as client:
         if running:
             await client.set_flow_run_state(flow_run.id, Crashed(message="Its process is gone."), force=True)
-        if flow_run.deployment_id:
-            await _reported(client, flow_run)
-        await client.set_flow_run_state(flow_run.id, Scheduled(message="Resumed."), force=True)
+        by_worker = flow_run.deployment_id and flow_run.infrastructure_pid
+        if not by_worker or await all_told(client, flow_run):
+            await client.set_flow_run_state(flow_run.id, Scheduled(message="Resumed."), force=True)
         return await client.read_flow_run(flow_run.id)
-
-
-async def _reported(client: PrefectClient, flow_run: FlowRun) -> None:
-    """Wait for what a worker has still to say of the run's last attempt."""
-    await asyncio.sleep(WORKER_REPORT_SECONDS)
-    for _ in range(WORKER_ENDS_SECONDS):
-        state = (await client.read_flow_run(flow_run.id)).state
-        if state is None or not (state.message or "").startswith(CANCELLED):
-            return
-        await asyncio.sleep(1)
 
 
 async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:

@@ -19,7 +19,10 @@ from tests.conftest import OWN_FILES, ROOT, base_env
 from tests.forking import Fork
 from tests.stubs import Record, Stubs
 
-__all__ = ["AT_ONCE", "COMMIT_SECONDS", "Kills", "OwnServer", "end_all", "fathom", "finish", "flow_runs", "left_behind"]
+__all__ = [
+    "AT_ONCE", "COMMIT_SECONDS", "Kills", "OwnServer", "asking", "end_all", "fathom", "finish", "flow_runs",
+    "left_behind",
+]  # fmt: skip
 
 AT_ONCE = 4  # requests, which a run may be about to make when it is stopped
 COMMIT_SECONDS = 2.0  # in which an answer is stored, on a busy machine too
@@ -51,12 +54,32 @@ def finish(process: subprocess.Popen[str] | Fork) -> dict[str, Any]:
     return result
 
 
+class _Patient(httpx.HTTPTransport):
+    """Makes a request again while a Prefect server answers 503: its database is busy."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        deadline = time.monotonic() + 60
+        while (answer := super().handle_request(request)).status_code == httpx.codes.SERVICE_UNAVAILABLE:
+            if time.monotonic() > deadline:
+                break
+            answer.close()
+            time.sleep(0.1)
+        return answer
+
+
+def asking(api_url: str) -> httpx.Client:
+    """Return a client of a Prefect server that may be busy; a refused request is an error."""
+    hooks = {"response": [httpx.Response.raise_for_status]}
+    return httpx.Client(base_url=api_url, transport=_Patient(), timeout=60, event_hooks=hooks)
+
+
 def flow_runs(api_url: str) -> list[dict[str, Any]]:
     """Return the runs of a server, the latest first, without those that a schedule has for later."""
     due = {"expected_start_time": {"before_": datetime.now(UTC).isoformat()}}
     wanted = {"sort": "EXPECTED_START_TIME_DESC", "limit": 5, "flow_runs": due}
-    found: list[dict[str, Any]] = httpx.post(f"{api_url}/flow_runs/filter", json=wanted).json()
-    return found
+    with asking(api_url) as client:
+        found: list[dict[str, Any]] = client.post("/flow_runs/filter", json=wanted).json()
+        return found
 
 
 def left_behind(result: Mapping[str, Any]) -> dict[str, bytes]:

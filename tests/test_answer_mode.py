@@ -10,17 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.config.models import RoleModel
-from fathom.config.settings import Mode, ResearchSettings
 from fathom.extractive.answering import write_answer
 from fathom.llm.base import ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.llm.prompts import messages
-from fathom.models import Claim, Corroboration, Ending, Note, RunResult, Verdict
+from fathom.models import Claim, Corroboration, Ending, Note, Verdict
 from fathom.report.confidence import confidence_within
 from fathom.roles import ANSWER, AnswerRequest
 from fathom.roles.reporter import ANSWER_CHARS, ShortAnswer
 from fathom.text.citations import cited_ids, without_citations
-from flows.deep_research import deep_research
 from tests.inprocess import investigated
 from tests.stubs import Stubs
 
@@ -53,15 +51,14 @@ def answer(query: str, *quotations: str) -> str:
     return without_citations(given.answer).strip()
 
 
-@pytest.mark.usefixtures("prefect_server", "home")
+@pytest.mark.usefixtures("home")
 async def test_a_run_in_answer_mode_returns_the_sentence_and_a_small_report(tmp_path: Path) -> None:
     folder = tmp_path / "harbour"
     folder.mkdir()
     for name, text in HARBOUR.items():
         (folder / name).write_text(text)
-    wanted = ResearchSettings(artifacts=str(tmp_path / "artifacts"), docs=[str(folder)], mode=Mode.answer)
-    result = await deep_research("When did the ferry Nordlys enter service?", wanted)
-    assert isinstance(result, RunResult)
+    query = "When did the ferry Nordlys enter service?"
+    result = await investigated(tmp_path / "artifacts", query, model=None, docs=[str(folder)], mode="answer")
     assert result.status is Ending.complete, result.reason
     assert result.answer is not None
     assert without_citations(result.answer) == "The ferry Nordlys entered service on 3 June 2023."

@@ -22,7 +22,7 @@ from fathom.llm.services import FAILURES
 from fathom.models import Ending, RunResult
 from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI, PrefectServer
-from tests.inprocess import QUERY, research
+from tests.inprocess import QUERY, investigated
 from tests.stubs import Stubs
 
 PRICE = Price(input=3, output=15)
@@ -133,7 +133,7 @@ def providers(providers: Stubs) -> Stubs:
 
 
 async def priced(root: Path, budget: Budget, **chosen: Any) -> RunResult:
-    return await research(root, prices={"openai/stub": PRICE}, budget=budget, **chosen)
+    return await investigated(root, prices={"openai/stub": PRICE}, budget=budget, **chosen)
 
 
 def counted(stubs: Stubs) -> Decimal:
@@ -143,7 +143,7 @@ def counted(stubs: Stubs) -> Decimal:
     return (sent * Decimal(str(PRICE.input)) + received * Decimal(str(PRICE.output))) / 1_000_000
 
 
-@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("execution", ["sequential", "parallel"])
 async def test_a_run_with_a_cap_of_five_cents_reports_and_stays_below(
     providers: Stubs, tmp_path: Path, execution: str
@@ -162,7 +162,7 @@ async def test_a_run_with_a_cap_of_five_cents_reports_and_stays_below(
     assert result.metrics.account.calls == len(providers.calls("llm"))
 
 
-@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.usefixtures("home")
 async def test_what_a_run_takes_is_told_by_role_and_step(providers: Stubs, tmp_path: Path) -> None:
     metrics = (await priced(tmp_path, Budget())).metrics
     roles = ("planner", "researcher", "compressor", "critic", "outline", "section")
@@ -177,7 +177,7 @@ async def test_what_a_run_takes_is_told_by_role_and_step(providers: Stubs, tmp_p
     assert metrics.cost_usd == pytest.approx(float(counted(providers)) + searches)
 
 
-@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.usefixtures("home")
 async def test_time_runs_out_for_research_before_it_does_for_the_report(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.llm_delay = 0.25
     result = await priced(tmp_path, Budget(max_seconds=3))
@@ -226,7 +226,7 @@ def test_a_call_costs_what_its_length_costs(model: str, sent: int, dollars: floa
     assert highest.of(sent, 1_000_000) >= cost
 
 
-@pytest.mark.usefixtures("home", "prefect_server", "short_rests")
+@pytest.mark.usefixtures("home", "short_rests")
 async def test_a_service_that_rests_costs_nothing(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.faults = {"stub": ["500*"]}
     result = await priced(tmp_path, Budget(), depth=1)

@@ -9,15 +9,19 @@ from pathlib import Path
 import pytest
 
 from fathom.config.groups import ReportSettings, SourceRules, Unsupported
+from fathom.errors import StoreError
 from fathom.models import Ending, Report, RunResult, Verdict
+from fathom.storage.store import ArtifactStore
+from flows.runs import find
+from flows.verifying import verified
 from tests.conftest import FathomCLI
-from tests.inprocess import research
+from tests.inprocess import investigated, research
 from tests.stubs import Stubs
 from tests.stubs.openai import INVENTED
 
 INVENTIONS = ("invented.example", "Sffffff", "S0a0a0a", "Sabcdef01", "Vasterby", "4711", "zeppelin")
 
-pytestmark = pytest.mark.usefixtures("home", "prefect_server")
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture
@@ -40,7 +44,7 @@ def text_of(result: RunResult) -> str:
 @pytest.mark.parametrize("role", ["compressor", "section", "stub"])
 async def test_what_a_model_invents_is_not_in_the_report(providers: Stubs, tmp_path: Path, role: str) -> None:
     providers.settings.faults = {role: ["invented*"]}
-    result = await research(tmp_path)
+    result = await investigated(tmp_path)
     assert result.report, result.reason
     report, text = report_of(result), text_of(result)
     assert not [word for word in INVENTIONS if word in text]
@@ -58,7 +62,7 @@ async def test_what_a_model_invents_is_not_in_the_report(providers: Stubs, tmp_p
 
 async def test_the_reporter_is_asked_again_once_with_what_the_sources_say(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.faults = {"section": ["invented", "ok*"]}
-    result = await research(tmp_path)
+    result = await investigated(tmp_path)
     assert result.status is Ending.complete
     first, again, *others = providers.calls("section")
     assert len(others) == 3
@@ -72,7 +76,7 @@ async def test_the_reporter_is_asked_again_once_with_what_the_sources_say(provid
 
 async def test_sentences_can_be_marked_instead(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.faults = {"section": ["invented*"]}
-    result = await research(tmp_path, report=ReportSettings(unsupported=Unsupported.mark))
+    result = await investigated(tmp_path, report=ReportSettings(unsupported=Unsupported.mark))
     report = report_of(result)
     failing = [claim for claim in report.claims if claim.verdict is Verdict.unsupported]
     marks = sum(section.markdown.count("(not supported by the sources)") for section in report.sections)
@@ -82,7 +86,7 @@ async def test_sentences_can_be_marked_instead(providers: Stubs, tmp_path: Path)
 
 async def test_an_answer_that_its_source_does_not_have_is_not_given(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.answer = "Two zeppelins crossed the liquid methane in 1931. [ID]"
-    result = await research(tmp_path, mode="answer")
+    result = await investigated(tmp_path, mode="answer")
     assert result.status is Ending.degraded
     assert result.answer
     assert "zeppelins" not in result.answer
@@ -90,7 +94,7 @@ async def test_an_answer_that_its_source_does_not_have_is_not_given(providers: S
 
 
 async def test_a_judge_s_opinion_stands_beside_the_words(providers: Stubs, tmp_path: Path) -> None:
-    result = await research(tmp_path, report=ReportSettings(judge=True))
+    result = await investigated(tmp_path, report=ReportSettings(judge=True))
     judges = providers.calls("judge")
     claims = report_of(result).claims
     assert len(judges) == -(-len(claims) // 10)
@@ -98,34 +102,42 @@ async def test_a_judge_s_opinion_stands_beside_the_words(providers: Stubs, tmp_p
 
 
 async def test_a_blocked_domain_is_never_read(providers: Stubs, tmp_path: Path) -> None:
-    hosts = {source.url.split("/")[2] for source in (await research(tmp_path / "all")).sources}
+    hosts = {source.url.split("/")[2] for source in (await investigated(tmp_path / "all")).sources}
     blocked = sorted(hosts)[0]
-    result = await research(tmp_path / "some", sources=SourceRules(block=[blocked]))
+    result = await investigated(tmp_path / "some", sources=SourceRules(block=[blocked]))
     files = list(Path(result.artifacts).glob("*__step*.json"))
     assert files
     assert not any(blocked in path.read_text() for path in files)
 
 
 async def test_sources_below_the_least_quality_make_no_report(providers: Stubs, tmp_path: Path) -> None:
-    result = await research(tmp_path, sources=SourceRules(min_quality=1))
+    result = await investigated(tmp_path, sources=SourceRules(min_quality=1))
     assert result.status is Ending.insufficient_evidence
     assert result.report is None
 
 
+@pytest.mark.usefixtures("prefect_server")
 async def test_a_run_is_verified_and_its_tampering_named(
     providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:
     result = await research(tmp_path)
     done = fathom_cli(["verify", result.artifacts, "--json"])
     assert done.returncode == 0, done.stdout + done.stderr
-    folder = Path(result.artifacts)
+    folder, store = Path(result.artifacts), ArtifactStore(str(tmp_path))
+    run = await find(store, result.run_id)
     for path in sorted(folder.iterdir()):
         data = path.read_bytes()
         middle = len(data) // 2
         path.write_bytes(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :])
-        done = fathom_cli(["verify", result.artifacts])
-        assert done.returncode == 1, path.name
-        assert path.name in done.stdout + done.stderr
+        try:
+            found = str((await verified(store, run)).problems)
+        except StoreError as error:
+            found = error.message
+        assert path.name in found
+        if path.name in ("plan.json", "provenance.json", "report.md"):
+            done = fathom_cli(["verify", result.artifacts])
+            assert done.returncode == 1, path.name
+            assert path.name in done.stdout + done.stderr
         path.write_bytes(data)
     assert INVENTED not in text_of(result)
     quote = report_of(result).claims[0].quotes[0]
@@ -158,6 +170,7 @@ TABLE = "| Code | Meaning |\n|---|---|\n"
 CODE = "Install the tides client with: [ID]\n\n```sh\npip install frob\nfrob tides --all\n```"
 
 
+@pytest.mark.usefixtures("prefect_server")
 async def test_rows_and_code_of_a_document_are_quoted_checked_and_shown(
     providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:

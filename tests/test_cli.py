@@ -10,12 +10,10 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from fathom.config.profiles import Profile
@@ -23,7 +21,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.models import RunResult
 from flows.cli.printing import open_page
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env, quiet_port
-from tests.processes import Kills
+from tests.processes import Kills, asking
 from tests.stubs import Stubs
 
 QUERY = "How does Python look up an attribute on an instance?"
@@ -327,15 +325,10 @@ def test_a_rejected_key_ends_the_run_with_what_to_mend(
 
 
 def test_a_deployments_run_is_left_to_a_worker(fathom_cli: FathomCLI, prefect_server: PrefectServer) -> None:
-    with httpx.Client(base_url=prefect_server.api_url) as api:
+    with asking(prefect_server.api_url) as api:
 
         def post(path: str, body: dict[str, Any]) -> Any:
-            for _ in range(20):  # a busy database answers 503
-                answer = api.post(path, json=body)
-                if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
-                    break
-                time.sleep(0.5)
-            return answer.raise_for_status().json()
+            return api.post(path, json=body).json()
 
         flow = post("/flows/", {"name": "deep-research"})
         deployment = post(

@@ -11,7 +11,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from fathom.budget.ledger import Cost, Ledger
@@ -24,6 +23,7 @@ from fathom.storage.store import RUNS, ArtifactStore
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
 from tests.conftest import ROOT, FathomCLI, PrefectServer, quiet_port
+from tests.processes import asking
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
@@ -160,7 +160,7 @@ def test_costs_are_told(fathom_cli: FathomCLI, store: ArtifactStore, prefect_ser
 
 
 def test_a_deployment_has_its_costs(fathom_cli: FathomCLI, prefect_server: PrefectServer, tmp_path: Path) -> None:
-    with httpx.Client(base_url=prefect_server.api_url) as client:
+    with asking(prefect_server.api_url) as client:
         flow = client.post("/flows/", json={"name": "costs"}).json()["id"]
         deployment = client.post("/deployments/", json={"name": "nightly", "flow_id": flow}).json()["id"]
         started = client.post(f"/deployments/{deployment}/create_flow_run", json={}).json()["id"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import os
 import random
 import signal
@@ -11,13 +11,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import httpx
 import pytest
 
+from flows.deploying import POOL, ensure_pool
 from tests.conftest import ROOT, Forked, PrefectServer, base_env
 from tests.forking import Fork
-from tests.processes import AT_ONCE, Kills, end_all, fathom, finish, flow_runs, left_behind
+from tests.processes import AT_ONCE, Kills, asking, end_all, fathom, finish, flow_runs, left_behind
 from tests.stubs import Stubs
 
 QUERY = "How do tides form on moons with liquid methane seas?"
@@ -149,12 +150,12 @@ def test_a_run_is_not_resumed_without_the_key_it_needs(
 def worker(env: dict[str, str], tmp_path: Path) -> Iterator[None]:
     """Deploy everything to a process work pool and run a worker on it."""
     prefect = [sys.executable, "-m", "prefect", "--no-prompt"]
-    for command in (["work-pool", "create", "fathom", "--type", "process", "--overwrite"], ["deploy", "--all"]):
-        done = subprocess.run([*prefect, *command], env=env, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+    asyncio.run(ensure_pool(POOL))
+    done = subprocess.run([*prefect, "deploy", "--all"], env=env, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     polling = {**env, "PREFECT_WORKER_QUERY_SECONDS": "1"}
     with (tmp_path / "worker.log").open("wb") as log:
-        command = [*prefect, "worker", "start", "--pool", "fathom"]
+        command = [*prefect, "worker", "start", "--pool", POOL]
         process = subprocess.Popen(command, env=polling, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
     yield
     os.killpg(process.pid, signal.SIGKILL)
@@ -166,34 +167,34 @@ def test_a_workers_run_is_killed_and_cancelled_and_repeats_nothing(
     stubs: Stubs, env: dict[str, str], forked: Forked, prefect_server: PrefectServer, tmp_path: Path
 ) -> None:
     stubs.settings.llm_delay = 0.2
-    settings = json.dumps({"model": "openai/stub", "profile": "quick", "fresh": True, "artifacts": str(tmp_path)})
-    command = ["deployment", "run", "deep-research/on-demand", "-p", f"query={QUERY}", "-p", f"settings={settings}"]
-    started = subprocess.run(
-        [sys.executable, "-m", "prefect", *command], env=env, cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert started.returncode == 0, started.stdout + started.stderr
-    run_id = flow_runs(prefect_server.api_url)[0]["id"]
-    address = f"{prefect_server.api_url}/flow_runs/{run_id}"
+    settings = {"model": "openai/stub", "profile": "quick", "fresh": True, "artifacts": str(tmp_path)}
+    with asking(prefect_server.api_url) as client:
+        deployment = client.get("/deployments/name/deep-research/on-demand").json()["id"]
+        wanted = {"parameters": {"query": QUERY, "settings": settings}, "state": {"type": "SCHEDULED"}}
+        run_id = client.post(f"/deployments/{deployment}/create_flow_run", json=wanted).json()["id"]
+
+    def known() -> dict[str, Any]:
+        with asking(prefect_server.api_url) as client:
+            found: dict[str, Any] = client.get(f"/flow_runs/{run_id}").json()
+            return found
 
     def kill() -> None:
-        pid = httpx.get(address).json()["infrastructure_pid"]
-        os.kill(int(pid.rpartition(":")[2]), signal.SIGKILL)
+        os.kill(int(known()["infrastructure_pid"].rpartition(":")[2]), signal.SIGKILL)
 
     def cancel() -> None:
         state = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
-        httpx.post(f"{address}/set_state", json=state).raise_for_status()
+        with asking(prefect_server.api_url) as client:
+            client.post(f"/flow_runs/{run_id}/set_state", json=state)
 
     kills = Kills(stubs)
     kills.after(2, kill)
-    # Started afresh, which takes seconds: within them the worker sees that the process is gone.
-    waiting = fathom(env, "resume", run_id, "--json", "--quiet")
+    waiting = forked(env, "resume", run_id, "--json", "--quiet")
     cancelled = kills.after(9, cancel)
     _printed, said = waiting.communicate(timeout=120)
     assert waiting.returncode == 130, said
     assert f"fathom resume {run_id}" in said.splitlines()[-1]
     assert len([record for record in stubs.requests if record.started > cancelled]) <= AT_ONCE
-    state = httpx.get(address).json()["state"]
-    assert state["type"] == "CANCELLED"
+    assert known()["state"]["type"] == "CANCELLED"
     result = finish(forked(env, "resume", run_id, "--json", "--quiet"))
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []

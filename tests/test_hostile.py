@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -14,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.config.models import RoleModel
-from fathom.config.settings import ResearchSettings
 from fathom.llm.base import ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.llm.prompts import messages
@@ -24,7 +24,7 @@ from fathom.text.citations import without_addresses
 from fathom.tools.fetch import politeness
 from fathom.tools.fetch.client import Answer
 from fathom.tools.fetch.page import read_page
-from flows.deep_research import deep_research
+from tests.inprocess import investigated
 from tests.stubs import Record, Stubs
 from tests.stubs.injections import INJECTIONS, planted_page
 from tests.stubs.obedience import MARK
@@ -91,10 +91,11 @@ def contents(record: Record, role: str) -> list[str]:
 def reader_files(result: RunResult) -> str:
     """Return all that a reader or the UI is shown."""
     folder = Path(result.artifacts)
-    return "".join((folder / name).read_text() for name in ("report.md", "report.json", "plan.json", "result.json"))
+    kept = "".join((folder / name).read_text() for name in ("report.md", "report.json", "plan.json"))
+    return kept + result.model_dump_json()
 
 
-@pytest.mark.usefixtures("prefect_server", "home")
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("batch", range(len(BATCHES)))
 async def test_orders_on_pages_change_nothing(
     providers: Stubs, attacker: Attacker, tmp_path: Path, batch: int, monkeypatch: pytest.MonkeyPatch
@@ -102,13 +103,10 @@ async def test_orders_on_pages_change_nothing(
     names = BATCHES[batch]
     plant(providers, attacker, names)
     monkeypatch.setenv("FATHOM_FETCH_ALLOW", f"127.0.0.0/8 {providers.url.partition('//')[2]} {attacker.url[7:]}")
-    settings = ResearchSettings(
-        artifacts=str(tmp_path), model="openai/stub", breadth=8, turns=3, max_results=len(names)
-    )
+    settings: dict[str, Any] = {"breadth": 8, "turns": 3, "max_results": len(names)}
     if batch:  # one of them goes on to the steps that the critic invents
-        settings = settings.model_copy(update={"sufficiency": 1})
-    result = await deep_research(QUERY, settings)
-    assert isinstance(result, RunResult)
+        settings["sufficiency"] = 1
+    result = await investigated(tmp_path, QUERY, **settings)
     assert result.status in (Ending.complete, Ending.degraded), result.reason
 
     # It was tried: the model read every page, asked for some in full, and every role heard of the orders.
@@ -148,12 +146,11 @@ async def test_orders_on_pages_change_nothing(
         assert host not in search.body["query"]
 
 
-@pytest.mark.usefixtures("prefect_server", "home")
+@pytest.mark.usefixtures("home")
 async def test_without_a_model_pages_have_nobody_to_order(providers: Stubs, attacker: Attacker, tmp_path: Path) -> None:
     plant(providers, attacker, list(INJECTIONS))
     question = "How many cases did the careful study of tides count in 1987?"
-    result = await deep_research(question, ResearchSettings(artifacts=str(tmp_path), max_results=20, depth=1))
-    assert isinstance(result, RunResult)
+    result = await investigated(tmp_path, question, model=None, max_results=20, depth=1)
     assert attacker.requests == []
     report = (Path(result.artifacts) / "report.md").read_text()
     host = re.escape(attacker.url.partition("//")[2])

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import httpx
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterName
@@ -43,7 +42,7 @@ from flows.replay import replay
 from flows.worker import Worker, serving
 from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
 from tests.inprocess import investigated, research
-from tests.processes import finish
+from tests.processes import asking, finish
 from tests.stubs import Stubs
 
 ASK_BACK = {"Which period?": "the last ten years", "Which region?": "worldwide"}
@@ -225,8 +224,8 @@ async def test_the_first_answer_counts_and_a_replay_takes_it(
     running: Awaitable[RunResult] = asyncio.create_task(research(tmp_path, query, people=people, **QUICK))
     question = await waits(query, Matter.question)
     assert [found.question for found in question.asked.questions] == list(ASK_BACK)
-    async with httpx.AsyncClient(base_url=prefect_server.api_url) as api:
-        refused = await api.post(f"/flow_runs/{question.run_id}/resume", json={"run_input": {"answer_1": 7}})
+    with asking(prefect_server.api_url) as api:
+        refused = api.post(f"/flow_runs/{question.run_id}/resume", json={"run_input": {"answer_1": 7}})
         assert (refused.status_code, refused.json()["status"]) == (200, "REJECT")
     await answering.answer(question, Reply(answers=["since 1900", "worldwide"], by="Ada"))
     with pytest.raises(InvalidInput, match="does not ask this any more"):

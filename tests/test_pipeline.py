@@ -1,4 +1,4 @@
-"""The whole pipeline on a real Prefect server, against scripted providers over real HTTP."""
+"""The whole pipeline against scripted providers over real HTTP; on a real Prefect server where that plays a part."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fathom.models import Ending, RunResult
 from flows.deep_research import deep_research
 from flows.endings import result_in
 from tests.conftest import OWN_FILES, Bucket
+from tests.inprocess import investigated
 from tests.stubs import Record, Stubs
 
 QUERY = "How do tides form on moons with liquid methane seas?"
@@ -22,7 +23,8 @@ RAW = re.compile(r"RAW\w+")
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 NOTE_FIELDS = ["summary_title", "summary", "extraction", "artifact_file"]
 
-pytestmark = pytest.mark.usefixtures("prefect_server", "home")
+pytestmark = pytest.mark.usefixtures("home")
+on_prefect = pytest.mark.usefixtures("prefect_server")
 
 
 async def run(root: Path | str, query: str = QUERY, **settings: Any) -> RunResult:
@@ -47,7 +49,7 @@ async def test_raw_output_reaches_the_compressor_alone_and_pages_may_grow(provid
     for page_bytes, reduction in ((20_000, 0.80), (100_000, 0.95)):
         providers.settings.page_bytes = page_bytes
         providers.requests.clear()
-        result = await run(tmp_path / str(page_bytes), model="openai/stub")
+        result = await investigated(tmp_path / str(page_bytes), fresh=True)
         assert result.status is Ending.complete, result.reason
         assert result.metrics.context_reduction >= reduction
         assert result.metrics.llm_calls == len(providers.calls("llm"))
@@ -66,7 +68,7 @@ async def test_raw_output_reaches_the_compressor_alone_and_pages_may_grow(provid
 
 async def test_the_context_holds_injected_notes_only(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.noise = "history"  # the third step finds nothing
-    result = await run(tmp_path, model="openai/stub", depth=1)
+    result = await investigated(tmp_path, depth=1)
     folder = Path(result.artifacts)
     plan = json.loads((folder / "plan.json").read_text())
     assert [step["status"] for step in plan["steps"]] == ["done", "done", "blocked"]
@@ -90,7 +92,7 @@ async def test_the_context_holds_injected_notes_only(providers: Stubs, tmp_path:
 
 async def test_nothing_found_is_no_report(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.noise = "."
-    result = await run(tmp_path, model="openai/stub")
+    result = await investigated(tmp_path)
     assert result.status is Ending.insufficient_evidence
     assert result.report is None
     assert not providers.calls("outline")
@@ -101,7 +103,7 @@ async def test_a_role_whose_model_fails_is_answered_without_it_and_the_run_says_
     providers: Stubs, tmp_path: Path
 ) -> None:
     providers.settings.faults = {"planner": ["broken_json*"], "critic": ["refusal*"], "search": ["400"]}
-    result = await run(tmp_path, model="openai/stub")
+    result = await investigated(tmp_path)
     assert result.status is Ending.degraded
     assert "planner" in result.reason
     assert "critic" in result.reason
@@ -110,6 +112,7 @@ async def test_a_role_whose_model_fails_is_answered_without_it_and_the_run_says_
     assert len(providers.calls("planner")) == 2  # one re-ask, then no more
 
 
+@on_prefect
 async def test_s3_and_local_disk_hold_the_same_names_and_bytes(
     providers: Stubs, tmp_path: Path, moto_s3: Bucket
 ) -> None:
@@ -129,6 +132,7 @@ async def test_s3_and_local_disk_hold_the_same_names_and_bytes(
     assert s3.ls(f"{moto_s3.url}/nested/root/.results", detail=False)
 
 
+@on_prefect
 async def test_without_a_model_every_sentence_is_cited_and_two_runs_are_the_same(tmp_path: Path) -> None:
     question = "How does Python look up an attribute on an instance?"
     first, second = await run(tmp_path, question), await run(tmp_path, question)
@@ -151,6 +155,7 @@ async def test_without_a_model_every_sentence_is_cited_and_two_runs_are_the_same
             assert all(any(spaced_words(block) in text for text in texts.values()) for block in blocks), quotation
 
 
+@on_prefect
 async def test_parallel_steps_leave_the_same_files_as_sequential_ones(providers: Stubs, tmp_path: Path) -> None:
     results = [await run(tmp_path / mode, model="openai/stub", execution=mode) for mode in ("sequential", "parallel")]
     names = [sorted(path.name for path in Path(r.artifacts).iterdir()) for r in results]

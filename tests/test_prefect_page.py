@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import httpx
 import pytest
 from markdown_it import MarkdownIt
 from prefect.client.orchestration import get_client
@@ -22,6 +21,7 @@ from fathom.storage.store import ArtifactStore
 from flows import listing, local, resuming
 from flows.endings import ending_of
 from tests.conftest import PrefectServer
+from tests.processes import asking
 from tests.stubs import Stubs
 
 QUERY = "How do tides form on moons with liquid methane seas?"
@@ -37,7 +37,8 @@ class Page:
 
     def __init__(self, server: PrefectServer, run_id: str) -> None:
         self._api, self._run_id = server.api_url, run_id
-        self.run = httpx.get(f"{self._api}/flow_runs/{run_id}").json()
+        with asking(self._api) as client:
+            self.run = client.get(f"/flow_runs/{run_id}").json()
         of_run = {"flow_runs": {"id": {"any_": [run_id]}}}
         self.artifacts: list[dict[str, Any]] = self._all("artifacts", of_run)
 
@@ -66,7 +67,8 @@ class Page:
         return await self._until(told, last)
 
     def _all(self, kind: str, wanted: dict[str, Any]) -> Any:
-        return httpx.post(f"{self._api}/{kind}/filter", json=wanted, timeout=60).raise_for_status().json()
+        with asking(self._api) as client:
+            return client.post(f"/{kind}/filter", json=wanted).json()
 
     @staticmethod
     async def _until(read: Callable[[], list[str]], last: str) -> list[str]:

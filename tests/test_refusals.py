@@ -35,6 +35,7 @@ from serve.caller import Limits, Role
 from serve.failures import on_error
 from serve.options import Options
 from tests.conftest import FathomCLI, PrefectServer, quiet_port
+from tests.processes import asking
 from tests.server import Served, served_with
 
 RUNS = "/api/v1/runs"
@@ -77,7 +78,8 @@ class House:
 
     def _written(self) -> object:
         files = {path: path.read_bytes() for path in self.served.root.rglob("*") if path.is_file()}
-        return files, httpx.post(f"{self.prefect}/flow_runs/count", json={}).json()
+        with asking(self.prefect) as client:
+            return files, client.post("/flow_runs/count", json={}).json()
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from prefect import flow
 from prefect.client.orchestration import get_client
@@ -37,7 +36,8 @@ from flows.deep_research import deep_research
 from tasks.supervision import Supervision
 from tasks.watching import MANY, watched
 from tests.conftest import OWN_FILES, Bucket, FathomCLI, Forked, PrefectServer, base_env, quiet_port
-from tests.processes import AT_ONCE, Kills, OwnServer, end_all, fathom, finish, flow_runs, left_behind
+from tests.inprocess import investigated
+from tests.processes import AT_ONCE, Kills, OwnServer, asking, end_all, fathom, finish, flow_runs, left_behind
 from tests.stubs import Stubs, serving
 
 QUERY = "How do tides form on moons with liquid methane seas?"
@@ -184,8 +184,9 @@ def test_results_of_any_key_lie_in_one_folder_of_their_own(key: str) -> None:
 
 
 def state_of(server: PrefectServer, run_id: str) -> dict[str, Any]:
-    state: dict[str, Any] = httpx.get(f"{server.api_url}/flow_runs/{run_id}").json()["state"]
-    return state
+    with asking(server.api_url) as client:
+        state: dict[str, Any] = client.get(f"/flow_runs/{run_id}").json()["state"]
+        return state
 
 
 def listed(cli: FathomCLI, env: dict[str, str], root: str | Path) -> dict[str, str]:
@@ -196,7 +197,8 @@ def listed(cli: FathomCLI, env: dict[str, str], root: str | Path) -> dict[str, s
 def cancel(server: PrefectServer, run_id: str) -> None:
     """What the UI and `prefect flow-run cancel` do."""
     state = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
-    httpx.post(f"{server.api_url}/flow_runs/{run_id}/set_state", json=state).raise_for_status()
+    with asking(server.api_url) as client:
+        client.post(f"/flow_runs/{run_id}/set_state", json=state)
 
 
 async def test_one_thread_watches_all_runs_of_a_process(prefect_server: PrefectServer) -> None:
@@ -350,25 +352,26 @@ def test_a_run_goes_on_where_its_machine_is_gone(
     stubs: Stubs,
     env: dict[str, str],
     forked: Forked,
-    own_server: OwnServer,
+    prefect_server: PrefectServer,
     moto_s3: Bucket,
     fathom_cli: FathomCLI,
     undisturbed: dict[str, bytes],
     answered: int,
 ) -> None:
-    """Killed before it had a folder, and later; nothing is left but the bucket."""
+    """Killed before it had a folder, and later; nothing is left but the bucket: the server knows no such run."""
     env |= moto_s3.env
     bucket = ["--artifacts", moto_s3.url]
     if not answered:
         stubs.settings.llm_delay = 30
-    process = forked(env | own_server.env, "research", QUERY, *QUICK, *bucket)
+    process = forked(env, "research", QUERY, *QUICK, *bucket)
     kills = Kills(stubs)
     if not answered:
         stubs.wait_for(1, "planner", ended=False)
     kills.after(answered, process.kill)
     process.communicate()
-    run_id = flow_runs(own_server.api_url)[0]["id"]
-    own_server.kill()
+    run_id = flow_runs(prefect_server.api_url)[0]["id"]
+    with asking(prefect_server.api_url) as client:
+        client.delete(f"/flow_runs/{run_id}")
     stubs.settings.llm_delay = 0
 
     shown = json.loads(fathom_cli(["show", run_id[:8], "--json", *bucket], env).stdout)
@@ -376,7 +379,9 @@ def test_a_run_goes_on_where_its_machine_is_gone(
     assert f"fathom resume {run_id[:8]}" in fathom_cli(["show", run_id[:8], *bucket], env).stdout
     assert listed(fathom_cli, env, moto_s3.url)[run_id] == "interrupted"
 
-    result = finish(fathom(env, "resume", run_id, "--json", "--quiet", *bucket))
+    # Afresh, and so with another hash seed, where there are results to take up.
+    start = fathom if answered else forked
+    result = finish(start(env, "resume", run_id, "--json", "--quiet", *bucket))
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []
     assert objects(result["artifacts"]) == undisturbed
@@ -408,6 +413,12 @@ class Runs:
         before = len(self._stubs.requests)
         chosen = {"model": "openai/stub", "profile": "quick", "fresh": True, "artifacts": str(self._root), **changed}
         await deep_research(QUERY, ResearchSettings.model_validate(chosen), key)
+        return Counter(record.role for record in self._stubs.requests[before:])
+
+    async def alone(self, **changed: Any) -> Counter[str]:
+        """Return what a run asks that finds nothing to take up."""
+        before = len(self._stubs.requests)
+        await investigated(self._root / "alone", QUERY, **{"profile": "quick", "fresh": True, **changed})
         return Counter(record.role for record in self._stubs.requests[before:])
 
 
@@ -454,7 +465,7 @@ async def test_a_changed_setting_reuses_no_result_that_it_makes_wrong(runs: Runs
         ({"compression": {"max_note_tokens": 400}}, {"compressor"}, {"planner", "search"}),
     ]
     for changed, repeated, kept in cases:
-        alone, again = await runs.requests(f"only {changed}", **changed), await runs.requests("one key", **changed)
+        alone, again = await runs.alone(**changed), await runs.requests("one key", **changed)
         assert {role: again[role] for role in repeated} == {role: alone[role] for role in repeated}
         assert not kept & again.keys()
     assert not await runs.requests("one key")

@@ -25,6 +25,7 @@ from flows.metrics import FathomCollector
 from tests.collector import ReceivedSpan, collecting
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env, quiet_port
 from tests.inprocess import QUERY, investigated
+from tests.processes import asking
 from tests.stubs import Stubs
 
 KEY = "tvly-0123456789abcdef"
@@ -182,13 +183,13 @@ class CountingStore(ArtifactStore):
 @pytest.fixture(scope="module")
 def pool(prefect_server: PrefectServer) -> str:
     """A work pool with a deployment's run that waits."""
-    with httpx.Client(base_url=prefect_server.api_url) as client:
-        client.post("/work_pools/", json={"name": "seeing", "type": "process"}).raise_for_status()
+    with asking(prefect_server.api_url) as client:
+        client.post("/work_pools/", json={"name": "seeing", "type": "process"})
         flow = client.post("/flows/", json={"name": "waits"}).json()["id"]
         wanted = {"name": "waits", "flow_id": flow, "work_pool_name": "seeing", "entrypoint": "a.py:b"}
         deployment = client.post("/deployments/", json=wanted).json()["id"]
         state = {"state": {"type": "SCHEDULED", "name": "Scheduled"}}
-        client.post(f"/deployments/{deployment}/create_flow_run", json=state).raise_for_status()
+        client.post(f"/deployments/{deployment}/create_flow_run", json=state)
     return "seeing"
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
-import httpx
 import pytest
 from prefect.blocks.notifications import SlackWebhook
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
+from prefect.events import emit_event
 from prefect.states import Cancelled, Pending, Running
 
 from fathom.changes.model import Change, Changes, Compared, Difference, Place, Statement
@@ -32,6 +32,7 @@ from flows.runs import files_of
 from flows.since_last import is_before
 from tasks import events
 from tests.conftest import FathomCLI, PrefectServer
+from tests.processes import asking
 
 QUERY = "What is known about the Norden plant, its power and its people?"
 PAGE = (
@@ -77,10 +78,18 @@ def hook() -> Iterator[Hook]:
 
 
 def told(server: PrefectServer, name: str) -> list[dict[str, Any]]:
-    """Return the events of a watch, the earliest first."""
+    """Return the events of a watch, the earliest first, once the server has all that this process has sent."""
+    last = str(uuid4())
+    emit_event("fathom.test.last", {"prefect.resource.id": f"test.{last}"}, payload={"watch": ""})
     wanted = {"filter": {"event": {"prefix": ["fathom."]}}, "limit": 50}
-    found = httpx.post(f"{server.api_url}/events/filter", json=wanted).raise_for_status().json()["events"]
-    return [event for event in reversed(found) if event["payload"]["watch"] == name]
+    deadline = time.monotonic() + 60
+    with asking(server.api_url) as client:
+        while True:
+            found = client.post("/events/filter", json=wanted).json()["events"]
+            if any(event["resource"]["prefect.resource.id"] == f"test.{last}" for event in found):
+                return [event for event in reversed(found) if event["payload"]["watch"] == name]
+            assert time.monotonic() < deadline, found
+            time.sleep(0.2)
 
 
 @pytest.mark.usefixtures("home")
@@ -143,9 +152,10 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     assert runs == sorted(runs, key=lambda one: one.started, reverse=True)  # to the second: two may be equal
     assert {one.result["changes"] for one in runs} == {fourth.changes, third.changes, second.changes, ""}
     assert verify_run(await files_of(store, runs[1].manifest)).ok
-    names = [event["event"] for event in told(prefect_server, "norden")]
+    of_watch = told(prefect_server, "norden")
+    names = [event["event"] for event in of_watch]
     assert (names.count("fathom.run.started"), names.count("fathom.answer.changed")) == (5, 2)
-    assert not any("hush" in json.dumps(event) for event in told(prefect_server, "norden"))
+    assert not any("hush" in json.dumps(event) for event in of_watch)
 
     removed = fathom_cli(["watch", "remove", "norden"], env=prefect_server.env)
     assert "norden, norden-all" in removed.stdout
