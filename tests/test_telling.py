@@ -109,6 +109,13 @@ def test_clickbait_is_quoted_only_where_nothing_else_answers() -> None:
     assert "1923" in answered(question, bait)[1]
 
 
+def test_a_document_may_have_any_title() -> None:
+    question = "In which year did the harbour of Skarn open?"
+    own = page("The harbour of Skarn did open in 1923.", 1, "HARBOUR RULES OF SKARN!!")
+    document = own.model_copy(update={"kind": "document", "url": "docs:rules.txt"})
+    assert "1923" in answered(question, document, page("The harbour of Skarn did open in 1932.", 2))[1]
+
+
 def test_an_old_page_does_not_say_what_holds_now() -> None:
     old = page("The mayor of Skarn is Per Lund.", 1, published="Nov 4, 2016")
     new = page("The mayor of Skarn is Ida Holm.", 2, published="2026-02-01")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
 
-from fathom.extractive.doubtful import doubtful
+from fathom.extractive.doubtful import WebSource, doubtful
 from fathom.extractive.wording import topic_terms
 from fathom.models import Contradiction, Note, SourceText
 from fathom.retrieval.asked import Asked, read_asked
@@ -31,12 +31,12 @@ class Statement(NamedTuple):
     note: int
     order: int  # in its note, the best first
     date: str = ""  # of its latest source, if that says it: YYYY-MM-DD or YYYY-MM
-    published: str = ""  # of a page of the web, as the web says it: less reliable
+    page: WebSource | None = None  # its only source, if that is a page of the web
 
 
 def statements_of(notes: Sequence[Note], passages: Sequence[SourceText] = ()) -> list[Statement]:
-    """Return what the notes quote, note by note; texts of their sources tell when pages were published."""
-    published = {text.source_id: _published(text) for text in passages}
+    """Return what the notes quote, note by note; texts of their sources tell which of them are pages of the web."""
+    pages = {text.source_id: WebSource.of(text) for text in passages}
     return [
         Statement(
             text,
@@ -45,7 +45,7 @@ def statements_of(notes: Sequence[Note], passages: Sequence[SourceText] = ()) ->
             number,
             order,
             max(note.dates.get(source, "") for source in sources),
-            max(published.get(source, "") for source in sources),
+            pages.get(sources[0]) if len(sources) == 1 else None,
         )
         for number, note in enumerate(notes)
         for order, (text, sources) in enumerate(note.quotations())
@@ -61,13 +61,13 @@ class Quotations:
         sources: Sequence[tuple[str, ...]],
         orders: Sequence[int],
         dates: Sequence[str],
-        published: Sequence[str],
+        pages: Sequence[WebSource | None],
     ) -> None:
         self.sources = sources
         self.dates = dates  # YYYY-MM-DD or YYYY-MM of local documents that state one, else empty
         self.titles = [passage.title for passage in passages]
         self._orders = orders
-        self._published = published
+        self._pages = pages
         self._evidence = Evidence(passages)
 
     @classmethod
@@ -84,7 +84,7 @@ class Quotations:
             [s.sources for s in unique],
             [s.order for s in unique],
             [s.date for s in unique],
-            [s.published for s in unique],
+            [s.page for s in unique],
         )
 
     @classmethod
@@ -92,13 +92,15 @@ class Quotations:
         """Return all that some texts say."""
         dates = [text.published if text.kind == "document" else "" for text in texts]
         sources = [(text.source_id,) for text in texts]
-        return cls([titled(text) for text in texts], sources, [0] * len(texts), dates, list(map(_published, texts)))
+        return cls(
+            [titled(text) for text in texts], sources, [0] * len(texts), dates, [WebSource.of(text) for text in texts]
+        )
 
     def rank(self, question: str) -> list[Found]:
         """Return the excerpts that bear on a question, the best first; of doubtful pages only if no others answer."""
         asked = asked_by(question)
         found = self._evidence.rank(asked)
-        avoided = doubtful(question, self.titles, self._published)
+        avoided = doubtful(question, self._pages)
         trusted = [each for each in found if each.text not in avoided]
         if avoided and self._answers(trusted, asked):
             found = trusted
@@ -161,10 +163,6 @@ def on_question(query: str, notes: Sequence[Note], found: Sequence[Contradiction
     quotations = Quotations.of_statements([*told, *statements_of(notes)])
     near = {quotations.text(each) for each in quotations.rank(query) if each.share >= ON_QUESTION}
     return [each for each, text in zip(found, said, strict=True) if text in near]
-
-
-def _published(text: SourceText) -> str:
-    return text.published if text.kind == "web" else ""
 
 
 def quotations_for(notes: Sequence[Note], passages: Sequence[SourceText]) -> Quotations:
