@@ -208,8 +208,14 @@ def test_what_is_no_fathom_server_is_told() -> None:
             raise web.HTTPFound("https://example.org/")
         return web.Response(text="<p>Hello", content_type="text/html", status=200 if request.method == "GET" else 404)
 
-    with in_front(other, "other") as url, Fathom(url, timeout=0.3, retries=0) as client:
-        for run, said in (("1", "not what Fathom sends"), ("slow", "does not answer"), ("moved", "example.org")):
+    with (
+        in_front(other, "other") as url,
+        Fathom(url, timeout=0.3, retries=0) as hasty,
+        Fathom(url, timeout=60, retries=0) as client,
+    ):
+        with pytest.raises(ServerFailed, match="does not answer"):
+            hasty.runs.get("slow")
+        for run, said in (("1", "not what Fathom sends"), ("moved", "example.org")):
             with pytest.raises(ServerFailed, match=said):
                 client.runs.get(run)
         with pytest.raises(ServerFailed, match="404"):

@@ -184,11 +184,12 @@ async def test_a_server_that_misbehaves_is_a_failed_call_and_bounded_memory(
     assert running(str(tmp_path)) == []
 
 
-async def test_a_dead_program_is_started_again_for_the_next_call(servers: Callable[..., Path]) -> None:
-    servers(rogue=program(ROGUE, "dies after each call", calls=2))
+async def test_a_dead_program_is_started_again_for_the_next_call(servers: Callable[..., Path], tmp_path: Path) -> None:
+    servers(rogue=program(ROGUE, "dies after each call", str(tmp_path), calls=2))
     async with toolbox() as tools:
         first = await called(tools, "mcp_rogue_search", "depth")
-        await asyncio.sleep(0.5)
+        await until(lambda: not running(str(tmp_path)))
+        await asyncio.sleep(0.5)  # for the event loop to read that it has ended
         assert await called(tools, "mcp_rogue_search", "depth") != first
         with pytest.raises(ToolRejected, match="may have 2 calls a run"):
             await called(tools, "mcp_rogue_search", "depth")

@@ -325,7 +325,7 @@ async def test_a_dead_service_is_probed_after_each_rest(providers: Stubs) -> Non
 async def test_a_call_waits_for_a_rest_without_a_slot_or_money(
     providers: Stubs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services, "REST_SECONDS", 1.0)
+    monkeypatch.setattr(services, "REST_SECONDS", 4.0)
     circuit = circuit_of(f"openai/stub at {providers.llm_url}")
     for request in range(FAILURES):
         with pytest.raises(ProviderFailed), circuit.attempt(request):

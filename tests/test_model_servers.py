@@ -313,7 +313,7 @@ async def test_an_answer_that_breaks_off_over_litellm_is_asked_for_again(
 @pytest.mark.parametrize("model", OVER_LITELLM)
 async def test_a_silence_and_a_repetition_over_litellm_end_the_answer(servers: Stubs, model: str) -> None:
     servers.settings.faults = {"planner": ["silent", *["repeats"] * REPETITIONS]}
-    completion = await ask_model(plan_call(model), calls=PATIENCE.model_copy(update={"seconds": 1.0}))
+    completion = await ask_model(plan_call(model), calls=PATIENCE.model_copy(update={"seconds": 3.0}))
     assert completion.cut_off is CutOff.repetition
     assert len(tokens(completion.text)) <= 8 + 12 + 50
     silent, *_, repeating = servers.calls("llm")

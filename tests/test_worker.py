@@ -23,6 +23,7 @@ from flows.deploying import deploy
 from flows.recovering import MOST_DEATHS, recover
 from flows.worker import Worker, _in_turn, serving
 from tasks.limits import ProviderLimit, SharedTurns, read_limits, remove_limits, set_limit
+from tests.processes import COMMIT_SECONDS
 from tests.stubs import Stubs
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
@@ -60,7 +61,7 @@ async def test_a_run_that_cannot_be_finished_is_handed_over_and_repeats_nothing(
         while sum(r.ended is not None for r in providers.requests) < 8:  # noqa: ASYNC110 - another thread
             await asyncio.sleep(0.01)
         providers.settings.llm_delay = providers.settings.search_delay = 30
-        await asyncio.sleep(1)
+        await asyncio.sleep(COMMIT_SECONDS)
     providers.settings.llm_delay = providers.settings.search_delay = 0
     before = [request.fingerprint for request in providers.requests if request.ended is not None]
     assert (await until(run.id, lambda found: True)).state_type is StateType.SCHEDULED
