@@ -57,6 +57,7 @@ class Scores:
     facts: float | None = None  # share of the fact checks that are passed
     false_facts: int = 0  # statements that must not be made, and are
     right: bool | None = None  # the report has the expected answer, and states nothing that is known to be false
+    told: bool | None = None  # right, and not below a line that the sources do not answer
     first: bool | None = None  # its first section has
     refused: bool | None = None  # it says that there is no answer, where that is expected
     refused_wrongly: bool | None = None  # the same where there is one
@@ -99,12 +100,14 @@ def _of_answer(run: Finished) -> dict[str, Any]:
     passed = sum(_states(parts, check) if check.is_true else check not in false for check in question.fact_checks)
     refused = _refuses(run, parts)
     expected = question.answerable and bool(question.answer)
+    right = has([whole], question.answer) and not false
     return {
         "topics": _share([bool(has([whole], [topic])) for topic in question.expected_topics]),
         "required": _share([_is_cited(wanted, run) for wanted in question.required_sources]),
         "facts": passed / len(question.fact_checks) if question.fact_checks and run.parts else None,
         "false_facts": len(false),
-        "right": (has([whole], question.answer) and not false) if expected else None,
+        "right": right if expected else None,
+        "told": (right and not refused) if expected else None,
         "first": (has(parts[:1], question.answer) and not false) if expected else None,
         "refused": refused if not question.answerable else None,
         "refused_wrongly": refused if question.answerable else None,

@@ -84,6 +84,7 @@ class Row:
 
 ROWS = (
     Row("Right answers", lambda s: s.right),
+    Row("Right, and not refused", lambda s: s.told),
     Row("Right in the first section", lambda s: s.first),
     Row("Refused where there is no answer", lambda s: s.refused),
     Row("Refused though there is one", lambda s: s.refused_wrongly, best="low"),

@@ -1,8 +1,8 @@
 """Questions over a small web that a script makes, without a key: `python -m benchmarks.world`.
 
     python -m benchmarks.world                                  all 60 questions, without a model
-    python -m benchmarks.world --held-out                       63 others, by which nothing was chosen
-    python -m benchmarks.world --model openai/gpt-5-mini --limit 15 --max-usd 0.05
+    python -m benchmarks.world --held-out                       63 others, which were not used to choose any rule
+    python -m benchmarks.world --model openai/gpt-5-mini --limit 16 --max-usd 0.05
     python -m benchmarks.world serve                            only the web and its search service, for other systems
     python -m benchmarks.world questions                        the questions as JSON Lines, with what is expected
     python -m benchmarks.world pages                            the text of all pages as JSON Lines
@@ -57,8 +57,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--model", default="", help="a model for every role; without one, reports are made of quotations"
     )
-    parser.add_argument("--held-out", action="store_true", help="the questions by which nothing was chosen")
-    parser.add_argument("--limit", type=_positive, help="at most so many questions, of all kinds in turn")
+    parser.add_argument("--held-out", action="store_true", help="the questions that were not used to choose any rule")
+    parser.add_argument("--limit", type=_positive, metavar="N", help="at most N questions, of all kinds in turn")
     parser.add_argument("--kind", default="", help="kinds of questions, separated by commas")
     parser.add_argument("--out", type=Path, help="folder of the results; by default bench-results/world-MODEL")
     parser.add_argument("--answer", action="store_true", help="ask for answers of at most 140 characters")
@@ -81,7 +81,9 @@ def _chosen(questions: Sequence[Question], kinds: str, limit: int | None) -> lis
     wanted = set(filter(None, kinds.split(",")))
     if unknown := wanted - {question.kind for question in questions}:
         kinds = ", ".join({question.kind: 0 for question in questions})
-        raise InvalidInput(f"No question is of the kind {min(unknown)!r}.", next_step=f"choose from {kinds}")
+        raise InvalidInput(
+            f"None of these questions is of the kind {min(unknown)!r}.", next_step=f"choose from {kinds}"
+        )
     found = [question for question in questions if not wanted or question.kind in wanted]
     return found if limit is None else in_turn(found)[:limit]
 
@@ -99,7 +101,7 @@ def _serve() -> None:
 def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
     from benchmarks.scoring.summary import Scored
     from benchmarks.scoring.table import report
-    from benchmarks.world.asking import TOOLS, ask_all, check, enter_world
+    from benchmarks.world.asking import TOOLS, ask_all, check, enter_world, sources
     from benchmarks.world.searching import serving
     from benchmarks.world.web import digest
     from fathom.batch.questions import read_settings
@@ -116,7 +118,7 @@ def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
         name="fathom, short answers" if chosen.answer else "fathom",
         set="closed world, held-out questions" if chosen.held_out else "closed world",
         model=chosen.model,
-        versions={"fathom": version("fathom-research"), "world": digest()},
+        versions={"fathom": f"{version('fathom-research')}+{sources()}", "world": digest()},
         settings=settings,
     )
     asked = "-held-out" if chosen.held_out else ""

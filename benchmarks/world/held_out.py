@@ -1,6 +1,6 @@
-"""Sixty-three more questions about the closed world, by which nothing was chosen: other facts, in freer words.
+"""Sixty-three more questions about the closed world, not used to choose any rule: other facts, in freer words.
 
-They were written without sight of how Fathom finds answers. Keep it so: measure with them, and mend nothing by them.
+They were written without sight of how Fathom finds answers. Do not tune rules on them; if you do, write new ones.
 """
 
 from __future__ import annotations

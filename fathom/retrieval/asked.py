@@ -29,7 +29,10 @@ _ASKING = re.compile(r"\bhow (often|long|many|much|far|old|large|big|tall|fast|d
 _ASKS_ELSE = re.compile(r"(?:why|when|where|how|who|which)\b", re.IGNORECASE)
 _RELATION = re.compile(r"\b(?:differ\w*|compar\w+|contrast\w*|versus|vs)\b", re.IGNORECASE)
 _RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))
-_LIGHT = "become get give have make take sort kind type mainly mostly usually exactly actually good well"
+_LIGHT = (
+    "become get give happen have make take sort kind type mainly mostly usually exactly actually good well "
+    "inside outside within"
+)
 _LIGHT_TERMS = frozenset(terms(_LIGHT))
 _SETTING = re.compile(r"\A[Hh]ow (?:do|does|did) ([A-Z]\w+)(?= \w+ \w+)|\b(?:in|for|with|using) ([A-Z]\w+)\Z")
 _ATTRIBUTE = re.compile(
