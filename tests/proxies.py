@@ -30,8 +30,8 @@ def in_front(handle: Callable[[web.Request], Awaitable[web.StreamResponse]], nam
     thread.start()
     try:
         yield asyncio.run_coroutine_threadsafe(start(), loop).result()
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
     finally:
+        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

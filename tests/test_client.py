@@ -104,7 +104,7 @@ async def test_events_come_once_whatever_breaks(served: Served) -> None:
             ids = [event.id async for event in stream if event.id]
             assert stream.run.state is RunState.complete and stream.run.report
             runs = [run.id async for run in client.runs.list(q=QUESTION)]
-        assert ids == [*range(1, len(ids) + 1)] and len(ids) > 20
+        assert ids == [*range(1, len(ids) + 1)] and len(ids) > 15
         assert found
         assert seen["POST"] == 2 and seen["events"] > 6
         # The lost answer was asked for again, and that started no second run.
