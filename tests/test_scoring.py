@@ -220,6 +220,7 @@ def test_a_report_has_the_scores_that_its_definitions_say() -> None:
             required=2 / 3,
             facts=1.0,
             right=True,
+            told=True,
             first=False,
             refused_wrongly=False,
             tokens=700,

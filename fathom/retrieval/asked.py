@@ -103,9 +103,9 @@ def _attribute(question: str, asked: Collection[str]) -> str:
 def _names(question: str, setting: Sequence[str]) -> list[frozenset[str]]:
     """Return the names in a question, each as its terms.
 
-    Not that of where to look, as "in Python". Not those behind "which", "that", "where" or "who" in its middle: an answer
-    is about what they only help to find. Not where every word is a capital, or every noun, as in German: nothing tells a
-    name.
+    Not that of where to look, as "in Python". Not those behind "which", "that", "where" or "who" in its middle: an
+    answer is about what they only help to find. Not where every word is a capital, or every noun, as in German: nothing
+    tells a name.
     """
     words = question.split()
     if 2 * sum(word[:1].isupper() for word in words) > len(words) or language_of_question(question) not in ("", "en"):
