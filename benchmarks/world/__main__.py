@@ -81,9 +81,7 @@ def _chosen(questions: Sequence[Question], kinds: str, limit: int | None) -> lis
     wanted = set(filter(None, kinds.split(",")))
     if unknown := wanted - {question.kind for question in questions}:
         kinds = ", ".join({question.kind: 0 for question in questions})
-        raise InvalidInput(
-            f"None of these questions is of the kind {min(unknown)!r}.", next_step=f"choose from {kinds}"
-        )
+        raise InvalidInput(f"No question is of the kind {min(unknown)!r}.", next_step=f"choose from {kinds}")
     found = [question for question in questions if not wanted or question.kind in wanted]
     return found if limit is None else in_turn(found)[:limit]
 

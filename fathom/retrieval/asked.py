@@ -74,14 +74,13 @@ def read_asked(question: str, topic: Sequence[str] | None = None, beside: Mappin
     asked = [term for term in topic or query_terms(question) if term not in _INDEFINITE]
     if _UNSET.search(question):
         asked = list(dict.fromkeys([*asked, "default"]))
-    found = _SETTING.search(question.strip(" ?"))
-    setting = terms(found[found.lastindex or 0]) if found else []
+    setting = _SETTING.search(question.strip(" ?"))
     lesser = {
         *_RELATION_TERMS,
         *_LIGHT_TERMS,
         *terms(" ".join(newest_words(question))),
         *terms(" ".join(_ASKING.findall(question))),
-        *setting,
+        *terms(setting[setting.lastindex or 0] if setting else ""),
     }
     lesser = lesser if lesser.issuperset(asked) is False else set()
     weights = {**(beside or {}), **{term: LESSER if term in lesser else 1.0 for term in asked}}
@@ -90,7 +89,7 @@ def read_asked(question: str, topic: Sequence[str] | None = None, beside: Mappin
     defined = DEFINED_APART if _RELATION.search(question) else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
     kind = kind_of(question)
     attribute = "" if kind else _attribute(question, wanted)
-    return Asked(question, weights, wanted, pairs, kind, defined, attribute, _names(question, setting))
+    return Asked(question, weights, wanted, pairs, kind, defined, attribute, _names(question))
 
 
 def _attribute(question: str, asked: Collection[str]) -> str:
@@ -100,19 +99,17 @@ def _attribute(question: str, asked: Collection[str]) -> str:
     return said[-1] if said and said[-1] in asked and said[-1] not in _FORMS else ""
 
 
-def _names(question: str, setting: Sequence[str]) -> list[frozenset[str]]:
+def _names(question: str) -> list[frozenset[str]]:
     """Return the names in a question, each as its terms.
 
-    Not that of where to look, as "in Python". Not those behind "which", "that", "where" or "who" in its middle: an
-    answer is about what they only help to find. Not where every word is a capital, or every noun, as in German: nothing
-    tells a name.
+    Not those behind "which", "that", "where" or "who" in its middle: an answer is about what they only help to find.
+    Not where every word is a capital, or every noun, as in German: nothing tells a name.
     """
     words = question.split()
     if 2 * sum(word[:1].isupper() for word in words) > len(words) or language_of_question(question) not in ("", "en"):
         return []
     about = _CLAUSE.split(question, maxsplit=1)[0]
-    names = (terms(match[0]) for match in _NAME.finditer(about))
-    return [frozenset(said) for said in names if said and said != setting]
+    return [frozenset(said) for match in _NAME.finditer(about) if (said := terms(match[0]))]
 
 
 def defines(text: str, asked: Asked) -> bool:

@@ -43,6 +43,10 @@ class RankedText:
         """Whether the text or its title has one of some terms."""
         return any(word in self.text.parsed.occurrences or self._title[word] for word in words)
 
+    def is_titled(self, name: Iterable[str]) -> bool:
+        """Whether the title has all terms of a name."""
+        return all(self._title[term] for term in name)
+
     def holding(self, asked: Asked) -> list[Excerpt]:
         """Return the excerpts that have a term of the question, or one that is used in its place."""
         occurrences = self.text.parsed.occurrences

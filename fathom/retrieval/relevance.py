@@ -33,7 +33,7 @@ SUBJECTLESS = 0.7  # factor for one that opens with its verb
 FAMILY = 0.4  # weight of a word of the same family, such as "elasticity" for "elastic"
 MISSPELT = 0.8  # weight of a word that differs from one that no text has by one letter
 BOILERPLATE = 0.15  # factor for what only calls on the reader or repeats key words
-ELSEWHERE = 0.4  # factor for texts without any of the names that are asked about, where others have one
+ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, where others have it in their titles
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
 MOST_RANKED = 400
@@ -134,10 +134,10 @@ class Evidence:
         return not (kind and kind.needed) or has_kind(kind, self._read[found.text].states(found.excerpt), asked.wording)
 
     def _places(self, names: Sequence[frozenset[str]]) -> list[float]:
-        """Return a factor for each text: less for one that names none of the things that others are about."""
-        told = [[all(read.has([term]) for term in name) for read in self._read] for name in names]
-        telling = [each for each in told if any(each)]
-        return [1.0 if not telling or any(each[n] for each in telling) else ELSEWHERE for n in range(len(self._read))]
+        """Return a factor for each text: less for one that names nothing that others have in their titles."""
+        subjects = [name for name in names if any(read.is_titled(name) for read in self._read)]
+        named = (any(all(read.has([term]) for term in name) for name in subjects) for read in self._read)
+        return [1.0 if each or not subjects else ELSEWHERE for each in named]
 
     def choose(self, found: Sequence[Found], asked: Asked, max_tokens: int, *, overhead: int = 0) -> list[Chosen]:
         """Return the best excerpts that fit together, the best first, when each takes `overhead` tokens more.
