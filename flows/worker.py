@@ -115,6 +115,7 @@ class Worker:
         async with AsyncClientContext.get_or_create() as context:
             client = context.client
             await ensure_pool(self._pool)
+            await self._report(client)  # it is on the pool's list before it takes a run
             beside = [
                 asyncio.create_task(self._repeat(HEARTBEAT_SECONDS, lambda: self._report(client))),
                 asyncio.create_task(self._repeat(RECOVER_SECONDS, lambda: recover(client, self._pool))),

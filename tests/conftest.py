@@ -68,6 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Replace the developer's settings by those of this session; no test depends on how busy the machine is."""
     hypothesis.settings.register_profile("busy machine", parent=hypothesis.settings(), deadline=None)
     hypothesis.settings.load_profile("busy machine")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background, also by children
     for name in [name for name in os.environ if _FOREIGN.fullmatch(name)]:
         del os.environ[name]
     session = tempfile.mkdtemp(prefix="fathom-tests-")

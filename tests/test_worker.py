@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+import httpx
 import pytest
+from aiohttp import web
 from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelling, Running, Scheduled
 
 from fathom.storage.lease import LeaseFile
@@ -23,7 +26,9 @@ from flows.deploying import deploy
 from flows.recovering import MOST_DEATHS, recover
 from flows.worker import Worker, _in_turn, serving
 from tasks.limits import ProviderLimit, SharedTurns, read_limits, remove_limits, set_limit
+from tests.conftest import PrefectServer
 from tests.processes import COMMIT_SECONDS
+from tests.proxies import in_front
 from tests.stubs import Stubs
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
@@ -171,6 +176,27 @@ def test_the_earliest_run_is_taken_first() -> None:
     assert [set(map(str, (a.id, b.id))) for a, b in zip(taken[::2], taken[1::2], strict=True)] == [
         set(map(str, (a.id, b.id))) for a, b in zip(runs[::2], runs[1::2], strict=True)
     ]
+
+
+async def test_a_worker_is_on_the_pools_list_before_it_takes_a_run(prefect_server: PrefectServer) -> None:
+    """Whether anybody serves a pool is read there, and a run may be over before a refused heartbeat is repeated."""
+    asked: list[str] = []
+
+    async def handle(request: web.Request) -> web.Response:
+        asked.append(request.path.rpartition("/")[2])
+        if asked[-1] == "heartbeat" and asked.count("heartbeat") == 1:
+            return web.json_response({"exception_message": "busy"}, status=503, headers={"Retry-After": "0.2"})
+        async with httpx.AsyncClient(base_url=prefect_server.api_url.removesuffix("/api"), timeout=60) as client:
+            headers = {"Content-Type": "application/json"}
+            body = await request.read()
+            answer = await client.request(request.method, request.path_qs, content=body, headers=headers)
+            return web.Response(body=answer.content, status=answer.status_code, content_type="application/json")
+
+    with in_front(handle, "refusing") as url, temporary_settings(updates={PREFECT_API_URL: f"{url}/api"}):
+        async with asyncio.timeout(60):
+            await Worker("listed", idle_seconds=0).serve()
+    first = asked.index("get_scheduled_flow_runs")
+    assert asked[:first].count("heartbeat") == 2, "the refused one and its repetition"
 
 
 async def test_a_worker_that_is_not_needed_ends() -> None:
