@@ -33,7 +33,7 @@ from benchmarks.scoring.markdown import read_markdown
 from benchmarks.scoring.measures import Scores, score
 from benchmarks.scoring.reading import Finished, Runs, read_runs
 from benchmarks.scoring.summary import ROWS, Scored, calibration, difference
-from benchmarks.scoring.table import kinds, table
+from benchmarks.scoring.table import kinds, missed, report, table
 from fathom.evidence.claims import claims_of
 from fathom.models import Report, ReportSection, Source
 from fathom.models.batch import RowStatus
@@ -390,6 +390,30 @@ def test_two_systems_differ_only_where_the_interval_leaves_out_zero() -> None:
     other.runs.finished[0] = replace(other.runs.finished[0], question=QUESTION.model_copy(update={"kind": "fact"}))
     assert kinds([many("a", mixture), other]).splitlines()[2:] == ["| number | 8 of 8 | - |", "| fact | - | 0 of 1 |"]
     assert "| Right answers | 100 % of 7 |" in table([many("a", mixture)])
+
+
+def test_the_questions_that_ended_otherwise_than_they_should_are_listed() -> None:
+    ends = {
+        "": [Scores(right=True, told=True, refused_wrongly=False), Scores(refused=True), Scores()],
+        "failed": [Scores(failed=True, right=False)],
+        "says what is false": [Scores(right=False, false_facts=1)],
+        "not refused": [Scores(refused=False)],
+        "refused, answer not quoted": [Scores(right=False, refused_wrongly=True)],
+        "refused, though answer quoted": [Scores(right=True, told=False, refused_wrongly=True)],
+        "answer not found": [Scores(right=False, refused_wrongly=False)],
+    }
+    expected = [how for how, scores in ends.items() for _ in scores if how]
+    head, *lines = missed(many("a", [one for scores in ends.values() for one in scores])).splitlines()
+    assert head.startswith(f"{len(expected)} of {sum(map(len, ends.values()))} questions")
+    assert [line[2:32].rstrip() for line in lines] == expected
+
+
+def test_without_a_common_question_it_is_said_that_nothing_is_compared() -> None:
+    mine, yours = many("a", [Scores(right=True)] * 3), many("b", [Scores(right=True)] * 3)
+    assert "No question was put to both" not in report([mine, yours])
+    for number, run in enumerate(yours.runs.finished):
+        yours.runs.finished[number] = replace(run, question=run.question.model_copy(update={"id": f"other-{number}"}))
+    assert "No question was put to both" in report([mine, yours])
 
 
 def test_stated_confidence_is_compared_with_how_often_it_was_right() -> None:

@@ -145,9 +145,9 @@ def _system(benchmark: Benchmark, settings: ResearchSettings) -> System:
 
 def _check_same(out: Path, system: System) -> None:
     if out.exists() and not out.is_dir():
-        raise InvalidInput(f"{out} is no folder.", next_step="give another --out")
+        raise InvalidInput(f"{out} is no folder.", next_step="choose another folder with --out")
     found = read_system(out)
     same = {"set", "model", "settings"}
     if found and found.model_dump(include=same) != system.model_dump(include=same):
         said = f"{out} has results of other settings: {found.set}, {found.model or 'no model'}, {found.settings}."
-        raise InvalidInput(said, next_step="give another --out")
+        raise InvalidInput(said, next_step="choose another folder with --out")

@@ -5,12 +5,35 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from benchmarks.scoring.measures import Scores
 from benchmarks.scoring.summary import ROWS, Row, Scored, calibration, difference
 
 
 def report(systems: Sequence[Scored]) -> str:
     """Return the scores of one system or two, and their right answers by kind of question."""
-    return "\n\n".join(filter(None, [table(systems), kinds(systems)]))
+    return "\n\n".join(filter(None, [table(systems), _nothing_shared(systems), kinds(systems)]))
+
+
+def missed(system: Scored) -> str:
+    """Return a line for each question that ended otherwise than it should: how, its id and the question."""
+    lines = []
+    for run, scores in zip(system.runs.finished, system.scores, strict=True):
+        if how := _missed(scores):
+            lines.append(f"  {how:30} {run.question.id:14} {run.question.question}")
+    return "\n".join([f"{len(lines)} of {len(system.scores)} questions ended otherwise than they should:", *lines])
+
+
+def _missed(scores: Scores) -> str:
+    """Return how a question ended that should have ended otherwise; empty if it ended well or nothing is expected."""
+    how = {
+        "failed": scores.failed,
+        "says what is false": scores.false_facts,
+        "not refused": scores.refused is False,
+        "refused, answer not quoted": scores.refused_wrongly and scores.right is False,
+        "refused, though answer quoted": scores.refused_wrongly,
+        "answer not found": scores.right is False,
+    }
+    return next((said for said, holds in how.items() if holds), "")
 
 
 def table(systems: Sequence[Scored]) -> str:
@@ -51,6 +74,12 @@ def _kinds(systems: Sequence[Scored]) -> Iterator[list[str]]:
                 by_kind[run.question.kind][number].append(ended)
     for kind, columns in by_kind.items():
         yield [kind or "-", *(f"{sum(column)} of {len(column)}" if column else "-" for column in columns)]
+
+
+def _nothing_shared(systems: Sequence[Scored]) -> str:
+    if len(systems) == 2 and not systems[0].by_id().keys() & systems[1].by_id().keys():
+        return "No question was put to both, so there are no differences."
+    return ""
 
 
 def _of(row: Row, system: Scored) -> str:

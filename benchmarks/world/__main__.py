@@ -80,8 +80,8 @@ def _chosen(questions: Sequence[Question], kinds: str, limit: int | None) -> lis
     """Return questions of some kinds; with a limit, one of each kind, then a second of each, and so on."""
     wanted = set(filter(None, kinds.split(",")))
     if unknown := wanted - {question.kind for question in questions}:
-        kinds = ", ".join({question.kind: 0 for question in questions})
-        raise InvalidInput(f"No question is of the kind {min(unknown)!r}.", next_step=f"choose from {kinds}")
+        known = ", ".join({question.kind: 0 for question in questions})
+        raise InvalidInput(f"No question is of the kind {min(unknown)!r}.", next_step=f"choose from {known}")
     found = [question for question in questions if not wanted or question.kind in wanted]
     return found if limit is None else in_turn(found)[:limit]
 
@@ -98,7 +98,7 @@ def _serve() -> None:
 
 def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
     from benchmarks.scoring.summary import Scored
-    from benchmarks.scoring.table import report
+    from benchmarks.scoring.table import missed, report
     from benchmarks.world.asking import TOOLS, ask_all, check, enter_world, sources
     from benchmarks.world.searching import serving
     from benchmarks.world.web import digest
@@ -137,8 +137,8 @@ def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
         except KeyboardInterrupt as error:
             error.add_note(f"to continue, run the same command; what has ended is in {folder}")
             raise
-    print(report([Scored.of(folder)]))
-    print(f"\nResults: {folder}")
+    scored = Scored.of(folder)
+    print(f"{report([scored])}\n\n{missed(scored)}\n\nResults: {folder}")
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def _open(folder: Path, questions: Sequence[Question], system: System) -> dict[s
     (folder / REPORTS).mkdir(parents=True, exist_ok=True)
     if (read_system(folder) or system) != system:
         said = f"{folder} holds results of another system, version or settings."
-        raise InvalidInput(said, next_step="give another --out")
+        raise InvalidInput(said, next_step="choose another folder with --out (make: OUT=)")
     (folder / SYSTEM).write_text(system.model_dump_json(indent=2) + "\n", encoding="utf-8")
     known = {one.id: one for one in [*read_lines(folder / QUESTIONS, Question), *questions]}
     write_lines(folder / QUESTIONS, known.values())

@@ -47,7 +47,7 @@ def _answer(quotations: Quotations, questions: Sequence[str]) -> str:
     for question in questions:
         succession = Succession(quotations, question)
         shown += succession.shown(quotations.choose(_telling(succession.found), question, room))
-        if len(questions) > 1 and not quotations.answer(question):
+        if len(questions) > 1 and not quotations.answered_by(succession.found, question):
             missing.append(question)
     lines = [f"{NOT_FOUND} {question.rstrip('?')}?" for question in missing]
     return "\n\n".join(filter(None, [_quoted(quotations, _once(shown)), *lines]))

@@ -136,14 +136,18 @@ class Quotations:
         return max((found.share for found in self.rank(question)), default=0.0)
 
     def answer(self, question: str) -> bool:
-        """Whether an excerpt passes for the answer: it holds enough of the question, and the kind of thing asked for.
+        """Whether an excerpt passes for the answer."""
+        return self.answered_by(self.rank(question), question)
+
+    def answered_by(self, found: Iterable[Found], question: str) -> bool:
+        """Whether one of the excerpts holds enough of the question, and the kind of thing that it asks for.
 
         Where nothing at all has the attribute that is asked of something, nothing answers.
         """
         asked = asked_by(question)
         if asked.attribute and not self._evidence.has(asked.attribute, asked):
             return False
-        return self._answers(self.rank(question), asked)
+        return self._answers(found, asked)
 
     def _answers(self, found: Iterable[Found], asked: Asked) -> bool:
         return any(each.share >= ANSWERED and self._evidence.answers(each, asked) for each in found)
