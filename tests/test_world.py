@@ -27,6 +27,7 @@ from benchmarks.world.facts import SUBJECTS, TOWNS
 from benchmarks.world.held_out import held_out_questions
 from benchmarks.world.pages import KINDS, PORT, Page
 from benchmarks.world.questions import all_questions
+from benchmarks.world.unseen import unseen_questions
 from benchmarks.world.web import all_pages, digest
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
@@ -41,7 +42,7 @@ from tests.conftest import base_env, quiet_port
 from tests.test_tool_declarations import Stored
 
 PAGES = {page.url: page for page in all_pages()}
-QUESTIONS = {question.id: question for question in [*all_questions(), *held_out_questions()]}
+QUESTIONS = {question.id: question for question in [*all_questions(), *held_out_questions(), *unseen_questions()]}
 WRONG = {"farm", "outdated", "copy", "spam", "hostile"}
 """Kinds of pages that may have it wrong, or only repeat what others say."""
 
@@ -64,6 +65,16 @@ REFUSED: dict[str, Words] = {
     "held-elsewhere-2": [["Night Watch", "Rembrandt"]],
     "held-elsewhere-3": [["bones", "skeleton", "206"]],
     "held-elsewhere-4": [["vaccine", "vaccines", "immune", "antibodies"]],
+    "new-unknown-1": [["Hendry Viaduct"], ["height", "clearance", "tall", "high", "above the water"]],
+    "new-unknown-2": [["Brinsey Ropeworks"], ["phone", "telephone", "number", "call", "reached at"]],
+    "new-unknown-3": [["Marlin S"], ["dimensions", "cm", "mm", "centimetres", "millimetres", "wide", "tall", "size"]],
+    "new-unknown-4": [["Dunmarra"], ["pupils", "pupil", "students", "schoolchildren", "classes"]],
+    "new-unknown-5": [["Velmark plover", "Velmark plovers"], ["eat", "eats", "diet", "prey", "worms", "feeds on"]],
+    "new-unknown-6": [["developer", "developers", "developed", "author", "authors", "written by", "programmed"]],
+    "new-elsewhere-1": [["Berlin", "1989"], ["wall", "walls"]],
+    "new-elsewhere-2": [["wine", "carpet", "carpets", "stain", "stains"]],
+    "new-elsewhere-3": [["Saturn", "Titan", "moon", "moons"]],
+    "new-elsewhere-4": [["football", "soccer", "World Cup", "France"]],
 }
 """Words without which no page can answer."""
 
@@ -72,6 +83,8 @@ BOUGHT = {
     "paywalled-2": "Norvane",
     "held-paywalled-1": "a worn relay at Tessing",
     "held-paywalled-2": "64,000",
+    "new-paywalled-1": "a worn relay at Tessing",
+    "new-paywalled-2": "Norvane",
 }
 """What only those who pay could read."""
 
@@ -111,7 +124,7 @@ def test_pages_have_addresses_of_their_own_that_lead_nowhere_else() -> None:
 
 def test_questions_have_ids_and_words_of_their_own() -> None:
     questions = QUESTIONS.values()
-    assert len(QUESTIONS) == len({question.question for question in questions}) == 60 + 63
+    assert len(QUESTIONS) == len({question.question for question in questions}) == 60 + 63 + 64
     assert all(bool(question.answer) == question.answerable for question in questions)
     assert {one.id for one in questions if not one.answerable} == REFUSED.keys() | BOUGHT.keys()
 
