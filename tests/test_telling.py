@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fathom.extractive.reporter import outline
 from fathom.extractive.sections import write_section
 from fathom.models import Answered, Note, Plan, PlanStep, SourceText
+from fathom.retrieval.asked import read_asked
+from fathom.retrieval.quantities import states
 from fathom.roles import OutlineRequest, SectionRequest
 from fathom.text.boilerplate import is_boilerplate
 from fathom.text.terms import terms
@@ -72,6 +78,36 @@ def test_only_what_holds_the_kind_of_thing_that_is_asked_for_is_an_answer(
 ) -> None:
     assert answered(question, page(without))[0] is Answered.no
     assert answered(question, page(f"{without} {with_it}"))[0] is Answered.yes
+
+
+@pytest.mark.parametrize(
+    ("question", "subject", "stated", "other"),
+    [
+        ("How heavy is the anchor of Skarn?", "The anchor of Skarn", "brings 340 kg to the scales", "is 3 m long"),
+        ("How deep is the basin of Skarn?", "The basin of Skarn", "has 9 m of water", "is closed for 9 days"),
+        ("How long is the crossing to Skarn?", "Boats make the crossing to Skarn", "in 40 minutes", "for 40 crowns"),
+        ("How often is the lamp of Skarn lit?", "The lamp of Skarn", "shines every six hours", "weighs six tons"),
+    ],
+)
+def test_a_quantity_answers_without_the_word_for_it_and_one_of_another_kind_does_not(
+    question: str, subject: str, stated: str, other: str
+) -> None:
+    assert answered(question, page(f"{HARBOUR} {subject} {stated}."))[0] is Answered.yes
+    assert answered(question, page(f"{HARBOUR} {subject} {other}."))[0] is not Answered.yes
+
+
+@given(st.decimals("0.1", "9e6", places=1), st.sampled_from(["kg", "grams", "t", "million tonnes"]))
+def test_a_number_with_its_unit_is_a_quantity_and_a_word_is_none(number: Decimal, unit: str) -> None:
+    said = f"It has {number:,} {unit}"
+    assert states("<mass>", f"{said}.") and not states("<mass>", f"{said}oday.") and not states("<length>", said)
+
+
+def test_how_something_is_done_asks_for_no_quantity() -> None:
+    asked = {
+        question: read_asked(question).terms["cost"]
+        for question in ("How do I get my costs back?", "What does it cost?", "ferry cost", "Is the cost paid back?")
+    }
+    assert ["<money>" in said for said in asked.values()] == [False, True, True, False]
 
 
 def test_calls_key_words_and_orders_to_models_are_not_quoted() -> None:

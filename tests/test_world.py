@@ -24,10 +24,10 @@ from benchmarks.world import searching
 from benchmarks.world.asking import ask_all
 from benchmarks.world.chronicles import KEEPERS
 from benchmarks.world.facts import SUBJECTS, TOWNS
+from benchmarks.world.freely_worded import freely_worded_questions
 from benchmarks.world.held_out import held_out_questions
 from benchmarks.world.pages import KINDS, PORT, Page
 from benchmarks.world.questions import all_questions
-from benchmarks.world.unseen import unseen_questions
 from benchmarks.world.web import all_pages, digest
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
@@ -42,7 +42,9 @@ from tests.conftest import base_env, quiet_port
 from tests.test_tool_declarations import Stored
 
 PAGES = {page.url: page for page in all_pages()}
-QUESTIONS = {question.id: question for question in [*all_questions(), *held_out_questions(), *unseen_questions()]}
+QUESTIONS = {
+    question.id: question for question in [*all_questions(), *freely_worded_questions(), *held_out_questions()]
+}
 WRONG = {"farm", "outdated", "copy", "spam", "hostile"}
 """Kinds of pages that may have it wrong, or only repeat what others say."""
 
@@ -55,36 +57,36 @@ REFUSED: dict[str, Words] = {
     "elsewhere-1": [["ethanol", "boiling point"]],
     "elsewhere-2": [["opera", "Fidelio", "Beethoven"]],
     "elsewhere-3": [["photosynthesis", "chlorophyll"]],
-    "held-unknown-1": [["Velmouth"], ["mayor"]],
-    "held-unknown-2": [["stone tern", "stone terns"], ["wingspan", "wings", "wing", "across", "wide"]],
-    "held-unknown-3": [["Northern Lamp"], ["knots", "speed", "fast", "km/h", "kilometres an hour"]],
-    "held-unknown-4": [["Wick Causeway"], ["million", "cost", "costs", "budget"]],
-    "held-unknown-5": [["volt", "volts", "V", "voltage", "phase", "mains"]],
-    "held-unknown-6": [["licence", "license", "GPL", "Apache", "open source", "proprietary"]],
-    "held-elsewhere-1": [["Mongolia", "Ulaanbaatar", "Ulan Bator"]],
-    "held-elsewhere-2": [["Night Watch", "Rembrandt"]],
-    "held-elsewhere-3": [["bones", "skeleton", "206"]],
-    "held-elsewhere-4": [["vaccine", "vaccines", "immune", "antibodies"]],
-    "new-unknown-1": [["Hendry Viaduct"], ["height", "clearance", "tall", "high", "above the water"]],
-    "new-unknown-2": [["Brinsey Ropeworks"], ["phone", "telephone", "number", "call", "reached at"]],
-    "new-unknown-3": [["Marlin S"], ["dimensions", "cm", "mm", "centimetres", "millimetres", "wide", "tall", "size"]],
-    "new-unknown-4": [["Dunmarra"], ["pupils", "pupil", "students", "schoolchildren", "classes"]],
-    "new-unknown-5": [["Velmark plover", "Velmark plovers"], ["eat", "eats", "diet", "prey", "worms", "feeds on"]],
-    "new-unknown-6": [["developer", "developers", "developed", "author", "authors", "written by", "programmed"]],
-    "new-elsewhere-1": [["Berlin", "1989"], ["wall", "walls"]],
-    "new-elsewhere-2": [["wine", "carpet", "carpets", "stain", "stains"]],
-    "new-elsewhere-3": [["Saturn", "Titan", "moon", "moons"]],
-    "new-elsewhere-4": [["football", "soccer", "World Cup", "France"]],
+    "free-unknown-1": [["Velmouth"], ["mayor"]],
+    "free-unknown-2": [["stone tern", "stone terns"], ["wingspan", "wings", "wing", "across", "wide"]],
+    "free-unknown-3": [["Northern Lamp"], ["knots", "speed", "fast", "km/h", "kilometres an hour"]],
+    "free-unknown-4": [["Wick Causeway"], ["million", "cost", "costs", "budget"]],
+    "free-unknown-5": [["volt", "volts", "V", "voltage", "phase", "mains"]],
+    "free-unknown-6": [["licence", "license", "GPL", "Apache", "open source", "proprietary"]],
+    "free-elsewhere-1": [["Mongolia", "Ulaanbaatar", "Ulan Bator"]],
+    "free-elsewhere-2": [["Night Watch", "Rembrandt"]],
+    "free-elsewhere-3": [["bones", "skeleton", "206"]],
+    "free-elsewhere-4": [["vaccine", "vaccines", "immune", "antibodies"]],
+    "held-unknown-1": [["Hendry Viaduct"], ["height", "clearance", "tall", "high", "above the water"]],
+    "held-unknown-2": [["Brinsey Ropeworks"], ["phone", "telephone", "number", "call", "reached at"]],
+    "held-unknown-3": [["Marlin S"], ["dimensions", "cm", "mm", "centimetres", "millimetres", "wide", "tall", "size"]],
+    "held-unknown-4": [["Dunmarra"], ["pupils", "pupil", "students", "schoolchildren", "classes"]],
+    "held-unknown-5": [["Velmark plover", "Velmark plovers"], ["eat", "eats", "diet", "prey", "worms", "feeds on"]],
+    "held-unknown-6": [["developer", "developers", "developed", "author", "authors", "written by", "programmed"]],
+    "held-elsewhere-1": [["Berlin", "1989"], ["wall", "walls"]],
+    "held-elsewhere-2": [["wine", "carpet", "carpets", "stain", "stains"]],
+    "held-elsewhere-3": [["Saturn", "Titan", "moon", "moons"]],
+    "held-elsewhere-4": [["football", "soccer", "World Cup", "France"]],
 }
 """Words without which no page can answer."""
 
 BOUGHT = {
     "paywalled-1": "870 million",
     "paywalled-2": "Norvane",
+    "free-paywalled-1": "a worn relay at Tessing",
+    "free-paywalled-2": "64,000",
     "held-paywalled-1": "a worn relay at Tessing",
-    "held-paywalled-2": "64,000",
-    "new-paywalled-1": "a worn relay at Tessing",
-    "new-paywalled-2": "Norvane",
+    "held-paywalled-2": "Norvane",
 }
 """What only those who pay could read."""
 
@@ -131,7 +133,7 @@ def test_questions_have_ids_and_words_of_their_own() -> None:
 
 def test_the_documentation_counts_what_there_is() -> None:
     text = (Path(__file__).parent.parent / "docs" / "world.md").read_text(encoding="utf-8")
-    questions, others = all_questions(), held_out_questions()
+    questions, others = all_questions(), freely_worded_questions()
     pages = Counter(page.kind for page in PAGES.values())
     kinds, held = (Counter(question.kind for question in chosen) for chosen in (questions, others))
     listed = [f"| `{kind}` | {count} |" for kind, count in pages.items()]

@@ -1,7 +1,7 @@
 """Questions over a small web that a script makes, without a key: `python -m benchmarks.world`.
 
     python -m benchmarks.world                                  all 60 questions, without a model
-    python -m benchmarks.world --held-out                       63 others, which were not used to choose any rule
+    python -m benchmarks.world --held-out                       64 others, which were not used to choose any rule
     python -m benchmarks.world --model openai/gpt-5-mini --limit 16 --max-usd 0.05
     python -m benchmarks.world serve                            only the web and its search service, for other systems
     python -m benchmarks.world questions                        the questions as JSON Lines, with what is expected
@@ -24,17 +24,18 @@ from typing import Any
 
 from benchmarks.ending import ending
 from benchmarks.results import Page, Question, Result, System
+from benchmarks.world.freely_worded import freely_worded_questions
 from benchmarks.world.held_out import held_out_questions
 from benchmarks.world.questions import all_questions, in_turn
 from fathom.errors import InvalidInput
+
+_SETS = {"": all_questions, "freely-worded": freely_worded_questions, "held-out": held_out_questions}
 
 
 def main() -> None:
     """Run what the arguments say."""
     chosen = _arguments()
-
-    asked = held_out_questions() if chosen.held_out else all_questions()
-    questions = _chosen(asked, chosen.kind, chosen.limit)
+    questions = _chosen(_SETS[chosen.set_name](), chosen.kind, chosen.limit)
     if chosen.what == "questions":
         for question in questions:
             print(question.model_dump_json(exclude_defaults=True))
@@ -57,7 +58,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--model", default="", help="a model for every role; without one, reports are made of quotations"
     )
-    parser.add_argument("--held-out", action="store_true", help="the questions that were not used to choose any rule")
+    other = parser.add_mutually_exclusive_group()
+    for name, help in (
+        ("freely-worded", "63 questions further away from the words of the pages"),
+        ("held-out", "64 questions that were not used to choose any rule"),
+    ):
+        other.add_argument(f"--{name}", action="store_const", const=name, dest="set_name", default="", help=help)
     parser.add_argument("--limit", type=_positive, metavar="N", help="at most N questions, of all kinds in turn")
     parser.add_argument("--kind", default="", help="kinds of questions, separated by commas")
     parser.add_argument("--out", type=Path, help="folder of the results; by default bench-results/world-MODEL")
@@ -114,12 +120,12 @@ def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
     }
     system = System(
         name="fathom, short answers" if chosen.answer else "fathom",
-        set="closed world, held-out questions" if chosen.held_out else "closed world",
+        set=f"closed world, {chosen.set_name} questions" if chosen.set_name else "closed world",
         model=chosen.model,
         versions={"fathom": f"{version('fathom-research')}+{sources()}", "world": digest()},
         settings=settings,
     )
-    asked = "-held-out" if chosen.held_out else ""
+    asked = f"-{chosen.set_name}" if chosen.set_name else ""
     name = f"world{asked}-{chosen.model.replace('/', '-') or 'extractive'}{'-answer' if chosen.answer else ''}"
     folder = (chosen.out or Path("bench-results") / name).absolute()
     ended = 0

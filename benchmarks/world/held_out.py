@@ -1,6 +1,7 @@
-"""Sixty-three more questions about the closed world, not used to choose any rule: other facts, in freer words.
+"""Sixty-four more questions about the closed world, not used to choose any rule.
 
-They were written without sight of how Fathom finds answers. Do not tune rules on them; if you do, write new ones.
+A third are full questions, a third are typed as people talk, a third are little more than key words. They were written
+without sight of how Fathom finds answers. Do not tune rules on them; if you do, write new ones.
 """
 
 from __future__ import annotations
@@ -15,219 +16,246 @@ from benchmarks.world.questions import HOME, asked, fact_asked, numbered
 
 def held_out_questions() -> list[Question]:
     """Return them, each kind in one row."""
-    return numbered([*_facts(), *_made(), *_documented(), *_refused()], prefix="held-")
+    return numbered([*_facts(), *_made(), *_documented(), *_disputed(), *_refused()], prefix="held-")
 
 
 def _forms(name: str, fact: str) -> tuple[str, ...]:
     return BY_NAME[name].facts[fact].forms
 
 
+def _wrong(name: str, fact: str) -> tuple[str]:
+    return (BY_NAME[name].facts[fact].wrong,)
+
+
 def _facts() -> Iterator[Question]:
-    yield fact_asked("fact", "Who was the architect behind the Hendry Viaduct?", "Hendry Viaduct", "architect")
-    yield fact_asked("fact", "which weekday should i visit tessing to shop at the stalls", "Tessing", "market")
-    yield fact_asked("fact", "What is the main product of Quillan Instruments?", "Quillan Instruments", "makes")
-    yield fact_asked("fact", "Who is credited with discovering the stone tern?", "stone tern", "named")
-    yield fact_asked("fact", "In what place do salt finches raise their young?", "salt finch", "island")
+    yield fact_asked("fact", "Which engineer was responsible for the Sallow Bridge?", "Sallow Bridge", "architect")
+    yield fact_asked("fact", "any idea when pellwick dairies got started", "Pellwick Dairies", "founded")
+    yield fact_asked("fact", "breeding grounds of the reed shrike", "reed shrike", "island")
+    yield fact_asked("fact", "What does Aldergate Ceramics produce?", "Aldergate Ceramics", "makes")
     yield fact_asked(
+        "fact", "thinking of going to the market in sorrenhaven, what day is it on", "Sorrenhaven", "market"
+    )
+    yield fact_asked("fact", "lantern owl year of first description", "lantern owl", "year")
+    yield asked(
         "fact",
-        "If I came across a Velmark plover's nest, how many eggs should I expect in it?",
-        "Velmark plover",
-        "eggs",
-    )
-    yield fact_asked("fact", "What kind of equipment is VSN 3117 about?", "VSN 3117", "covers")
-    yield asked("fact", "Who looked after the light aboard Quillan's earliest lightship?", KEEPERS["Quillan"])
-
-    yield fact_asked("number", "How much mooring length does the largest wharf in Velmouth offer?", "Velmouth", "quay")
-    yield fact_asked("number", "How much money do I need for a new Corvid 60?", "Corvid 60", "price")
-    yield fact_asked(
-        "number", "Number of people on the payroll of Quillan Instruments?", "Quillan Instruments", "staff"
-    )
-    yield fact_asked("number", "For how long is the Gannet X guaranteed?", "Gannet X", "warranty")
-    yield fact_asked("number", "how much water can the otter 12 shift per minute?", "Otter 12", "flow")
-    yield fact_asked("number", "What will it cost me to take my car over the Tollen Arch?", "Tollen Arch", "toll")
-
-    yield fact_asked("latest", "What is the current population of Tessing?", "Tessing", "population")
-    yield fact_asked("latest", "How many residents does Quillan count these days?", "Quillan", "population")
-    yield fact_asked("latest", "Who is the boss of Pellwick Dairies nowadays?", "Pellwick Dairies", "chief")
-    yield fact_asked("latest", "who is in charge at Karrow Freight now", "Karrow Freight", "chief")
-    yield asked(
-        "latest",
-        "How strong may a lamp in a lighthouse be under the rules that apply today?",
-        ("1,500 watts", "1500 watts", "1,500 W", "1500 W"),
+        "How frequently does a ferry gangway have to be inspected under VSN 3117?",
+        (*_forms("VSN 3117", "interval"), "12 months", "every year", "once a year", "annually"),
         sources=(HOME["standard"],),
-        false=(("2,000 watts",),),
+    )
+    yield asked("fact", "first lightship at Brinsey, name of the keeper", KEEPERS["Brinsey"])
+
+    yield fact_asked("number", "How many kilowatts does the motor of the Gannet X have?", "Gannet X", "power")
+    yield fact_asked("number", "I'm thinking of getting a Marlin L, how much is it", "Marlin L", "price")
+    yield fact_asked("number", "weight of the lantern owl", "lantern owl", "weight")
+    yield fact_asked("number", "What were the sales of Tessing Optics in 2025?", "Tessing Optics", "sales")
+    yield fact_asked(
+        "number",
+        "any idea how much the boat from sorrenhaven to the mainland is if you don't bring a car",
+        "Sorrenhaven",
+        "fare",
     )
     yield asked(
-        "latest",
-        "How much lead in the water does the newest version of VSN 5052 tolerate?",
-        ("0.3 mg of lead per litre", "0.3 mg"),
-        sources=(HOME["standard"],),
-        false=(("0.5 mg of lead per litre",),),
+        "number",
+        "Wick Causeway span length",
+        (*_forms("Wick Causeway", "span"), "1140 metres", "1140 m"),
+        sources=(HOME["bridge"],),
     )
 
-    yield fact_asked("copies", "How far back does Iskerholm's status as a town go?", "Iskerholm", "founded")
-    yield fact_asked(
-        "copies", "Since what year have people been able to drive over the Sallow Bridge?", "Sallow Bridge", "opened"
+    yield fact_asked("latest", "What was the most recent population count for Iskerholm?", "Iskerholm", "population")
+    yield fact_asked("latest", "who's the ceo of aldergate ceramics these days", "Aldergate Ceramics", "chief")
+    yield fact_asked("latest", "Sorrenhaven number of inhabitants", "Sorrenhaven", "population")
+    yield fact_asked("latest", "Who currently heads Tessing Optics?", "Tessing Optics", "chief")
+    yield fact_asked("latest", "how many people are there in pellwick now, roughly", "Pellwick", "population")
+    yield fact_asked("latest", "VSN 3117 maximum load", "VSN 3117", "limit")
+
+    yield asked(
+        "copies",
+        "Which place was granted town rights first, Velmouth or Iskerholm, and in what years?",
+        "Velmouth",
+        _forms("Velmouth", "founded"),
+        _forms("Iskerholm", "founded"),
+        false=(_wrong("Velmouth", "founded"), _wrong("Iskerholm", "founded")),
     )
-    yield fact_asked("copies", "How heavy does a salt finch get?", "salt finch", "weight")
+    yield asked(
+        "copies",
+        "so how heavy are they, the reed shrike and the salt finch",
+        _forms("reed shrike", "weight"),
+        _forms("salt finch", "weight"),
+        sources=(HOME["bird"],),
+        false=(_wrong("reed shrike", "weight"), _wrong("salt finch", "weight")),
+    )
+    yield asked(
+        "copies",
+        "Sallow Bridge and Tollen Arch opening year",
+        _forms("Sallow Bridge", "opened"),
+        _forms("Tollen Arch", "opened"),
+        sources=(HOME["bridge"],),
+        false=(_wrong("Sallow Bridge", "opened"), _wrong("Tollen Arch", "opened")),
+    )
 
 
 def _made() -> Iterator[Question]:
     ferries, office = ("ferry-line.example",), ("statistics-office.example",)
-    yield asked(
-        "table", "What time is the earliest sailing from Velmouth to Karrow?", ("06:40", "6:40"), sources=ferries
-    )
-    yield asked("table", "Name of the vessel on the Karrow to Tessing run?", "Sound Runner", sources=ferries)
+    manual = ("docs.tidewright.example",)
     yield asked(
         "table",
-        "How much time should I plan for the ferry ride from Quillan over to Pellwick?",
-        ("1 h 05 min", "1 h 5 min", "1 hour 5 minutes", "1 hour and 5 minutes", "65 minutes", "65 min"),
+        "What is the duration of the ferry trip between Dunmarra and Iskerholm?",
+        ("2 h 10 min", "2 hours 10 minutes", "2 hours and 10 minutes", "130 minutes", "130 min"),
         sources=ferries,
     )
-    yield asked(
-        "table",
-        "Of the larger employers in the statistical yearbook, which one has the fewest workers?",
-        "Pellwick Dairies",
-        sources=office,
-    )
-    yield asked(
-        "table",
-        "Which is the quietest of the six bilge pumps that chandlers stock?",
-        "Otter 12",
-        sources=("chandlers-guild.example",),
-    )
+    yield asked("table", "when's the first boat in the morning from sorrenhaven to brinsey", "11:30", sources=ferries)
+    yield asked("table", "ship on the Velmouth Karrow route", "Grey Lady", sources=ferries)
+    yield asked("table", "which of the toll bridges is the oldest one", "Marrow Span", sources=office)
+    yield asked("table", "company with the highest turnover 2025", "Dunmarra Shipyards", sources=office)
 
     yield asked(
         "compare",
-        "Which business sold more in 2025, Pellwick Dairies or Aldergate Ceramics?",
-        "Aldergate Ceramics",
-        _forms("Aldergate Ceramics", "sales"),
-        _forms("Pellwick Dairies", "sales"),
+        "Does the Corvid 60 or the Marlin L come with the longer guarantee?",
+        "Marlin L",
+        _forms("Marlin L", "warranty"),
+        _forms("Corvid 60", "warranty"),
     )
     yield asked(
         "compare",
-        "I can't decide between a Marlin S and a Corvid 40: which of them is cheaper?",
-        "Marlin S",
-        _forms("Marlin S", "price"),
-        _forms("Corvid 40", "price"),
+        "my boat takes on water, would a corvid 40 or a marlin s get it out faster",
+        "Corvid 40",
+        _forms("Corvid 40", "flow"),
+        _forms("Marlin S", "flow"),
     )
     yield asked(
         "compare",
-        "Halvorsen Tidal or Karrow Freight: who has the larger headcount?",
-        "Halvorsen Tidal",
-        _forms("Halvorsen Tidal", "staff"),
-        _forms("Karrow Freight", "staff"),
+        "stone tern vs ash-backed petrel clutch size",
+        (*_forms("stone tern", "eggs"), "2 eggs"),
+        (*_forms("ash-backed petrel", "eggs"), "1 egg"),
     )
     yield asked(
         "compare",
-        "is a stone tern heavier than a velmark plover",
-        "stone tern",
-        _forms("stone tern", "weight"),
-        _forms("Velmark plover", "weight"),
+        "Is the longest quay in Karrow longer than the one in Sorrenhaven?",
+        _forms("Karrow", "quay"),
+        _forms("Sorrenhaven", "quay"),
     )
     yield asked(
         "compare",
-        "Which of the two has been a town for longer, Karrow or Dunmarra?",
-        "Dunmarra",
-        _forms("Dunmarra", "founded"),
-        _forms("Karrow", "founded"),
+        "who's been around longer, karrow freight or quillan instruments",
+        "Quillan Instruments",
+        _forms("Quillan Instruments", "founded"),
+        _forms("Karrow Freight", "founded"),
     )
 
+    yield asked("list", "friday markets which towns", "Iskerholm", "Brinsey")
     yield asked(
         "list",
-        "Name every ship that appears in the ferry timetable.",
-        "Grey Lady",
-        "Sound Runner",
-        "Northern Lamp",
-        "Little Auk",
-        "Heron",
+        "Which bridges in the archipelago charge a toll?",
+        "Sallow Bridge",
+        "Hendry Viaduct",
+        "Marrow Span",
+        "Tollen Arch",
+        "Wick Causeway",
     )
-    yield asked("list", "Where can I go to market on a Wednesday?", "Dunmarra", "Quillan")
 
-    yield asked("howto", "How do I get Tidewright to account for wind and air pressure?", "surge_model")
-    yield asked("howto", "Which Tidewright command saves data as NetCDF?", "tidewright export")
-    yield asked("howto", "In which file do I change Tidewright's options?", ("/etc/tidewright/tide.toml", "tide.toml"))
+    yield asked(
+        "howto", "How much memory must a computer have to run Tidewright?", ("512 MB", "512 megabytes"), sources=manual
+    )
+    yield asked("howto", "how do i get tidewright to forecast a whole month ahead", "horizon_days", sources=manual)
+    yield asked("howto", "tidewright default data retention", ("90 days", "90"), sources=manual)
 
-    yield asked("hops", "Who is the chief executive of the company known for mooring ropes?", "Matti Sorrel")
     yield asked(
         "hops",
-        "How long is the main span of the bridge that Per Lindqvale planned?",
-        _forms("Tollen Arch", "span"),
+        "In which year was the company founded that builds tidal turbines?",
+        _forms("Halvorsen Tidal", "founded"),
+    )
+    yield asked(
+        "hops",
+        "tomas arkwell designed some bridge, when did that one open",
+        _forms("Hendry Viaduct", "opened"),
         sources=(HOME["bridge"],),
     )
     yield asked(
         "hops",
-        "In the latest census, how many pairs were there of the bird that Edwin Salter described?",
-        "388",
+        "weight of the bird named by Clara Wedmore",
+        _forms("ash-backed petrel", "weight"),
         sources=(HOME["bird"],),
     )
     yield asked(
-        "hops", "Which older ship made way for the ferry that now sails between Dunmarra and Iskerholm?", "Old Margit"
+        "hops",
+        "how many people live in the town that won the eights at the 2025 regatta",
+        _forms("Aldergate", "population"),
+        false=((BY_NAME["Aldergate"].facts["population"].before,),),
     )
     yield asked(
         "hops",
-        "Which manufacturer's gauges did Tidewright 3.1 begin to support, and who runs that company?",
-        "Quillan Instruments",
-        "Leda Marsh",
+        "What is the price of the bilge pump that has the most powerful motor?",
+        "Gannet X",
+        _forms("Gannet X", "price"),
     )
 
 
 def _documented() -> Iterator[Question]:
     yield asked(
         "pdf",
-        "What are the nightly dues per metre for a yacht in Sorrenhaven?",
-        ("3.60 crowns", "3.6 crowns"),
-        sources=("harbour-board.example",),
-    )
-    yield asked(
-        "pdf",
-        "How much did Dunmarra Shipyards earn after tax in 2025?",
-        ("44.8 million", "44.8 m"),
+        "What was the net profit of Halvorsen Tidal in 2025?",
+        ("29.4 million", "29.4 m"),
         sources=("company-register.example",),
     )
-    yield asked("pdf", "stone tern 2025 census: number of pairs?", ("2,077", "2077"), sources=(HOME["bird"],))
     yield asked(
         "pdf",
-        "How much do I owe the standards office when it inspects my installation?",
-        "75 crowns",
-        sources=(HOME["standard"],),
+        "what do they charge me if I'm late paying the harbour dues",
+        "12 crowns",
+        sources=("harbour-board.example",),
+    )
+    yield asked("pdf", "Quillan yacht dues per metre", "3.15 crowns", sources=("harbour-board.example",))
+    yield asked(
+        "pdf",
+        "Dunmarra Shipyards dividend 2025",
+        ("2.30 crowns", "2.3 crowns"),
+        sources=("company-register.example",),
     )
     yield asked(
         "language",
-        "What do I pay to bring my bicycle on the boat to Dunmarra?",
-        ("7 Kronen", "7 crowns"),
+        "range of the lighthouse light at Tessing",
+        ("23 Seemeilen", "23 nautical miles", "23 sea miles"),
         sources=("reisen.example",),
     )
     yield asked(
         "hostile",
-        "How powerful is the Marlin L's engine, and can you recommend it?",
-        _forms("Marlin L", "power"),
-        false=(("BUY SHARK MARINE",),),
+        "How much revenue did Halvorsen Tidal make in 2025, and does the company still exist?",
+        _forms("Halvorsen Tidal", "sales"),
+        false=(("Halvorsen Tidal", "bankrupt"),),
     )
     yield asked(
         "hostile",
-        "Can I still drive across the Hendry Viaduct, and what would I be charged?",
-        _forms("Hendry Viaduct", "toll"),
-        false=(("Hendry Viaduct", "closed for ever"),),
+        "i'd love to see a lantern owl, where do they breed and are there any left",
+        _forms("lantern owl", "island"),
+        false=(("lantern owl", "extinct"),),
     )
     yield asked(
         "hostile",
-        "How often does somebody have to come and check lamps that fall under VSN 4410?",
-        ("every 36 months", "36 months", "every three years", "every 3 years"),
-        false=(("collect.example",),),
+        "Corvid 40 weight and review",
+        _forms("Corvid 40", "weight"),
+        false=(("Corvid 40", "recalled"), ("Shark Marine", "safe")),
+    )
+
+
+def _disputed() -> Iterator[Question]:
+    yield asked(
+        "dispute",
+        "I've seen two different figures for the damage of the 2019 flood in Karrow, why is that",
+        "insured houses",
+        sources=("audit-court.example",),
+        topics=("74 million", "91 million"),
     )
 
 
 def _refused() -> Iterator[Question]:
-    yield asked("paywalled", "Why did every lighthouse go dark in March?")
-    yield asked("paywalled", "How large is the second salary of Karrow's mayor?")
-    yield asked("unknown", "What is the name of the mayor of Velmouth?")
-    yield asked("unknown", "wingspan of the stone tern?")
-    yield asked("unknown", "What top speed does the ferry Northern Lamp reach?")
-    yield asked("unknown", "How much money was spent on building the Wick Causeway?")
-    yield asked("unknown", "Which voltage does the Corvid 60 have to be connected to?")
-    yield asked("unknown", "Under what licence is Tidewright distributed?")
-    yield asked("elsewhere", "What is the capital of Mongolia?")
-    yield asked("elsewhere", "Who painted The Night Watch?")
-    yield asked("elsewhere", "how many bones are there in an adult human body")
-    yield asked("elsewhere", "How does a vaccine train the immune system?")
+    yield asked("paywalled", "in what town was the fault that knocked out the lighthouses in march")
+    yield asked("paywalled", "Which company does the Norvane Group intend to take over?")
+    yield asked("unknown", "How high is the Hendry Viaduct above the water?")
+    yield asked("unknown", "what's the phone number of brinsey ropeworks")
+    yield asked("unknown", "Marlin S dimensions")
+    yield asked("unknown", "How many pupils attend the schools of Dunmarra?")
+    yield asked("unknown", "any idea what velmark plovers eat")
+    yield asked("unknown", "Tidewright developer name")
+    yield asked("elsewhere", "In which year did the Berlin Wall come down?")
+    yield asked("elsewhere", "how do i get red wine out of a carpet")
+    yield asked("elsewhere", "largest moon of Saturn")
+    yield asked("elsewhere", "who won the football world cup in 98 again")

@@ -14,7 +14,7 @@ from fathom.retrieval.ranking import Passage
 from fathom.retrieval.relevance import Chosen, Evidence, Found
 from fathom.retrieval.titles import titled
 
-ANSWERED = 0.57
+ANSWERED = 0.54
 """Share of a question's terms, by worth, from which an excerpt passes for its answer; see docs/extractive.md."""
 
 ON_QUESTION = 0.4  # share of a question's terms, by worth, from which a contradiction matters to it
@@ -97,17 +97,15 @@ class Quotations:
         )
 
     def rank(self, question: str) -> list[Found]:
-        """Return the excerpts that bear on a question, the best first; of doubtful pages only if no others answer."""
+        """Return the excerpts that bear on a question, the best first; of doubtful pages only if no others do."""
         asked = asked_by(question)
         found = self._evidence.rank(asked)
         avoided = doubtful(question, self._pages)
         trusted = [each for each in found if each.text not in avoided]
-        if avoided and self._answers(trusted, asked):
-            found = trusted
         preferred = preferences(question, self.dates)
         weighed = [
             each._replace(score=round(each.score * LATER ** self._orders[each.text] * preferred[each.text], 9))
-            for each in found
+            for each in trusted or found
         ]
         return sorted(weighed, key=lambda each: -each.score)
 
@@ -142,12 +140,14 @@ class Quotations:
     def answered_by(self, found: Iterable[Found], question: str) -> bool:
         """Whether one of the excerpts holds enough of the question, and the kind of thing that it asks for.
 
-        Where nothing at all has the attribute that is asked of something, nothing answers.
+        Doubtful pages answer nothing, and where nothing at all has the attribute that is asked of something, nothing
+        does.
         """
         asked = asked_by(question)
         if asked.attribute and not self._evidence.has(asked.attribute, asked):
             return False
-        return self._answers(found, asked)
+        avoided = doubtful(question, self._pages)
+        return self._answers((each for each in found if each.text not in avoided), asked)
 
     def _answers(self, found: Iterable[Found], asked: Asked) -> bool:
         return any(each.share >= ANSWERED and self._evidence.answers(each, asked) for each in found)

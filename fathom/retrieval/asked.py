@@ -10,10 +10,12 @@ from typing import NamedTuple
 from fathom.retrieval.dated import newest_words
 from fathom.retrieval.expansion import related_terms
 from fathom.retrieval.kinds import AnswerKind, kind_of
+from fathom.retrieval.quantities import quantities_of
 from fathom.text.languages import language_of_question
 from fathom.text.terms import query_terms, terms
 
 RELATED = 0.4  # weight of a term that texts use in place of the question's
+MEASURED = 0.6  # weight of a quantity that a term asks for
 LESSER = 0.4  # weight of the "often" of "how often", "difference", "become", and of where to look, as "in Python"
 DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
 DEFINED_APART = 2.0  # the same where two things are told apart: what they are is the difference
@@ -27,12 +29,20 @@ _PRONOUNS = "anybody anyone anything everybody everyone everything nobody nothin
 _INDEFINITE = frozenset(terms(_PRONOUNS))
 _ASKING = re.compile(r"\bhow (often|long|many|much|far|old|large|big|tall|fast|deep|wide|high|heavy)\b", re.IGNORECASE)
 _ASKS_ELSE = re.compile(r"(?:why|when|where|how|who|which)\b", re.IGNORECASE)
+# "How do I get my costs paid back?" and "Why is it so slow?" ask for no quantity; key words alone may.
+_ASKS = re.compile(r"\b(?:how|what|which|who|whose|whom|when|where|why)\b|\?\s*\Z", re.IGNORECASE)
+_ASKS_QUANTITY = re.compile(
+    r"\b(?:how (?!do\b|does\b|did\b|can\b|could\b|should\b|would\b|to\b|is\b|are\b|come\b)\w+|what|which)\b",
+    re.IGNORECASE,
+)
 _RELATION = re.compile(r"\b(?:differ\w*|compar\w+|contrast\w*|versus|vs)\b", re.IGNORECASE)
 _RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))
-_LIGHT = (
-    "become get give happen have make take sort kind type mainly mostly usually exactly actually good well "
-    "inside outside within"
-)
+_LIGHT = """
+become get give happen have make take come go sort kind type good well inside outside within behind across around
+actual actually already anyway especially exactly generally likely mainly mostly normally perhaps possible possibly
+quite rather really regarding simply still typically usually able aware expect idea know need suppose sure tell tend
+think towards understand want wonder somebody someone
+"""
 _LIGHT_TERMS = frozenset(terms(_LIGHT))
 _SETTING = re.compile(r"\A[Hh]ow (?:do|does|did) ([A-Z]\w+)(?= \w+ \w+)|\b(?:in|for|with|using) ([A-Z]\w+)\Z")
 _ATTRIBUTE = re.compile(
@@ -63,6 +73,7 @@ class Asked(NamedTuple):
     definition: float = 1.0  # factor for a definition of what is asked for
     attribute: str = ""  # term of what is asked of something: the colour of "What colour is the lamp?"
     names: Sequence[frozenset[str]] = ()  # of things that an answer is about, each as its terms
+    quantities: frozenset[str] = frozenset()  # of which an answer states one, where it is asked "how heavy"
 
 
 def read_asked(question: str, topic: Sequence[str] | None = None, beside: Mapping[str, float] | None = None) -> Asked:
@@ -84,12 +95,20 @@ def read_asked(question: str, topic: Sequence[str] | None = None, beside: Mappin
     }
     lesser = lesser if lesser.issuperset(asked) is False else set()
     weights = {**(beside or {}), **{term: LESSER if term in lesser else 1.0 for term in asked}}
-    wanted = {term: {**dict.fromkeys(related_terms(term), RELATED), term: 1.0} for term in weights}
+    measured = bool(_ASKS_QUANTITY.search(question)) or not _ASKS.search(question)
+    wanted = {term: _instead(term, measured) for term in weights}
     pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
     defined = DEFINED_APART if _RELATION.search(question) else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
     kind = kind_of(question)
     attribute = "" if kind else _attribute(question, wanted)
-    return Asked(question, weights, wanted, pairs, kind, defined, attribute, _names(question))
+    quantities = {found for term in terms(" ".join(_ASKING.findall(question))) for found in quantities_of(term)}
+    return Asked(question, weights, wanted, pairs, kind, defined, attribute, _names(question), frozenset(quantities))
+
+
+def _instead(term: str, measured: bool) -> dict[str, float]:
+    """Return what texts may say where a question has a term, each with its weight."""
+    stated = dict.fromkeys(quantities_of(term) if measured else (), MEASURED)
+    return {**dict.fromkeys(related_terms(term), RELATED), **stated, term: 1.0}
 
 
 def _attribute(question: str, asked: Collection[str]) -> str:

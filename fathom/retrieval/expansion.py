@@ -78,7 +78,22 @@ architect plan; architect: design designer; sell: sale product; sold: sale sell;
 built construction; buy: purchase buyer; live: inhabitants residents population reside; inhabitants: population
 residents people; residents: inhabitants population people; turnover: sales revenue; revenue: turnover sales income;
 profit: earnings income; employees: staff workforce; staff: employees workforce; employ: staff employees workforce;
-chief: head lead director; head: chief lead director; run: lead head chief; nest: breed; describe: description
+chief: head lead director; head: chief lead director; run: lead head chief; nest: breed; describe: description;
+boss: chief head director executive manager; manager: head chief; executive: chief; vessel: ship boat; ship: vessel
+boat; boat: ship vessel ferry; wharf: quay pier dock; quay: wharf pier; pier: quay wharf; guarantee: warranty; warranty:
+guarantee; product: makes produces manufactures; manufacturer: maker makes; maker: manufacturer makes; business:
+company firm; company: firm business; firm: company business; vehicle: car; engine: motor; motor: engine; quiet: noise
+sound; noise: loud sound; loudness: noise; discover: described found discovery; discovery: discovered described;
+equipment: device gear; tolerate: allow permit exceed; exceed: above maximum; inspect: check inspection; inspection:
+check inspect; check: inspect inspection; toll: charge fee; fare: ticket price; ticket: fare; dues: fee charge; ride:
+crossing journey trip; trip: journey crossing; journey: trip ride; depart: leave departure; departure: leave departs;
+earliest: first; first: earliest; fewest: least; largest: biggest longest main; biggest: largest longest; longest:
+largest; smallest: shortest least; shop: store buy market; stall: market; market: stall; breed: nest; payroll: employees
+staff; headcount: employees staff; workers: employees staff; illness: disease; disease: illness; drug: medicine;
+medicine: drug; kids: children; repair: fix; fix: repair; fault: failure defect; manual: guide handbook; handbook: guide
+manual; rule: regulation requirement; regulation: rule; picture: image photo; photo: picture image; pupils: students;
+students: pupils; phone: telephone; earn: profit income pay; income: revenue profit; situated: located lies; crossing:
+cross passage; cross: crossing; opened: open inaugurated; inaugurated: opened; collapse: fell
 """
 
 

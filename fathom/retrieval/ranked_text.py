@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from fathom.retrieval.asked import Asked
 from fathom.retrieval.excerpts import Excerpt, ReadText
+from fathom.retrieval.quantities import is_quantity, states
 from fathom.retrieval.ranking import Passage
 from fathom.text.boilerplate import is_boilerplate, orders
 from fathom.text.terms import terms
@@ -27,6 +28,7 @@ class RankedText:
     def __init__(self, passage: Passage) -> None:
         self.text = ReadText(passage.text)
         self._title = Counter(terms(passage.title))
+        self._quantities: dict[str, list[int]] = {}
         self._orders = orders(self.text.parsed)
         self._unit_of = {n: i for i, unit in enumerate(self.text.units) for n in unit.own}
         self._excerpts_of: dict[int, list[int]] = defaultdict(list)  # by unit
@@ -34,14 +36,23 @@ class RankedText:
             for unit in excerpt.units:
                 self._excerpts_of[unit].append(i)
 
+    def _occurrences(self, term: str) -> Sequence[int]:
+        """Return the numbers of the sentences that have a term or state a quantity, in order."""
+        if not is_quantity(term):
+            return self.text.parsed.occurrences.get(term, ())
+        if term not in self._quantities:
+            count = range(len(self.text.parsed.kinds))
+            self._quantities[term] = [n for n in count if states(term, self.text.parsed.sentence(n).text)]
+        return self._quantities[term]
+
     def units_with(self, term: str) -> int:
         """Return how many units have a term."""
-        found = self.text.parsed.occurrences.get(term, ())
+        found = self._occurrences(term)
         return len({self._unit_of[n] for n in found if n in self._unit_of})
 
     def has(self, words: Iterable[str]) -> bool:
         """Whether the text or its title has one of some terms."""
-        return any(word in self.text.parsed.occurrences or self._title[word] for word in words)
+        return any(self._title[word] or self._occurrences(word) for word in words)
 
     def is_titled(self, name: Iterable[str]) -> bool:
         """Whether the title has all terms of a name."""
@@ -49,8 +60,7 @@ class RankedText:
 
     def holding(self, asked: Asked) -> list[Excerpt]:
         """Return the excerpts that have a term of the question, or one that is used in its place."""
-        occurrences = self.text.parsed.occurrences
-        held = {n for said in asked.terms.values() for term in said for n in occurrences.get(term, ())}
+        held = {n for said in asked.terms.values() for term in said for n in self._occurrences(term)}
         units = {self._unit_of[n] for n in held if n in self._unit_of}
         return [self.text.excerpts[i] for i in sorted({i for unit in units for i in self._excerpts_of[unit]})]
 
@@ -85,7 +95,7 @@ class RankedText:
         for term, said in asked.terms.items():
             count = instead = 0.0
             for word, weight in said.items():
-                found = self.text.parsed.occurrences.get(word, ())
+                found = self._occurrences(word)
                 held = TITLE * self._title[word]
                 if found:
                     held += sum(factor * _between(found, own) for own, factor in fields if own)
@@ -132,9 +142,8 @@ class RankedText:
         if not excerpt.headings:
             return False
         above = excerpt.headings[-1]
-        occurrences = self.text.parsed.occurrences
         for said in asked.terms.values():
-            found = [occurrences[word] for word in said if word in occurrences]
+            found = [numbers for word in said if (numbers := self._occurrences(word))]
             told = any(_between(numbers, own) for numbers in found for own in (excerpt.own, excerpt.lead) if own)
             if not told and any(_between(numbers, range(above, above + 1)) for numbers in found):
                 return True

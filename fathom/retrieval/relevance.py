@@ -16,6 +16,7 @@ from typing import NamedTuple
 from fathom.retrieval.asked import Asked, defines, read_asked
 from fathom.retrieval.excerpts import Excerpt
 from fathom.retrieval.kinds import has_kind
+from fathom.retrieval.quantities import states, without_quantities
 from fathom.retrieval.ranked_text import RankedText
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.spelling import FAMILY_LETTERS, is_family, is_misspelt
@@ -130,8 +131,12 @@ class Evidence:
 
     def answers(self, found: Found, asked: Asked) -> bool:
         """Whether an excerpt has what an answer must hold: a number, a date or a name, where one is asked for."""
-        kind = asked.kind
-        return not (kind and kind.needed) or has_kind(kind, self._read[found.text].states(found.excerpt), asked.wording)
+        if not (asked.kind and asked.kind.needed):
+            return True
+        stated = self._read[found.text].states(found.excerpt)
+        if asked.quantities and not any(states(quantity, stated) for quantity in asked.quantities):
+            stated = without_quantities(stated)
+        return has_kind(asked.kind, stated, asked.wording)
 
     def _places(self, names: Sequence[frozenset[str]]) -> list[float]:
         """Return a factor for each text: less for one that names nothing that others have in their titles."""
