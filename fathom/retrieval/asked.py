@@ -18,7 +18,7 @@ RELATED = 0.4  # weight of a term that texts use in place of the question's
 MEASURED = 0.6  # weight of a quantity that a term asks for
 LESSER = 0.4  # weight of the "often" of "how often", "difference", "become", and of where to look, as "in Python"
 DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
-DEFINED_APART = 2.0  # the same where two things are told apart: what they are is the difference
+DEFINED_ONLY = 2.0  # the same where nothing else is asked: "What is a tuple?", or what tells two things apart
 
 _UNSET = re.compile(
     r"\b(?:unless|if|when|where|without) (?:\w+ ){0,3}?(?:nothing|nobody|no one|otherwise|not|configur\w+|specif\w+|"
@@ -34,6 +34,9 @@ _ASKS = re.compile(r"\b(?:how|what|which|who|whose|whom|when|where|why)\b|\?\s*\
 _ASKS_QUANTITY = re.compile(
     r"\b(?:how (?!do\b|does\b|did\b|can\b|could\b|should\b|would\b|to\b|is\b|are\b|come\b)\w+|what|which)\b",
     re.IGNORECASE,
+)
+_ASKS_DEFINITION = re.compile(
+    r"\s*what (?:is|are) (?:an? |the )?[\w-]+(?: [\w-]+)?(?: in [\w-]+)?\s*\??\s*\Z", re.IGNORECASE
 )
 _RELATION = re.compile(r"\b(?:differ\w*|compar\w+|contrast\w*|versus|vs)\b", re.IGNORECASE)
 _RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))
@@ -98,7 +101,8 @@ def read_asked(question: str, topic: Sequence[str] | None = None, beside: Mappin
     measured = bool(_ASKS_QUANTITY.search(question)) or not _ASKS.search(question)
     wanted = {term: _instead(term, measured) for term in weights}
     pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
-    defined = DEFINED_APART if _RELATION.search(question) else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
+    only = _RELATION.search(question) or _ASKS_DEFINITION.match(question)
+    defined = DEFINED_ONLY if only else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
     kind = kind_of(question)
     attribute = "" if kind else _attribute(question, wanted)
     quantities = {found for term in terms(" ".join(_ASKING.findall(question))) for found in quantities_of(term)}
