@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +19,7 @@ from benchmarks.scoring import __main__ as scoring
 from benchmarks.scoring import reports
 from benchmarks.world import __main__ as world
 from fathom.models.batch import BatchResult, RowStatus
+from fathom.storage.store import RUNS
 from tests.conftest import base_env
 
 Ended = Callable[..., object]
@@ -65,7 +68,7 @@ def test_bad_input_has_one_exit_code_and_is_named(
         (scoring.main, [tmp_path / "d", "--questions", tmp_path], "Is a directory"),
         (reports.main, [tmp_path, *written, tmp_path / "lines.jsonl"], "lines.jsonl, line 1"),
         (reports.main, [tmp_path, *written, tmp_path / "questions.jsonl"], "holds no report of these"),
-        (world.main, ["--kind", "weather"], "No question is of the kind 'weather'"),
+        (world.main, ["--kind", "weather"], "These questions have no kind 'weather'"),
         (world.main, ["--set", "depth"], "'depth' is not NAME=VALUE"),
         (compare.main, ["no-such-commit", "HEAD"], "no commit 'no-such-commit'"),
         (research.main, ["no-such-set"], "no set 'no-such-set'"),
@@ -116,3 +119,17 @@ def test_a_closed_pipe_ends_a_command_quietly() -> None:
         process.stdout.close()
         said = process.stderr.read()
     assert (process.returncode, said) == (1, b"")
+
+
+def test_ctrl_c_asks_no_further_question_of_the_world(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.world", "--kind", "fact,number,list,howto", "--out", str(tmp_path)]
+    with subprocess.Popen(
+        command, env=base_env(), stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stderr and process.stderr.readline().startswith("  1 ")
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.stderr.read()
+    assert process.returncode == 130 and "to continue, run the same command" in said
+    known = len((tmp_path / "results.jsonl").read_text().splitlines())
+    begun = len(list((tmp_path / "artifacts" / RUNS).iterdir()))
+    assert begun <= known + 4, "those that two processes had begun, and one more each"

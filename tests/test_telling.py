@@ -84,7 +84,7 @@ def test_only_what_holds_the_kind_of_thing_that_is_asked_for_is_an_answer(
     ("question", "subject", "stated", "other"),
     [
         ("How heavy is the anchor of Skarn?", "The anchor of Skarn", "brings 340 kg to the scales", "is 3 m long"),
-        ("How deep is the basin of Skarn?", "The basin of Skarn", "has 9 m of water", "is closed for 9 days"),
+        ("How deep is the basin of Skarn?", "The basin of Skarn", "has a depth of 9 m", "is closed for 9 days"),
         ("How long is the crossing to Skarn?", "Boats make the crossing to Skarn", "in 40 minutes", "for 40 crowns"),
         ("How often is the lamp of Skarn lit?", "The lamp of Skarn", "shines every six hours", "weighs six tons"),
     ],

@@ -20,13 +20,14 @@ from fathom.text.tokens import count_tokens
 
 PROSE = (
     "The Quick Brown Fox jumps over 3.5 lazy dogs. Then it sleeps well at night! Does Dr. J. R. Smith know, e.g. from "
-    "Fig. 3 of his book? Yes, he has lived in the U.S. since Jan. 5, 1999. The end."
+    "Fig. 3 of his book? Yes, he has lived in the U.S. since Jan. 5, 1999. If it is “**identifier**” it stays. The end."
 )
 PROSE_SENTENCES = [
     "The Quick Brown Fox jumps over 3.5 lazy dogs.",
     "Then it sleeps well at night!",
     "Does Dr. J. R. Smith know, e.g. from Fig. 3 of his book?",
     "Yes, he has lived in the U.S. since Jan. 5, 1999.",
+    "If it is “**identifier**” it stays.",
     "The end.",
 ]
 

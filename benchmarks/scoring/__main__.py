@@ -43,7 +43,7 @@ def main() -> None:
     if chosen.page:
         chosen.page.parent.mkdir(parents=True, exist_ok=True)
         chosen.page.write_text(render(systems), encoding="utf-8")
-        print(f"\n{chosen.page}")
+        print(f"\nPage: {chosen.page}")
 
 
 def _as_json(system: Scored) -> dict[str, object]:

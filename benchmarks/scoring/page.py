@@ -7,8 +7,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from benchmarks.scoring.measures import Scores
-from benchmarks.scoring.summary import ROWS, Row, Scored, difference
+from benchmarks.scoring.summary import ROWS, Row, Scored, difference, labels, outcome
+from benchmarks.scoring.table import nothing_shared
 
 _GROUPS = {"answers": "Answers", "claims": "Claims and citations", "cost": "Cost"}
 
@@ -22,11 +22,12 @@ def render(systems: Sequence[Scored]) -> str:
     groups = [(title, [_bars(row, systems) for row in ROWS if row.group == name]) for name, title in _GROUPS.items()]
     return environment.get_template("page.html").render(
         systems=[
-            {"label": one.label, "set": one.runs.system.set, "count": len(one.scores), "of": one.runs.system}
-            for one in systems
+            {"label": label, "set": one.runs.system.set, "count": len(one.scores), "of": one.runs.system}
+            for label, one in zip(labels(systems), systems, strict=True)
         ],
         groups=[(title, [bars for bars in rows if bars]) for title, rows in groups],
         questions=_questions(systems),
+        nothing_shared=nothing_shared(systems),
     )
 
 
@@ -54,18 +55,10 @@ def _questions(systems: Sequence[Scored]) -> list[dict[str, object]]:
     for name in dict.fromkeys(name for held in by_id for name in held):
         question = next(held[name][0].question for held in by_id if name in held)
         cells = [
-            _ending(held[name][0].result.status.value, held[name][1]) if name in held else "not asked" for held in by_id
+            (outcome(held[name][1])[0] or held[name][0].result.status.value.replace("_", " "))
+            if name in held
+            else "not asked"
+            for held in by_id
         ]
         rows.append({"id": name, "kind": question.kind, "question": question.question, "cells": cells})
     return rows
-
-
-def _ending(status: str, scores: Scores) -> str:
-    if scores.failed:
-        return "failed"
-    told = {"right": ("right", "wrong"), "refused": ("refused, as it should", "answered without evidence")}
-    for name, (yes, no) in told.items():
-        if (value := getattr(scores, name)) is not None:
-            extra = "" if name != "right" or value or not scores.refused_wrongly else " (refused)"
-            return f"{yes if value else no}{extra}"
-    return status.replace("_", " ")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Self
@@ -41,10 +41,42 @@ class Scored:
         with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
             return cls(runs, list(pool.map(score, runs.finished, chunksize=4)))
 
+    def among(self, names: Collection[str]) -> Self:
+        """Return the runs and scores of some questions, by their ids."""
+        kept = [
+            (run, scores)
+            for run, scores in zip(self.runs.finished, self.scores, strict=True)
+            if run.question.id in names
+        ]
+        return replace(
+            self, runs=replace(self.runs, finished=[run for run, _ in kept]), scores=[one for _, one in kept]
+        )
+
     def by_id(self) -> dict[str, tuple[Finished, Scores]]:
         """Return runs and scores by the id of the question."""
         pairs = zip(self.runs.finished, self.scores, strict=True)
         return {run.question.id: (run, scores) for run, scores in pairs}
+
+
+def labels(systems: Sequence[Scored]) -> list[str]:
+    """Return what names each system in a table; two of the same name are told apart by their questions."""
+    found = [one.label for one in systems]
+    return found if len(set(found)) == len(found) else [f"{one.label}, {one.runs.system.set}" for one in systems]
+
+
+def outcome(scores: Scores) -> tuple[str, bool | None]:
+    """Return how a question ended, and whether that is how it should end; empty and None where nothing is expected."""
+    if scores.failed:
+        return "failed", False
+    if scores.false_facts:
+        return "says what is false", False
+    if scores.refused is not None:
+        return ("refused, as it should", True) if scores.refused else ("not refused", False)
+    if scores.right is None:
+        return "", None
+    if scores.refused_wrongly:
+        return f"refused, answer {'quoted' if scores.right else 'not quoted'}", False
+    return ("right", True) if scores.right else ("answer not found", False)
 
 
 @dataclass(frozen=True)

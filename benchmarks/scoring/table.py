@@ -5,40 +5,27 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from benchmarks.scoring.measures import Scores
-from benchmarks.scoring.summary import ROWS, Row, Scored, calibration, difference
+from benchmarks.scoring.summary import ROWS, Row, Scored, calibration, difference, labels, outcome
 
 
 def report(systems: Sequence[Scored]) -> str:
     """Return the scores of one system or two, and their right answers by kind of question."""
-    return "\n\n".join(filter(None, [table(systems), _nothing_shared(systems), kinds(systems)]))
+    return "\n\n".join(filter(None, [table(systems), nothing_shared(systems), kinds(systems)]))
 
 
 def missed(system: Scored) -> str:
-    """Return a line for each question that ended otherwise than it should: how, its id and the question."""
+    """Return a line for each question that did not end as it should: how it ended, its id and the question."""
     lines = []
     for run, scores in zip(system.runs.finished, system.scores, strict=True):
-        if how := _missed(scores):
-            lines.append(f"  {how:30} {run.question.id:14} {run.question.question}")
-    return "\n".join([f"{len(lines)} of {len(system.scores)} questions ended otherwise than they should:", *lines])
-
-
-def _missed(scores: Scores) -> str:
-    """Return how a question ended that should have ended otherwise; empty if it ended well or nothing is expected."""
-    how = {
-        "failed": scores.failed,
-        "says what is false": scores.false_facts,
-        "not refused": scores.refused is False,
-        "refused, answer not quoted": scores.refused_wrongly and scores.right is False,
-        "refused, though answer quoted": scores.refused_wrongly,
-        "answer not found": scores.right is False,
-    }
-    return next((said for said, holds in how.items() if holds), "")
+        said, well = outcome(scores)
+        if well is False:
+            lines.append(f"  {said:26} {run.question.id:14} {run.question.question}")
+    return "\n".join([f"{len(lines)} of {len(system.scores)} questions did not end as they should:", *lines])
 
 
 def table(systems: Sequence[Scored]) -> str:
     """Return a row for each measure that applies; with two systems, the difference and its 95 % interval."""
-    heads = ["", *(f"{one.label} ({len(one.scores)})" for one in systems)]
+    heads = ["", *(f"{label} ({len(one.scores)})" for label, one in zip(labels(systems), systems, strict=True))]
     if len(systems) == 2:
         heads.append("difference")
     lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
@@ -60,7 +47,7 @@ def kinds(systems: Sequence[Scored]) -> str:
     rows = list(_kinds(systems))
     if len(rows) < 2:
         return ""
-    heads = ["kind", *(one.label for one in systems)]
+    heads = ["kind", *labels(systems)]
     lines = [heads, ["---", *["--:"] * len(systems)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -76,7 +63,8 @@ def _kinds(systems: Sequence[Scored]) -> Iterator[list[str]]:
         yield [kind or "-", *(f"{sum(column)} of {len(column)}" if column else "-" for column in columns)]
 
 
-def _nothing_shared(systems: Sequence[Scored]) -> str:
+def nothing_shared(systems: Sequence[Scored]) -> str:
+    """Return why two systems have no differences, if they have none for want of a common question."""
     if len(systems) == 2 and not systems[0].by_id().keys() & systems[1].by_id().keys():
         return "No question was put to both, so there are no differences."
     return ""

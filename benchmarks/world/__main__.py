@@ -87,7 +87,7 @@ def _chosen(questions: Sequence[Question], kinds: str, limit: int | None) -> lis
     wanted = set(filter(None, kinds.split(",")))
     if unknown := wanted - {question.kind for question in questions}:
         known = ", ".join({question.kind: 0 for question in questions})
-        raise InvalidInput(f"No question is of the kind {min(unknown)!r}.", next_step=f"choose from {known}")
+        raise InvalidInput(f"These questions have no kind {min(unknown)!r}.", next_step=f"choose from {known}")
     found = [question for question in questions if not wanted or question.kind in wanted]
     return found if limit is None else in_turn(found)[:limit]
 
@@ -143,7 +143,7 @@ def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
         except KeyboardInterrupt as error:
             error.add_note(f"to continue, run the same command; what has ended is in {folder}")
             raise
-    scored = Scored.of(folder)
+    scored = Scored.of(folder).among({question.id for question in questions})
     print(f"{report([scored])}\n\n{missed(scored)}\n\nResults: {folder}")
 
 

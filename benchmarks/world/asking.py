@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
@@ -96,17 +96,20 @@ def ask_all(
     results = _open(folder, questions, system)
     left = [question for question in questions if question.id not in results]
     start = partial(enter_world, address, folder / "cache")
-    with ProcessPoolExecutor(at_once, get_context("spawn"), initializer=start) as pool:
+    pool = ProcessPoolExecutor(at_once, get_context("spawn"), initializer=start)
+    try:
         asked = {pool.submit(_ask, folder, question, dict(settings)): question for question in left}
-        try:
-            for done in as_completed(asked):
-                result = done.result()
-                results[result.id] = result
-                write_lines(folder / RESULTS, [results[name] for name in sorted(results)])
-                say(asked[done], result)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for done in as_completed(asked):
+            result = done.result()
+            results[result.id] = result
+            write_lines(folder / RESULTS, [results[name] for name in sorted(results)])
+            say(asked[done], result)
+    except BaseException:
+        for child in active_children():  # the pool would first answer the questions that its processes have taken
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
     return [results[question.id] for question in questions]
 
 

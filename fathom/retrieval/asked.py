@@ -10,12 +10,12 @@ from typing import NamedTuple
 from fathom.retrieval.dated import newest_words
 from fathom.retrieval.expansion import related_terms
 from fathom.retrieval.kinds import AnswerKind, kind_of
-from fathom.retrieval.quantities import quantities_of
+from fathom.retrieval.quantities import quantities_of, stand_ins_of
 from fathom.text.languages import language_of_question
 from fathom.text.terms import query_terms, terms
 
 RELATED = 0.4  # weight of a term that texts use in place of the question's
-MEASURED = 0.6  # weight of a quantity that a term asks for
+MEASURED = 0.6  # weight of a quantity that stands for a term
 LESSER = 0.4  # weight of the "often" of "how often", "difference", "become", and of where to look, as "in Python"
 DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
 DEFINED_ONLY = 2.0  # the same where nothing else is asked: "What is a tuple?", or what tells two things apart
@@ -111,7 +111,7 @@ def read_asked(question: str, topic: Sequence[str] | None = None, beside: Mappin
 
 def _instead(term: str, measured: bool) -> dict[str, float]:
     """Return what texts may say where a question has a term, each with its weight."""
-    stated = dict.fromkeys(quantities_of(term) if measured else (), MEASURED)
+    stated = dict.fromkeys(stand_ins_of(term) if measured else (), MEASURED)
     return {**dict.fromkeys(related_terms(term), RELATED), **stated, term: 1.0}
 
 

@@ -2,6 +2,7 @@
 
 Each kind of quantity is a term, such as `<mass>`, which ranking treats as a word of the texts that state one. Only
 words for the quantity itself ask for it: a sum of money answers "how much does it cost", but it need not be a salary.
+In brackets stands what an answer states, but what stands for nothing by itself: a length need not be the depth.
 """
 
 from __future__ import annotations
@@ -66,10 +67,11 @@ _HELD: Mapping[str, str] = {
 }
 _ASKED = """
 heavy heavier heaviest lightest weigh weight mass: <mass>
-tall taller tallest high higher highest height deep deeper deepest depth wide wider widest width distance: <length>
+tall taller tallest high higher highest height deep deeper deepest depth wide wider widest width: (<length>)
+distance: <length>
 long longer longest length: <length> <duration>
 far further: <length> <date>
-big bigger biggest large larger largest small smaller smallest size: <length> <area> <volume> <data> <people> <mass>
+big bigger biggest large larger largest small smaller smallest size: (<length>) (<area>) (<volume>) (<data>) (<people>)
 area: <area>
 capacity volume: <volume> <people> <power>
 duration time wait: <duration> <hour>
@@ -92,13 +94,18 @@ version: <version>
 
 @cache
 def _table() -> dict[str, tuple[str, ...]]:
-    entries = (entry.split(":") for entry in re.split(r"(?<=>)\n", _ASKED.strip()))
+    entries = (entry.split(":") for entry in re.split(r"(?<=[>)])\n", _ASKED.strip()))
     return {term: tuple(held.split()) for asked, held in entries for term in terms(asked)}
 
 
-def quantities_of(term: str) -> tuple[str, ...]:
-    """Return the quantities that a term of a question asks for."""
-    return _table().get(term, ())
+def quantities_of(term: str) -> list[str]:
+    """Return the quantities of which an answer states one, where a term of a question asks for it."""
+    return [held.strip("()") for held in _table().get(term, ())]
+
+
+def stand_ins_of(term: str) -> list[str]:
+    """Return the quantities that texts state in place of a term of a question."""
+    return [held for held in _table().get(term, ()) if is_quantity(held)]
 
 
 def is_quantity(term: str) -> bool:

@@ -47,6 +47,7 @@ _NUMBERING = re.compile(
 _SAYS = re.compile(r":\s+\S|(?<![\w-])[$€£+-]?\d|[a-z]{3}[.!?]\s+[A-Z]|\s[.!?](?:\s|\Z)|\[S[0-9a-f]{6,}|[{}=\\|]|://")
 # A row of columns: `name    value`, or `name | value`.
 _COLUMNS = re.compile(r"\S(?:(?! {3,}| \| ).){0,60}(?: {3,}| \| )(?=\S)")
+_UNSPACED = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\uffef]")  # writing that breaks a line anywhere
 _RULE = re.compile(r"[\W_]*\Z")
 _UNDERLINE = re.compile(r"([=\-~^*#\"+'`.])\1{2,}\Z")
 _SENTENCE_END = re.compile(r"[.!?。！？…][\"'”’»)\]]*(?:\s*\[\w+\])*\Z")
@@ -187,7 +188,9 @@ def _goes_on(line: _Line, after: _Line, width: int, item: _Line | None) -> bool:
         return False
     if after.text[0].islower() or _OPEN_END.search(line.text[-12:]) or (item and after.indent > item.indent):
         return True
-    next_word = after.text.split(maxsplit=1)[0] if after.text.isascii() else after.text[:4]
+    next_word = after.text.split(maxsplit=1)[0]
+    if _UNSPACED.search(next_word):
+        next_word = next_word[:4]
     return width <= WRAP_WIDTH and line.indent + len(line.text) + 1 + len(next_word) > width
 
 
