@@ -6,10 +6,15 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Thread
+from uuid import UUID
 
 import httpx
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import StateType
+from prefect.states import Pending, Running
 
 from fathom.storage.store import MANIFEST, RUNS
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
@@ -53,6 +58,23 @@ def test_without_a_worker_the_server_is_not_ready(prefect_server: PrefectServer,
         httpx.delete(f"{served.url}{run['links']['run']}", timeout=60).raise_for_status()
         events = httpx.get(f"{served.url}{run['links']['events']}", timeout=60).text
         assert '"state":"cancelled","ended":true' in events, "nobody need tell that it has ended"
+
+
+def test_a_run_that_is_just_being_begun_is_cancelled(prefect_server: PrefectServer, tmp_path: Path) -> None:
+    """A worker that has taken a run says that it runs, whatever was said meanwhile."""
+    with (
+        served_with(Options(str(tmp_path), port=quiet_port(), pool="beginning"), limit=0) as served,
+        get_client(sync_client=True) as prefect,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        asked = {"question": "What is a descriptor in Python?"}
+        run = httpx.post(f"{served.url}/api/v1/runs", json=asked, timeout=60).json()
+        prefect.set_flow_run_state(UUID(run["id"]), Pending())
+        cancelling = beside.submit(httpx.delete, f"{served.url}{run['links']['run']}", timeout=60)
+        time.sleep(0.5)
+        prefect.set_flow_run_state(UUID(run["id"]), Running(), force=True)
+        assert cancelling.result().is_success
+        assert prefect.read_flow_run(UUID(run["id"])).state_type is StateType.CANCELLING
 
 
 def test_a_killed_server_loses_no_event_and_repeats_no_run(prefect_server: PrefectServer, tmp_path: Path) -> None:

@@ -10,9 +10,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from prefect.client.orchestration import get_client
-from prefect.states import Cancelled, Cancelling
-
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, Form, Run, RunEvent, RunList, RunRequest
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport
@@ -32,7 +29,7 @@ from serve.access.spending import Spending
 from serve.caller import Caller, Ownership, Role
 from serve.corpora import CorpusDesk
 from serve.options import Options
-from serve.outages import asking_patiently
+from serve.runs.cancelling import cancel_flow_run
 from serve.runs.feed import Feeds
 from serve.runs.finding import Found
 from serve.runs.listing import EVERYTHING, MOST, Listing, Wanted
@@ -139,16 +136,7 @@ class Desk:
         """
         found, ownership = await self.readable(caller, run_id)
         ownership.check_owner(caller, run_id)
-        state = found.flow_run.state if found.flow_run else None
-        if found.flow_run and not (state and state.is_final()):
-            # Without a process there is nobody who would say that it has ended.
-            waits = state is not None and (state.is_scheduled() or state.name == "Suspended")
-            ends = Cancelled if waits else Cancelling
-            async with get_client() as client:
-                with asking_patiently():
-                    await client.set_flow_run_state(
-                        found.flow_run.id, ends(message=f"{caller.name} cancelled it."), force=True
-                    )
+        if found.flow_run and await cancel_flow_run(found.flow_run.id, f"{caller.name} cancelled it."):
             await self.sharing.journal.note(run_id, caller, Deed.cancelled)
 
     async def answer(self, caller: Caller, run_id: str, request: AnswerRequest) -> Run:
