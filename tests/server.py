@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uvicorn
@@ -19,7 +19,7 @@ from serve.options import Options
 from serve.outages import asking_briefly
 from tests.conftest import quiet_port
 
-__all__ = ["Served", "served_with"]
+__all__ = ["Served", "served_with", "without_worker"]
 
 
 @dataclass(frozen=True)
@@ -65,3 +65,10 @@ def served_with(options: Options, *, limit: int = 4) -> Iterator[Served]:
         app.state.desk.feeds.close()
         server.should_exit = True
         thread.join(30)
+
+
+@contextmanager
+def without_worker(served: Served) -> Iterator[Served]:
+    """Serve the same store beside a server: what is asked of it stays queued, as nobody serves its pool."""
+    with served_with(replace(served.options, port=quiet_port(), pool="nobody"), limit=0) as idle:
+        yield idle
