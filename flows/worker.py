@@ -87,7 +87,7 @@ class Worker:
         self._foreign = set[str]()  # names of flows that it does not run
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
-        self._stopping = self._hurried = False
+        self._listed = self._stopping = self._hurried = False
 
     def stop(self) -> None:
         """Take no more runs and end when those in progress have ended; a second call does not wait for them.
@@ -115,7 +115,6 @@ class Worker:
         async with AsyncClientContext.get_or_create() as context:
             client = context.client
             await ensure_pool(self._pool)
-            await self._report(client)  # it is on the pool's list before it takes a run
             beside = [
                 asyncio.create_task(self._repeat(HEARTBEAT_SECONDS, lambda: self._report(client))),
                 asyncio.create_task(self._repeat(RECOVER_SECONDS, lambda: recover(client, self._pool))),
@@ -157,6 +156,9 @@ class Worker:
 
     async def _report(self, client: PrefectClient) -> None:
         await client.send_worker_heartbeat(self._pool, self.name, HEARTBEAT_SECONDS)
+        if not self._listed:
+            self._listed = True
+            self._wake.set()
 
     async def _leave(self, client: PrefectClient) -> None:
         """Take this worker off the pool's list, where it would count as running for a while."""
@@ -174,8 +176,8 @@ class Worker:
         return max(0, self._limit - taken)
 
     async def _poll(self, client: PrefectClient) -> None:
-        """Start scheduled runs while there are free slots."""
-        if not (free := self._free()):
+        """Start scheduled runs while there are free slots, once this worker is on the pool's list."""
+        if not self._listed or not (free := self._free()):
             return
         answer = await client.request(
             "POST",
