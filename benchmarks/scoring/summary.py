@@ -43,11 +43,7 @@ class Scored:
 
     def among(self, names: Collection[str]) -> Self:
         """Return the runs and scores of some questions, by their ids."""
-        kept = [
-            (run, scores)
-            for run, scores in zip(self.runs.finished, self.scores, strict=True)
-            if run.question.id in names
-        ]
+        kept = [pair for name, pair in self.by_id().items() if name in names]
         return replace(
             self, runs=replace(self.runs, finished=[run for run, _ in kept]), scores=[one for _, one in kept]
         )

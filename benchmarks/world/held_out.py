@@ -11,16 +11,12 @@ from collections.abc import Iterator
 from benchmarks.results import Question
 from benchmarks.world.chronicles import KEEPERS
 from benchmarks.world.facts import BY_NAME
-from benchmarks.world.questions import HOME, asked, fact_asked, numbered
+from benchmarks.world.questions import HOME, asked, fact_asked, forms_of, numbered
 
 
 def held_out_questions() -> list[Question]:
     """Return them, each kind in one row."""
     return numbered([*_facts(), *_made(), *_documented(), *_disputed(), *_refused()], prefix="held-")
-
-
-def _forms(name: str, fact: str) -> tuple[str, ...]:
-    return BY_NAME[name].facts[fact].forms
 
 
 def _wrong(name: str, fact: str) -> tuple[str]:
@@ -39,7 +35,7 @@ def _facts() -> Iterator[Question]:
     yield asked(
         "fact",
         "How frequently does a ferry gangway have to be inspected under VSN 3117?",
-        (*_forms("VSN 3117", "interval"), "12 months", "every year", "once a year", "annually"),
+        (*forms_of("VSN 3117", "interval"), "12 months", "every year", "once a year", "annually"),
         sources=(HOME["standard"],),
     )
     yield asked("fact", "first lightship at Brinsey, name of the keeper", KEEPERS["Brinsey"])
@@ -57,7 +53,7 @@ def _facts() -> Iterator[Question]:
     yield asked(
         "number",
         "Wick Causeway span length",
-        (*_forms("Wick Causeway", "span"), "1140 metres", "1140 m"),
+        (*forms_of("Wick Causeway", "span"), "1140 metres", "1140 m"),
         sources=(HOME["bridge"],),
     )
 
@@ -72,23 +68,23 @@ def _facts() -> Iterator[Question]:
         "copies",
         "Which place was granted town rights first, Velmouth or Iskerholm, and in what years?",
         "Velmouth",
-        _forms("Velmouth", "founded"),
-        _forms("Iskerholm", "founded"),
+        forms_of("Velmouth", "founded"),
+        forms_of("Iskerholm", "founded"),
         false=(_wrong("Velmouth", "founded"), _wrong("Iskerholm", "founded")),
     )
     yield asked(
         "copies",
         "so how heavy are they, the reed shrike and the salt finch",
-        _forms("reed shrike", "weight"),
-        _forms("salt finch", "weight"),
+        forms_of("reed shrike", "weight"),
+        forms_of("salt finch", "weight"),
         sources=(HOME["bird"],),
         false=(_wrong("reed shrike", "weight"), _wrong("salt finch", "weight")),
     )
     yield asked(
         "copies",
         "Sallow Bridge and Tollen Arch opening year",
-        _forms("Sallow Bridge", "opened"),
-        _forms("Tollen Arch", "opened"),
+        forms_of("Sallow Bridge", "opened"),
+        forms_of("Tollen Arch", "opened"),
         sources=(HOME["bridge"],),
         false=(_wrong("Sallow Bridge", "opened"), _wrong("Tollen Arch", "opened")),
     )
@@ -112,34 +108,34 @@ def _made() -> Iterator[Question]:
         "compare",
         "Does the Corvid 60 or the Marlin L come with the longer guarantee?",
         "Marlin L",
-        _forms("Marlin L", "warranty"),
-        _forms("Corvid 60", "warranty"),
+        forms_of("Marlin L", "warranty"),
+        forms_of("Corvid 60", "warranty"),
     )
     yield asked(
         "compare",
         "my boat takes on water, would a corvid 40 or a marlin s get it out faster",
         "Corvid 40",
-        _forms("Corvid 40", "flow"),
-        _forms("Marlin S", "flow"),
+        forms_of("Corvid 40", "flow"),
+        forms_of("Marlin S", "flow"),
     )
     yield asked(
         "compare",
         "stone tern vs ash-backed petrel clutch size",
-        (*_forms("stone tern", "eggs"), "2 eggs"),
-        (*_forms("ash-backed petrel", "eggs"), "1 egg"),
+        (*forms_of("stone tern", "eggs"), "2 eggs"),
+        (*forms_of("ash-backed petrel", "eggs"), "1 egg"),
     )
     yield asked(
         "compare",
         "Is the longest quay in Karrow longer than the one in Sorrenhaven?",
-        _forms("Karrow", "quay"),
-        _forms("Sorrenhaven", "quay"),
+        forms_of("Karrow", "quay"),
+        forms_of("Sorrenhaven", "quay"),
     )
     yield asked(
         "compare",
         "who's been around longer, karrow freight or quillan instruments",
         "Quillan Instruments",
-        _forms("Quillan Instruments", "founded"),
-        _forms("Karrow Freight", "founded"),
+        forms_of("Quillan Instruments", "founded"),
+        forms_of("Karrow Freight", "founded"),
     )
 
     yield asked("list", "friday markets which towns", "Iskerholm", "Brinsey")
@@ -162,31 +158,31 @@ def _made() -> Iterator[Question]:
     yield asked(
         "hops",
         "In which year was the company founded that builds tidal turbines?",
-        _forms("Halvorsen Tidal", "founded"),
+        forms_of("Halvorsen Tidal", "founded"),
     )
     yield asked(
         "hops",
         "tomas arkwell designed some bridge, when did that one open",
-        _forms("Hendry Viaduct", "opened"),
+        forms_of("Hendry Viaduct", "opened"),
         sources=(HOME["bridge"],),
     )
     yield asked(
         "hops",
         "weight of the bird named by Clara Wedmore",
-        _forms("ash-backed petrel", "weight"),
+        forms_of("ash-backed petrel", "weight"),
         sources=(HOME["bird"],),
     )
     yield asked(
         "hops",
         "how many people live in the town that won the eights at the 2025 regatta",
-        _forms("Aldergate", "population"),
+        forms_of("Aldergate", "population"),
         false=((BY_NAME["Aldergate"].facts["population"].before,),),
     )
     yield asked(
         "hops",
         "What is the price of the bilge pump that has the most powerful motor?",
         "Gannet X",
-        _forms("Gannet X", "price"),
+        forms_of("Gannet X", "price"),
     )
 
 
@@ -219,19 +215,19 @@ def _documented() -> Iterator[Question]:
     yield asked(
         "hostile",
         "How much revenue did Halvorsen Tidal make in 2025, and does the company still exist?",
-        _forms("Halvorsen Tidal", "sales"),
+        forms_of("Halvorsen Tidal", "sales"),
         false=(("Halvorsen Tidal", "bankrupt"),),
     )
     yield asked(
         "hostile",
         "i'd love to see a lantern owl, where do they breed and are there any left",
-        _forms("lantern owl", "island"),
+        forms_of("lantern owl", "island"),
         false=(("lantern owl", "extinct"),),
     )
     yield asked(
         "hostile",
         "Corvid 40 weight and review",
-        _forms("Corvid 40", "weight"),
+        forms_of("Corvid 40", "weight"),
         false=(("Corvid 40", "recalled"), ("Shark Marine", "safe")),
     )
 

@@ -63,6 +63,11 @@ def asked(
     )
 
 
+def forms_of(name: str, fact: str) -> tuple[str, ...]:
+    """Return how pages word a fact of a subject."""
+    return BY_NAME[name].facts[fact].forms
+
+
 def fact_asked(kind: str, question: str, name: str, fact: str, source: str = "") -> Question:
     """Return a question for one fact of a subject, which must not be answered by what was before or what farms say."""
     subject = BY_NAME[name]

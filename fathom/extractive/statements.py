@@ -147,10 +147,9 @@ class Quotations:
         if asked.attribute and not self._evidence.has(asked.attribute, asked):
             return False
         avoided = doubtful(question, self._pages)
-        return self._answers((each for each in found if each.text not in avoided), asked)
-
-    def _answers(self, found: Iterable[Found], asked: Asked) -> bool:
-        return any(each.share >= ANSWERED and self._evidence.answers(each, asked) for each in found)
+        return any(
+            each.share >= ANSWERED and self._evidence.answers(each, asked) for each in found if each.text not in avoided
+        )
 
 
 def asked_by(question: str) -> Asked:
