@@ -1,27 +1,40 @@
-"""Notes keep to their sources: a bullet stays only if the text it cites has its words or supports it.
+"""Notes keep to their sources: a bullet stays unless it has a fact that no text has, and says if it is a quotation.
 
-So what a model adds while it compresses never enters the context.
+So what a model adds while it compresses never enters the context, and what it says in other words is not lost.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from fathom.evidence.claims import claim_text, is_head
+from fathom.evidence.likeness import nearest
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
 from fathom.evidence.support import spaced_words
-from fathom.evidence.verdict import check
-from fathom.models import Note, SourceText, Verdict
+from fathom.evidence.words import PART_CHARS, facts_nowhere, says_nothing
+from fathom.models import Note, SourceText
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids, without_citations
 from fathom.text.fences import fenced_code, split_markdown
+from fathom.text.languages import language_tag
+from fathom.text.terms import count_words, query_terms, terms
 
 PARAPHRASE = "(paraphrase)"
+CLEARLY = 2  # times as near to a bullet as the source it cites is one that replaces that
+LABEL_WORDS = 12  # of what stands around a quotation, at most
 _LEFT_OUT = re.compile(r"\s*(?:[\[(]?(?:…|\.\.\.)[\])]?|\(address left out\))\s*")
-
+_MARKED = re.compile(rf"\s*{re.escape(PARAPHRASE)}(?=\s*\Z)")
+_LABELLED = re.compile(
+    r"(?P<label>.{1,150}?)[:：][\s*_]*(?P<quoted>[\"'“”„‟«»‹›‘’‚「『].+[\"'“”‟«»‹›‘’」』])(?P<after>[^\"“”„«»「」]*)\Z",
+    re.DOTALL,
+)
+_ABOVE_BLOCKS = re.compile(r"(?P<label>[^\n]{1,150}[:：]\**)\s*\n\s*(?P<blocks>(?:```|~~~|\|).+)\Z", re.DOTALL)
+_QUOTATION = re.compile(
+    r"\"([^\"]+)\"|[“„‟]([^“”„‟]+)[“”‟]|[«‹]([^»›]+)[»›]|[»›]([^«‹]+)[«‹]|[「『]([^」』]+)[」』]|[‘‚]([^‘‚]+)[’‘]"
+)
 _BLOCKS: frozenset[Kind] = frozenset(("item", "table", "code"))
 
 
@@ -33,30 +46,107 @@ class Grounded(NamedTuple):
 
 
 def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
-    """Return a note with only those bullets whose words are in the given texts, word for word and in order.
+    """Return a note with those of its bullets that may come from the given texts, each with the right source ids.
 
-    Case, white space, quotation marks and other punctuation do not count, and an ellipsis replaces any words. So does
-    the end of a line where a bullet quotes rows, items or code: a header may be apart from its row, but lines of code
-    are together. A bullet whose words are in another text than the one it cites gets that one's id. One that its
-    sources support in other words is kept and marked as a paraphrase; any other is dropped.
+    A bullet whose words are in a text, word for word and in order, is a quotation. Case, white space, quotation marks
+    and other punctuation do not count, and an ellipsis replaces any words. So does the end of a line where a bullet
+    quotes rows, items or code: a header may be apart from its row, but lines of code are together. A short label before
+    what is quoted in quotation marks may be the note's own.
+
+    Any other bullet is marked as a paraphrase. It is dropped only if it has a number, date, name or piece of code that
+    none of the texts has, or if nothing shows where it comes from: no text has a word of its topic.
     """
-    search = Search(texts_of(texts))
-    read = [(text.source_id, spaced_words(text.text)) for text in texts]
+    call = _Call(texts)
     kept: list[str] = []
     dropped: list[str] = []
     for bullet in note.extraction:
-        holders = [source_id for source_id, words in read if _holds(words, _fragments(bullet))]
-        if holders:
-            kept.append(_cited(bullet, holders))
-            continue
-        marked = _as_paraphrase(bullet, search)
-        (kept if marked else dropped).append(marked or bullet)
+        grounded = call.grounded(bullet)
+        (kept if grounded else dropped).append(grounded or bullet)
     return Grounded(note.model_copy(update={"extraction": kept}), dropped)
 
 
-def _fragments(bullet: str) -> list[str]:
+class _Call:
+    """The texts of a call, as its note's bullets are looked for in them."""
+
+    def __init__(self, texts: Sequence[SourceText]) -> None:
+        self._search = Search(texts_of(texts))
+        self._words = [(text.source_id, spaced_words(text.text)) for text in texts]
+        self._ids = list(dict.fromkeys(text.source_id for text in texts))
+
+    @cached_property
+    def _topics(self) -> dict[str, frozenset[str]]:
+        """The terms of each source's texts."""
+        return {one: frozenset(terms("\n".join(self._search.whole([one])))) for one in self._ids}
+
+    @cached_property
+    def _languages(self) -> set[str]:
+        """The languages of the texts, empty of one in which it is not clear."""
+        return {language_tag(text[:PART_CHARS]) for text in self._search.whole(self._ids)}
+
+    def grounded(self, bullet: str) -> str:
+        """Return a bullet as the note keeps it; empty if it does not."""
+        bullet = _unmarked(bullet)
+        text = without_citations(bullet).rstrip()
+        if holders := self._holders(_fragments(text)) or self._holders_of_quotation(text):
+            return _cited(bullet, holders)
+        own = self._sources(text, [source_id for source_id in cited_ids(bullet) if source_id in self._ids])
+        return f"{text}{_gap(text)}{PARAPHRASE} {_citations(own)}" if own else ""
+
+    def _holders(self, fragments: Sequence[str]) -> list[str]:
+        """Return the sources that have some words in order, each piece word for word."""
+        return list(dict.fromkeys(source_id for source_id, words in self._words if _holds(words, fragments)))
+
+    def _holders_of_quotation(self, text: str) -> list[str]:
+        """Return the sources that have all that stands behind a label, and all facts of the label."""
+        for label, quotations in _labelled(text):
+            holding = [self._holders(_fragments(quotation)) for quotation in quotations]
+            holders = [one for one in holding[0] if all(one in others for others in holding)]
+            if found := [one for one in holders if not self._nowhere(label, [one])]:
+                return found
+        return []
+
+    def _sources(self, text: str, cited: list[str]) -> list[str]:
+        """Return the sources of a paraphrase; none if it has a fact that no text has, or comes from none of them.
+
+        They are those it cites, or else what comes nearest, and where these lack a fact, one that has it.
+        """
+        topic = set(query_terms(text))
+        sharing = [one for one in self._ids if topic & self._topics[one]]
+        if not sharing and (not cited or (self._is_of_their_language(text) and not says_nothing(text))):
+            return []
+        own = cited or self._nearest(text, sharing)
+        lacking = set(self._nowhere(text, own))
+        if not lacking:
+            return own
+        missing = {one: lacking.intersection(self._nowhere(text, [one], translated=False)) for one in self._ids}
+        if set.intersection(*missing.values()):
+            return []
+        others = self._nearest(text, [one for one in self._ids if not missing[one]])
+        instead = others and not self._nowhere(text, others)
+        if instead and self._likeness(text, others) > CLEARLY * self._likeness(text, own):
+            return others
+        return [*own, *others]
+
+    def _nearest(self, text: str, ids: Sequence[str]) -> list[str]:
+        """Return which source has most of a text near each other, or else most of its words; none of no ids."""
+        passages = nearest(text, self._search, ids).passages if len(ids) > 1 else []
+        topic = set(query_terms(text))
+        most = sorted(ids, key=lambda one: -len(topic & self._topics[one]))
+        return [passage.text.source.source_id for passage in passages][:1] or most[:1]
+
+    def _likeness(self, text: str, ids: Collection[str]) -> float:
+        return nearest(text, self._search, ids).score
+
+    def _nowhere(self, text: str, ids: Collection[str], *, translated: bool = True) -> list[str]:
+        return facts_nowhere(text, self._search, ids, translated=translated)
+
+    def _is_of_their_language(self, text: str) -> bool:
+        """Whether a text is clearly of a language that was read: else it may share no word with what it says."""
+        return (language_tag(text) or None) in self._languages
+
+
+def _fragments(text: str) -> list[str]:
     """Return what must be in a source in order: of a bullet of blocks each line, but of code all lines as one."""
-    text = without_citations(bullet)
     parts = [part for part in split_markdown(text) if part.kind != "rule"]
     if {part.kind for part in parts} & _BLOCKS:
         quoted = [fenced_code(part.text) or part.text for part in parts]
@@ -76,31 +166,39 @@ def _holds(words: str, fragments: Sequence[str]) -> bool:
     return bool(fragments)
 
 
+def _labelled(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield how a text may be a short label and what is quoted: up to the last mark, each quotation, or blocks."""
+    ways: list[tuple[str, list[str]]] = []
+    if found := _LABELLED.match(text):
+        quoted = found["quoted"]
+        ways.append((f"{found['label']} {found['after']}", [quoted]))
+        between = f"{found['label']} {_QUOTATION.sub(' ', quoted)} {found['after']}"
+        ways.append((between, ["".join(one) for one in _QUOTATION.findall(quoted)]))
+    if found := _ABOVE_BLOCKS.match(text):
+        ways.append((found["label"], [found["blocks"]]))
+    yield from (way for way in ways if way[1] and count_words(way[0]) <= LABEL_WORDS)
+
+
 def _cited(bullet: str, holders: Sequence[str]) -> str:
     """Return a bullet that cites those of its sources that hold it, or else the first text that does."""
     ids = cited_ids(bullet)
     right = [source_id for source_id in ids if source_id in holders] or [holders[0]]
     if ids == right:
         return bullet
-    return f"{without_citations(bullet).rstrip()} {''.join(f'[{source_id}]' for source_id in right)}"
+    return f"{without_citations(bullet).rstrip()} {_citations(right)}"
 
 
-def _as_paraphrase(bullet: str, search: Search) -> str:
-    """Return a bullet with the mark of a paraphrase; empty if its sources do not support it."""
-    text, ids = without_citations(bullet).rstrip(), cited_ids(bullet)
-    checks = [check(said, search, ids, kind) for said, kind in _said(text)]
-    if not checks or any(checked.verdict is not Verdict.supported for checked in checks):
-        return ""
-    own = dict.fromkeys(passage.text.source.source_id for checked in checks for passage in checked.passages)
-    return f"{text} {PARAPHRASE} {''.join(f'[{source_id}]' for source_id in own)}"
+def _unmarked(bullet: str) -> str:
+    """Return a bullet without the mark, which is not the model's to set."""
+    text = without_citations(bullet).rstrip()
+    plain = _MARKED.sub("", text)
+    return bullet if plain == text else f"{plain} {_citations(cited_ids(bullet))}".rstrip()
 
 
-def _said(text: str) -> list[tuple[str, Kind]]:
-    """Return what a bullet claims: the rows of its table and its code, or else its text as a whole."""
-    parts = split_markdown(text)
-    blocks = [
-        part
-        for number, part in enumerate(parts)
-        if (part.kind == "table" and not is_head(parts, number)) or (part.kind == "code" and fenced_code(part.text))
-    ]
-    return [(claim_text(part), part.kind) for part in blocks] or [(text, "prose")]
+def _citations(ids: Sequence[str]) -> str:
+    return "".join(f"[{source_id}]" for source_id in ids)
+
+
+def _gap(text: str) -> str:
+    """Return what stands between a bullet and its mark: a row or a fence ends with its line."""
+    return "\n" if text.endswith(("|", "```", "~~~")) else " "

@@ -11,10 +11,16 @@ from fathom.facts.negation import NEGATION
 from fathom.facts.numbers import Number, numbers_of
 from fathom.text.stopwords import STOP_WORDS
 
+_ARTICLES = """
+le la les un une des du de d l et au aux ce cette ces dans sur pour par avec el los las una unas unos del y al en con
+por para il lo gli della dello degli o os as um uma dos das het een van den te ten ter
+"""  # and other function words of French, Spanish, Italian, Portuguese and Dutch: of Le Monde, Monde is the name
 _CAPITALIZED = r"(?:[A-Z\u00c0-\u00de][\w’'&-]*[\w]|[A-Z](?:\.[A-Z])+\.?)"
 _NAMES = re.compile(rf"\b{_CAPITALIZED}(?:\s+{_CAPITALIZED})*")
+_NO_NAMES = STOP_WORDS | frozenset(_ARTICLES.split()) | MONTHS.keys() | WEEKDAYS
 _MARKUP = re.compile(r"\*\*|__|`")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
+_COUNTED = re.compile(r"\d[\s\u00a0\u202f]\Z")
 _OPENING = re.compile(r"(?:\A|[.!?:;]\s|[\n|])[\s\"'“‘(*•-]*\Z")
 
 
@@ -62,8 +68,10 @@ def _names(text: str) -> Iterator[Name]:
         opening = bool(_OPENING.search(text[max(0, found.start() - 12) : found.start()]))
         if opening and words[0].lower() in STOP_WORDS:
             words, opening = words[1:], False
+        if len(words) == 1 and _COUNTED.search(text[max(0, found.start() - 2) : found.start()]):
+            continue  # "5 Kronen"
         if opening and len(words) == 1 and (text.startswith(",", found.end()) or NEGATION.fullmatch(words[0])):
             continue  # "Overall, ...", "Lack of ..."
-        kept = [w for w in words if w.lower() not in STOP_WORDS and w.lower() not in {*MONTHS, *WEEKDAYS}]
+        kept = [word for word in words if word.lower() not in _NO_NAMES]
         if kept:
             yield Name(tuple(kept), opening and len(words) == len(kept), found.end())

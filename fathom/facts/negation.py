@@ -1,17 +1,19 @@
-"""Negations, and the words that they deny."""
+"""Negations, and the words that they deny. In code nothing is denied: `not_null`, `None`."""
 
 from __future__ import annotations
 
 import re
 
+from fathom.facts.code import blanked_code
 from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
 SCOPE = 3  # words of topic behind a negation that it may deny
 
 NEGATION = re.compile(
-    r"\b(?:not(?!\s+only\b)|no(?!\.)|never|none|neither|nor|without|cannot|unable|fail(?:s|ed|ing)?|lack(?:s|ed|ing)?"
-    r"|den(?:y|ies|ied)|refus(?:e|es|ed)|hardly|absence of|nicht(?!\s+nur\b)|kein\w*|nie|niemals|ohne)\b|n['’]t\b",
+    r"\b(?:not(?!\s+only\b)|no(?!\.)|never|(?-i:none|NONE|\ANone|(?<=[.!?:*•-]\s)None)|neither|nor|without|cannot|unable"
+    r"|fail(?:s|ed|ing)?|lack(?:s|ed|ing)?|den(?:y|ies|ied)|refus(?:e|es|ed)|hardly|absence of"
+    r"|nicht(?!\s+nur\b)|kein\w*|nie|niemals|ohne)\b|n['’]t\b",
     re.IGNORECASE,
 )
 _STOP = re.compile(r"[.;:!?()]|,|\b(?:but|although|though|while|whereas|aber|sondern|obwohl)\b", re.IGNORECASE)
@@ -21,7 +23,7 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 def denied_terms(text: str, scope: int = SCOPE) -> dict[str, str]:
     """Return the terms that a text denies, with their words: the next `scope` behind a negation, in the same clause."""
     denied: dict[str, str] = {}
-    for found in NEGATION.finditer(text):
+    for found in NEGATION.finditer(blanked_code(text)):
         stop = _STOP.search(text, found.end())
         clause = text[found.end() : stop.start() if stop else len(text)]
         words = [word for word in _WORD.findall(clause) if word.lower() not in STOP_WORDS][:scope]

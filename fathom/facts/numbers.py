@@ -16,16 +16,37 @@ from fathom.text.stopwords import STOP_WORDS
 from fathom.text.terms import terms
 
 _BLANK = r"[ \u00a0\u2009\u202f]"
-_SPELLED = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
+
+
+def _spelled() -> str:
+    """Return the pattern of a number word, those of one first letter together: the engine tries only these."""
+    first = sorted({word[0] for word in NUMBER_WORDS})
+    rests = {one: sorted((w[1:] for w in NUMBER_WORDS if w[0] == one), key=len, reverse=True) for one in first}
+    return "|".join(f"[{one}{one.upper()}](?i:{'|'.join(rest)})" for one, rest in rests.items())
+
+
 _NUMBER = re.compile(
     r"(?P<sign>(?:(?<=\s)|(?<=\()|^)[-−](?=\d))?(?P<currency>US\$|[$€£¥])?\s?"
     r"(?<![A-Za-z\d_.\u00c0-\u024f])(?<![A-Z]-)(?<![A-Za-z\d]/)"  # the 19 of COVID-19 is a part of a name
     rf"(?:(?P<digits>\d{{1,3}}(?:{_BLANK}\d{{3}})+(?!\.?\d)|\d+(?:[.,’']\d+)*)(?P<ending>(?:st|nd|rd|th|s)\b)?"
-    rf"|\b(?P<word>(?i:{_SPELLED}))\b)"
+    rf"|\b(?P<word>{_spelled()})\b)"
 )
 _BEHIND = re.compile(r"[\s\u00a0\u202f-]{0,2}(per\scent\b|[^\W\d_]+(?:/[hs]\b)?|[%°$€£¥]C?F?)")
 _LETTERS = {"k": 3, "m": 6, "b": 9}  # of amounts of money: £4.2m
+_SHARES = (
+    (50, r"half|halves|hälfte|halbe\w*"),
+    (25, r"(?:an?|one|every|ein(?:em)?)[ -](?:quarter|viertel)"),
+    (75, r"(?:three[ -]quarters?|drei[ -]?viertel)"),
+    (33, r"(?:an?|one|every|ein(?:em)?)[ -](?:third|drittel)"),
+    (67, r"(?:two[ -]thirds?|zwei[ -]?drittel)"),
+    (20, r"(?:an?|one|every|ein(?:em)?)[ -](?:fifth|fünftel)"),
+    (10, r"(?:an?|one|every|ein(?:em)?)[ -](?:tenth|zehntel)"),
+)
 _INCOMPARABLE = {"ordinal", "decade"}
+_POINTED_AT = re.compile(
+    r"\b(?:no|any|every|each|some|the|this|that|which|another|or|last|only|not|former|latter|other)[\s-]\Z",
+    re.IGNORECASE,
+)
 
 
 class Number(NamedTuple):
@@ -58,15 +79,31 @@ class Number(NamedTuple):
 
 
 def numbers_of(text: str) -> list[Number]:
-    """Return the numbers of a text whose dates were blanked."""
-    return [_number(found) for found in _NUMBER.finditer(text)]
+    """Return the numbers of a text whose dates were blanked; "no one" and "the one" count nothing."""
+    return [number for found in _NUMBER.finditer(text) if not _is_pronoun(number := _number(found), text)]
+
+
+def has_share(text: str, percent: Number) -> bool:
+    """Whether a text names a share in words that is so many percent: three quarters, 75 %."""
+    words = (
+        words for share, words in _SHARES if percent.unit == "%" and any(round(v) == share for v in percent.values)
+    )
+    return any(re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE) for pattern in words)
+
+
+def _is_pronoun(number: Number, text: str) -> bool:
+    """Whether a number is a "one" without a unit, of nothing or of something that it only points at."""
+    if not number.spelled or number.unit or number.values != {Decimal(1)}:
+        return False
+    return not number.counted or bool(_POINTED_AT.search(text[max(0, number.start - 10) : number.start]))
 
 
 def _number(found: re.Match[str]) -> Number:
     currency, ending = found["currency"] or "", found["ending"]
     behind = list(islice(_behind(found.string, found.end()), 3))
     scale = behind[0][1].lower() if behind else ""
-    power = SCALES.get(scale, 0) or (_LETTERS.get(scale, 0) if currency else 0)
+    thousands = found["digits"] and found.string.startswith("k", found.end())  # 10k
+    power = SCALES.get(scale, 0) or (_LETTERS.get(scale, 0) if currency or thousands else 0)
     words, end = behind[bool(power) :], behind[0].end() if power else found.end()
     unit, used = _unit([word[1] for word in words[:2]])
     if used:

@@ -39,6 +39,9 @@ franc: CHF 1 franc franken
 _WORDS = "zero one two three four five six seven eight nine ten \
 eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_GERMAN_WORDS = "eins zwei drei vier fünf sechs sieben acht neun zehn \
+elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
+_GERMAN_TENS = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig"
 
 
 class Unit(NamedTuple):
@@ -68,6 +71,15 @@ def _read_words() -> dict[str, int]:
     for ten, word in enumerate(tens, 2):
         table[word] = 10 * ten
         table |= {f"{word}-{unit}": 10 * ten + value for value, unit in enumerate(units[1:10], 1)}
+    return table | _read_german_words()
+
+
+def _read_german_words() -> dict[str, int]:
+    units, tens = _GERMAN_WORDS.split(), _GERMAN_TENS.split()
+    table = {word: value for value, word in enumerate(units, 1)}
+    for ten, word in enumerate(tens, 2):
+        table[word] = 10 * ten
+        table |= {f"{unit}und{word}": 10 * ten + value for value, unit in enumerate(["ein", *units[1:9]], 1)}
     return table
 
 
@@ -88,4 +100,4 @@ SCALES = {
 """Powers of ten by name."""
 
 NUMBER_WORDS = _read_words()
-"""English number words from zero to ninety-nine."""
+"""English and German number words up to ninety-nine. German "null" is none: it is a word of code, too."""
