@@ -29,7 +29,6 @@ from benchmarks.results import (
 )
 from benchmarks.scoring import __main__ as scoring
 from benchmarks.scoring import reports
-from benchmarks.scoring.markdown import read_markdown
 from benchmarks.scoring.measures import Scores, score
 from benchmarks.scoring.reading import Finished, Runs, read_runs
 from benchmarks.scoring.summary import ROWS, Scored, calibration, difference
@@ -37,6 +36,7 @@ from benchmarks.scoring.table import kinds, missed, report, table
 from fathom.evidence.claims import claims_of
 from fathom.models import Report, ReportSection, Source
 from fathom.models.batch import RowStatus
+from fathom.report.foreign import read_markdown
 from fathom.report.markdown import render_markdown
 from fathom.text.urls import source_ids
 
@@ -209,9 +209,9 @@ def test_a_report_has_the_scores_that_its_definitions_say() -> None:
     assert asdict(scored(with_numbers())) == asdict(
         Scores(
             claims=7,
-            supported=1.0,
-            weak=0.0,
-            unsupported=0.0,
+            alike=1.0,
+            near=0.0,
+            apart=0.0,
             cited=1.0,
             precision=1.0,
             domains=3,
@@ -235,14 +235,14 @@ def test_links_and_numbers_score_alike() -> None:
 def test_swapped_pages_are_seen() -> None:
     good, bad = scored(with_numbers()), scored(with_numbers((YEARBOOK, FERRY, TOWN)))
     assert good.precision is not None and bad.precision is not None and bad.precision < 0.5 * good.precision
-    assert (bad.supported or 0) < 0.5 * (good.supported or 0)
+    assert (bad.alike or 0) < 0.5 * (good.alike or 0)
     assert (bad.claims, bad.invented, bad.right) == (good.claims, 0, True)  # what was not touched
 
 
 def test_changed_numbers_are_seen() -> None:
     good = scored(with_numbers())
     bad = scored(with_numbers().replace("410 metres", "390 metres").replace("31,775", "32,775"))
-    assert bad.unsupported == pytest.approx((good.unsupported or 0) + 2 / 7)
+    assert bad.apart == pytest.approx((good.apart or 0) + 2 / 7)
     assert (bad.right, bad.false_facts, bad.facts) == (False, 1, 0.0)
     assert bad.precision is not None and bad.precision < 1
 
@@ -250,9 +250,9 @@ def test_changed_numbers_are_seen() -> None:
 def test_pages_that_were_never_read_are_seen() -> None:
     bad = scored(with_numbers(), KNOWN[:2])
     assert bad.invented == 3  # citations of the third page
-    assert (bad.supported or 0) < 1
+    assert (bad.alike or 0) < 1
     unknown = scored(with_numbers(), [])  # whether they were read is not known
-    assert (unknown.supported, unknown.precision, unknown.invented, unknown.cited) == (None, None, 0, 1.0)
+    assert (unknown.alike, unknown.precision, unknown.invented, unknown.cited) == (None, None, 0, 1.0)
 
 
 def test_copies_are_no_independent_sources() -> None:
@@ -288,7 +288,7 @@ def test_a_refusal_is_told_from_an_answer_and_from_a_crash(text: str | None, sta
     assert none.failed is some.failed is (status is RowStatus.failed)
 
 
-SHARES = ("supported", "weak", "unsupported", "cited", "precision", "topics", "required", "facts")
+SHARES = ("alike", "near", "apart", "cited", "precision", "topics", "required", "facts")
 PIECES = st.sampled_from(
     [*EXPECTED[2][0].split(), "[1]", "[2][3]", "[9]", "410 metres", "not", "## Town", "\n\n", "\n", "- ", "| a | b |",
      "|---|---|", "```", "(", ")", f"]({TOWN})", f"[Fares]({FERRY})", "### Sources", f"[1] A: {TOWN}", "**", ". "]
@@ -302,7 +302,7 @@ def test_shares_are_shares_whatever_is_written(pieces: list[str], other: str) ->
     shares = [value for name in SHARES if (value := getattr(scores, name)) is not None]
     assert all(0 <= value <= 1 for value in shares)
     if scores.claims:
-        assert (scores.supported or 0) + (scores.weak or 0) + (scores.unsupported or 0) == pytest.approx(1)
+        assert (scores.alike or 0) + (scores.near or 0) + (scores.apart or 0) == pytest.approx(1)
         assert 0 <= (scores.independent or 0) <= len(URLS)
     assert 0 <= scores.verified <= scores.claims
 
@@ -332,13 +332,15 @@ def report_of(sentences: Sequence[tuple[str, list[str]]]) -> str:
 
 @settings(max_examples=25)
 @given(SENTENCES, ELSEWHERE, st.sampled_from(["[1]", "[2]", "[3]"]))
-def test_an_unsupported_claim_raises_nothing(sentences: list[tuple[str, list[str]]], said: str, mark: str) -> None:
+def test_a_claim_apart_from_its_source_raises_nothing(
+    sentences: list[tuple[str, list[str]]], said: str, mark: str
+) -> None:
     before, after = scored(report_of(sentences)), scored(report_of([*sentences, (said, [mark])]))
     assert after.claims == before.claims + 1
     if before.precision is not None:
         assert (after.precision or 0) <= before.precision
-    assert (after.supported or 0) <= (before.supported or 0)
-    assert (after.unsupported or 0) >= (before.unsupported or 0)
+    assert (after.alike or 0) <= (before.alike or 0)
+    assert (after.apart or 0) >= (before.apart or 0)
     assert after.verified == pytest.approx(before.verified)
     assert (after.independent or 0) <= (before.independent or 0)
 
@@ -353,7 +355,7 @@ def test_an_invented_citation_is_counted(
     changed = [(said, [*marks, mark] if n == place else marks) for n, (said, marks) in enumerate(sentences)]
     before, after = scored(report_of(sentences)), scored(report_of(changed))
     assert after.invented == before.invented + 1
-    assert after.supported == before.supported
+    assert after.alike == before.alike
     if before.precision is not None and mark == "[4]":
         assert after.precision is not None and after.precision <= before.precision
 
@@ -364,12 +366,12 @@ def many(name: str, scores: Sequence[Scores]) -> Scored:
     return Scored(Runs(System(name=name, set="Karrow"), runs), list(scores))
 
 
-NAMED = ("Right answers", "Claims supported", "Tokens, a verified claim")
+NAMED = ("Right answers", "Claims in their sources' words", "Tokens, a claim in its sources' words")
 
 
 def test_two_systems_differ_only_where_the_interval_leaves_out_zero() -> None:
-    good = [Scores(claims=4, supported=1.0, right=True, tokens=100)] * 8
-    bad = [Scores(claims=4, supported=0.5, right=False, tokens=100)] * 8
+    good = [Scores(claims=4, alike=1.0, right=True, tokens=100)] * 8
+    bad = [Scores(claims=4, alike=0.5, right=False, tokens=100)] * 8
     right, row, tokens = (next(row for row in ROWS if row.name == name) for name in NAMED)
     found = difference(right, many("a", bad), many("b", good))
     assert found and (found.value, found.low, found.high, found.clear, found.questions) == (1, 1, 1, True, 8)
@@ -379,8 +381,8 @@ def test_two_systems_differ_only_where_the_interval_leaves_out_zero() -> None:
     assert mixed and not mixed.clear
     assert difference(right, many("a", good[:1]), many("b", bad[:1])) is None
     # A ratio of sums: a run of many claims weighs more than one of few.
-    assert row.mean([Scores(claims=9, supported=1.0), Scores(claims=1, supported=0.0)]) == 0.9
-    assert tokens.mean([Scores(claims=4, supported=0.5, tokens=100), Scores(tokens=100)]) == 100
+    assert row.mean([Scores(claims=9, alike=1.0), Scores(claims=1, alike=0.0)]) == 0.9
+    assert tokens.mean([Scores(claims=4, alike=0.5, tokens=100), Scores(tokens=100)]) == 100
     assert right.mean([Scores()]) is None
     text = table([many("a", bad), many("b", good)])
     assert "| Right answers | 0 % | 100 % | +100 % (100 % to 100 %, n = 8) |" in text
@@ -453,7 +455,7 @@ def test_reports_of_another_system_become_a_folder_that_is_scored(
     assert "| gpt-researcher, stub (2) |" in said
     assert "| Right answers | 100 % of 1 |" in said
     assert "| Refused where there is no answer | 0 % of 1 |" in said
-    assert "| Tokens, a verified claim | 600.0 of 1 |" in said
+    assert "| Tokens, a claim in its sources' words | 600.0 of 1 |" in said
     assert "<script" not in page.read_text(encoding="utf-8")
     assert System.model_validate_json((out / SYSTEM).read_text(encoding="utf-8")).name == "gpt-researcher"
     assert read_lines(out / PAGES, Page) == KNOWN

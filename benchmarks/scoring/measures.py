@@ -13,14 +13,14 @@ from functools import cache
 from typing import Any
 
 from benchmarks.results import FactCheck, Words
-from benchmarks.scoring.markdown import comparable
 from benchmarks.scoring.reading import Finished
 from fathom.evidence.claims import Statement
+from fathom.evidence.likeness import Likeness, nearest
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
-from fathom.evidence.verdict import check
-from fathom.models import SourceText, Verdict
+from fathom.models import SourceText
 from fathom.models.batch import RowStatus
+from fathom.report.foreign_lists import comparable
 from fathom.sources.hosts import site_of
 from fathom.text.citations import without_citations
 from fathom.text.sentences import split_sentences
@@ -44,9 +44,9 @@ class Scores:
 
     failed: bool = False  # it broke off without a report
     claims: int = 0
-    supported: float | None = None  # share of claims
-    weak: float | None = None
-    unsupported: float | None = None
+    alike: float | None = None  # share of claims
+    near: float | None = None
+    apart: float | None = None
     cited: float | None = None  # citation recall: share of claims that cite a page
     precision: float | None = None  # share of citations whose page supports the claim, alone or in part
     invented: int = 0  # citations of a page that was never read, or of nothing
@@ -70,8 +70,8 @@ class Scores:
 
     @property
     def verified(self) -> float:
-        """Claims that are supported."""
-        return self.claims * (self.supported or 0.0)
+        """Claims whose words their sources have."""
+        return self.claims * (self.alike or 0.0)
 
 
 NAMES = tuple(field.name for field in fields(Scores))
@@ -128,10 +128,10 @@ def _refuses(run: Finished, parts: Sequence[str]) -> bool:
 def _of_claims(run: Finished) -> dict[str, Any]:
     texts = {one: list(found) for one, found in (run.texts or {}).items()}
     search = Search(texts_of(text for found in texts.values() for text in found))
-    verdicts = [_verdict(claim, search, claim.source_ids) for claim in run.claims]
+    found = [_likeness(claim, search, claim.source_ids) for claim in run.claims]
     pairs = [(claim, source_id) for claim in run.claims for source_id in claim.source_ids]
     supporting = [
-        [one for one in claim.source_ids if _verdict(claim, search, (one,)) is not Verdict.unsupported]
+        [one for one in claim.source_ids if _likeness(claim, search, (one,)) is not Likeness.apart]
         for claim in run.claims
     ]
     known = run.texts is not None
@@ -139,9 +139,7 @@ def _of_claims(run: Finished) -> dict[str, Any]:
     count = len(run.claims)
     return {
         "claims": count,
-        "supported": verdicts.count(Verdict.supported) / count if known else None,
-        "weak": verdicts.count(Verdict.weak) / count if known else None,
-        "unsupported": verdicts.count(Verdict.unsupported) / count if known else None,
+        **{likeness.name: found.count(likeness) / count if known else None for likeness in reversed(Likeness)},
         "cited": sum(bool(claim.source_ids) for claim in run.claims) / count,
         "precision": sum(map(len, supporting)) / len(pairs) if pairs and known else None,
         "invented": len(unread) + run.dangling,
@@ -150,8 +148,8 @@ def _of_claims(run: Finished) -> dict[str, Any]:
     }
 
 
-def _verdict(claim: Statement, search: Search, source_ids: Sequence[str]) -> Verdict:
-    return check(claim.sentence, search, source_ids, claim.kind).verdict if source_ids else Verdict.unsupported
+def _likeness(claim: Statement, search: Search, source_ids: Sequence[str]) -> Likeness:
+    return nearest(claim.sentence, search, source_ids, claim.kind).likeness if source_ids else Likeness.apart
 
 
 def _independent(source_ids: Sequence[str], texts: dict[str, list[SourceText]]) -> int:

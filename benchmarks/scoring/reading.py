@@ -21,12 +21,13 @@ from benchmarks.results import (
     read_system,
     reason,
 )
-from benchmarks.scoring.markdown import comparable, read_markdown
 from fathom.errors import InvalidInput
 from fathom.evidence.claims import Statement, claims_of
 from fathom.models import Ending, Report, RunResult, SourceText, ToolOutput
 from fathom.models.batch import RowStatus
 from fathom.report.answer import answer_of
+from fathom.report.foreign import read_markdown
+from fathom.report.foreign_lists import comparable
 from fathom.text.urls import source_ids
 
 _STEP = "give a results folder, or a folder of Fathom's runs"

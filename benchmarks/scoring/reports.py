@@ -28,10 +28,10 @@ from benchmarks.results import (
     read_lines,
     write_lines,
 )
-from benchmarks.scoring.markdown import read_markdown
 from fathom.config.environment import Environment
 from fathom.errors import InvalidInput
 from fathom.models.batch import RowStatus
+from fathom.report.foreign import read_markdown
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.web import WebReader

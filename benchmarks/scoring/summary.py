@@ -123,16 +123,22 @@ ROWS = (
     Row("Expected topics covered", lambda s: s.topics),
     Row("Required sources cited", lambda s: s.required),
     Row("Claims", lambda s: s.claims, "count", "", group="claims"),
-    Row("Claims supported", lambda s: _part(s.supported, s), per=lambda s: _whole(s.supported, s), group="claims"),
     Row(
-        "Claims weakly supported", lambda s: _part(s.weak, s), best="", per=lambda s: _whole(s.weak, s), group="claims"
+        "Claims in their sources' words", lambda s: _part(s.alike, s), per=lambda s: _whole(s.alike, s), group="claims"
     ),
     Row(
-        "Claims unsupported",
-        lambda s: _part(s.unsupported, s),
+        "Claims near their sources' words",
+        lambda s: _part(s.near, s),
+        best="",
+        per=lambda s: _whole(s.near, s),
+        group="claims",
+    ),
+    Row(
+        "Claims apart from their sources' words",
+        lambda s: _part(s.apart, s),
         "share",
         "low",
-        lambda s: _whole(s.unsupported, s),
+        lambda s: _whole(s.apart, s),
         "claims",
     ),
     Row("Claims that cite a page", lambda s: _part(s.cited, s), per=lambda s: _whole(s.cited, s), group="claims"),
@@ -141,8 +147,8 @@ ROWS = (
     Row("Domains cited, a report", lambda s: s.domains if s.claims else None, "number", group="claims"),
     Row("Independent sources, a claim", lambda s: s.independent, "number", group="claims"),
     Row("Model calls, a question", lambda s: s.calls, "number", "low", group="cost"),
-    Row("Tokens, a verified claim", lambda s: s.tokens, "number", "low", lambda s: s.verified, "cost"),
-    Row("Dollars, a verified claim", lambda s: s.usd, "dollars", "low", lambda s: s.verified, "cost"),
+    Row("Tokens, a claim in its sources' words", lambda s: s.tokens, "number", "low", lambda s: s.verified, "cost"),
+    Row("Dollars, a claim in its sources' words", lambda s: s.usd, "dollars", "low", lambda s: s.verified, "cost"),
     Row("Seconds, a question", lambda s: s.seconds, "seconds", "low", group="cost"),
 )
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from flows.cli import foreign
 from flows.cli.options import Json, Root, Run
 from flows.cli.printing import line, one_line, output, printable, row
 
@@ -19,18 +20,44 @@ if TYPE_CHECKING:
     from fathom.evidence.verify import Verification
     from fathom.models.claims import Claim
 
-_STYLES = {"supported": "green", "weak": "yellow", "unsupported": "red", "verified": "green", "contradicted": "red"}
+_STYLES = {
+    "supported": "green",
+    "contradicted": "red",
+    "not_stated": "red",
+    "not_checked": "dim",
+    "verified": "green",
+}
 _PARTS = {"cited": "quote", "corroborating": "also said by", "contradicting": "contradicted by"}
 
 
-def verify(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
-    """Check every file, quote and verdict of a run again.
+def verify(
+    run: foreign.RunOrReport,
+    artifacts: Root = None,
+    *,
+    sources: foreign.Sources = None,
+    fetch: foreign.Fetch = False,
+    model: foreign.Model = None,
+    max_usd: foreign.MaxUsd = None,
+    price: foreign.Prices = None,
+    page: foreign.Page = None,
+    as_json: Json = False,
+) -> None:
+    """Check a run again, or the report of another system.
 
-    Needs no server, no network and no model. Exits with 1 if a byte was changed or a check has a different result, and
-    names the file and the claim.
+    Of a run, every file, quote and verdict is checked again, without a server, network or model. Exits with 1 if a byte
+    was changed or a check has a different result, and names the file and the claim.
+
+    A report is a file with the ending .md that has links, footnotes or numbered references. Its claims are checked
+    against the texts of its sources (--sources, --fetch). Exits with 1 if the sources do not say one, or say otherwise.
 
     Example: fathom verify 1a2b3c4d
+
+    Example: fathom verify report.md --fetch --model openai/gpt-5-mini --page check.html
     """
+    wish = foreign.Options(sources, fetch, model, max_usd, price, page)
+    if foreign.is_report(run):
+        foreign.verify_report(run, wish, as_json=as_json)
+    foreign.refuse(wish)
     from flows.runs import read_run
     from flows.verifying import verified
 
@@ -40,6 +67,9 @@ def verify(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
 
 
 def _show_verification(found: Verification) -> None:
+    from fathom.models.claims import Verdict
+    from fathom.text.counting import counted
+
     console = Console(highlight=False)
     for claim in found.claims:
         line(f"{claim.number:>3}  ", *_verdict(claim))
@@ -47,9 +77,9 @@ def _show_verification(found: Verification) -> None:
         for complaint in claim.complaints:
             text.append(f"\n{one_line(complaint)}", style="yellow")
         console.print(Padding(text, (0, 0, 0, 5)))
-    counts = Counter(claim.verdict.value for claim in found.claims)
-    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("supported", "weak", "unsupported"))
-    line(f"\n{len(found.claims)} claims: {verdicts}")
+    counts = Counter(claim.verdict for claim in found.claims)
+    verdicts = ", ".join(f"{counts[verdict]} {verdict.words}" for verdict in Verdict)
+    line(f"\n{counted(len(found.claims), 'claim')}: {verdicts}")
     for problem in found.problems:
         where = f"{problem.file}, claim {problem.claim}" if problem.claim else problem.file
         line((printable(f"✗ {where}: {problem.message}"), "red"))
@@ -59,8 +89,8 @@ def _show_verification(found: Verification) -> None:
 
 
 def _verdict(claim: Claim) -> Iterator[tuple[str, str]]:
-    verdict, corroboration = claim.verdict.value, claim.corroboration.value
-    yield f"{verdict:<11}", _STYLES[verdict]
+    verdict, corroboration = claim.verdict, claim.corroboration.value
+    yield f"{verdict.words:<12}", _STYLES[verdict.value]
     yield f"  score {claim.score:.2f}  ", "dim"
     yield corroboration.replace("_", " "), _STYLES.get(corroboration, "dim")
 
@@ -97,9 +127,9 @@ def _show_trace(found: Trace) -> None:
     for complaint in claim.complaints:
         _show_row("complaint", (one_line(complaint), "yellow"))
     if claim.judgement:
-        _show_row("judged", f"{claim.judgement.verdict.value} by {claim.judgement.model}")
+        _show_row("judged", f"{claim.judgement.verdict.words} by {claim.judgement.model}: {claim.judgement.reason}")
     for link in found.links:
-        nearest = link.part == "cited" and claim.verdict.value == "unsupported"
+        nearest = link.part == "cited" and claim.verdict.value in ("not_stated", "not_checked")
         line(("\nnearest passage" if nearest else f"\n{_PARTS[link.part]}", "bold"))
         # The bar keeps the space between the quote and what stands next to it.
         before, after = one_line(f"{link.before}|")[:-1], one_line(f"|{link.after}")[1:]

@@ -1,0 +1,151 @@
+"""A report in Markdown, as any system writes it, taken apart: its text with Fathom's source ids, and what it cites.
+
+Read are links in the text (`([Title](https://...))`, as gpt-researcher writes them), numbers with a list of sources
+(`[1]` or `【1】` and `### Sources`, as open_deep_research and Fathom do), footnotes (`[^1]`), authors with years, marks
+of chats, raised numbers and bare addresses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from string import ascii_lowercase
+
+from fathom.models import ReportSection, Source
+from fathom.report.foreign_lists import headings, take_lists, title_of
+from fathom.report.foreign_marks import PLACE, Marks
+from fathom.text.cleaning import clean_line
+from fathom.text.fences import fences
+from fathom.text.urls import source_ids
+
+_CODE = re.compile(r"`[^`\n]+`")
+_ANCHOR = re.compile(r"<a\b[^<>]*\bhref\s*=\s*[\"']?(https?://[^\"'\s<>]+)[\"']?[^<>]*>(.{0,300}?)</a>", re.I | re.S)
+_TAGS = re.compile(
+    r"</?(?:span|small|u|b|i|em|strong|center|div|p|font|a|cite|img|picture|figure|figcaption|details|summary|hr)\b[^<>]*>",
+    re.IGNORECASE,
+)
+_HIDDEN = re.compile(r"<(span|div|p)\b[^<>]*\bdisplay:\s*none\b[^<>]*>[^<>]*</\1>", re.IGNORECASE)
+_QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+(?:\[![\w-]+\][+-]?[^\n]*)?", re.MULTILINE)
+_CONTENTS = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\[[^\[\]\n]{1,200}\]\(#[^()\s]*\)[ \t]*\n?", re.MULTILINE)
+_UNDERLINED = re.compile(r"(?<=\n\n)([^\n|#>*-][^\n|]{0,79}[^\n|.])\n(?:(={3,})|-{3,})[ \t]*(?=\n|\Z)")
+_RAISED_LINKS = re.compile(
+    r"<sup>\s*((?:\[(?:[^\[\]<>\n]|\[[^\[\]<>\n]*\]){1,300}+\](?:\([^()\s<>]{1,300}\))?[,\s]*+)++)</sup>", re.IGNORECASE
+)
+_ESCAPED = re.compile(  # as Google Docs writes: `9\.5`, `\[1\]`; not what would begin a list
+    r"(^[ \t]*\d{1,3}\\[.)])|\\([-.+=~()&%$!,;:'\"/])|(?<!\[)\\\[(\^?\d[^\]\n\\]{0,40})\\\]", re.MULTILINE
+)
+_CODE_OPEN, _CODE_CLOSE = "\ufdd2x", "\ufdd3"  # around the letters that stand for a piece of code
+_MASK = re.compile(f"{_CODE_OPEN}([a-z]+){_CODE_CLOSE}")
+_NONCHARACTERS = re.compile("[\ufdd0-\ufdef]")
+
+
+@dataclass
+class Cited:
+    """A report taken apart. `dangling`: markers that lead to no source.
+
+    `body` is the whole text in one, and `addresses` are those of the sources by id, as the report spells them.
+    """
+
+    sections: list[ReportSection]
+    sources: list[Source]
+    dangling: list[str] = field(default_factory=list)
+    body: str = ""
+    addresses: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, str] = field(default_factory=dict)  # ids of the sources by their number in the report's list
+    uncited: bool = False  # the text cites nothing, so that each section cites all of its list
+    spare: list[Source] = field(default_factory=list)  # that a list names and the text does not cite
+
+
+def read_markdown(text: str, *, generous: bool = False) -> Cited:
+    """Return a report's sections, citing sources by id, and the sources that they cite, in order of first use.
+
+    Addresses in code are no citations, and pictures are left out. `generous`: what a list names without an address is
+    a source, too, and a text that cites nothing is read as citing the list behind it.
+    """
+    text, code = _masked(_NONCHARACTERS.sub("", text))
+    parts, notes = take_lists(_plain(text))
+    marks = Marks(parts, notes, generous=generous)
+    body = "".join(marks.texts())
+    cited = list(dict.fromkeys([*marks.used][int(found[1])] for found in PLACE.finditer(body)))
+    if generous:
+        marks.use_all()
+    keys = [*marks.used]
+    ids = source_ids(keys)
+    body = PLACE.sub(lambda found: f"[{ids[keys[int(found[1])]]}]", body)
+    body = _MASK.sub(lambda found: code[found[1]], body)
+    sources = {
+        key: Source(source_id=ids[key], url=key, title=marks.titles.get(key, ""), kind="web") for key in (*cited, *keys)
+    }
+    return Cited(
+        _sections(body),
+        [sources[key] for key in cited],
+        marks.dangling,
+        body,
+        {ids[key]: spelled for key, spelled in marks.used.items()},
+        {number: ids[key] for number, key in marks.numbers.items()},
+        marks.uncited,
+        [source for key, source in sources.items() if key not in cited],
+    )
+
+
+def _masked(text: str) -> tuple[str, dict[str, str]]:
+    """Return a text with letters in place of its code, and the code by these; a fence around all of it goes first."""
+    whole = next(fences(text.strip()), None)
+    if whole and whole.start == 0 and whole.info.casefold() in ("markdown", "md") and whole.end == len(text.strip()):
+        text = whole.code
+    code: dict[str, str] = {}
+
+    def masked(said: str) -> str:
+        number, letters = len(code), ""
+        while number or not letters:
+            number, digit = divmod(number, 26)
+            letters = ascii_lowercase[digit] + letters
+        code[letters] = said
+        return f"{_CODE_OPEN}{letters}{_CODE_CLOSE}"
+
+    pieces: list[str] = []
+    position = 0
+    for fence in fences(text):
+        pieces += [text[position : fence.start], masked(text[fence.start : fence.end])]
+        position = fence.end
+    return _CODE.sub(lambda found: masked(found[0]), "".join([*pieces, text[position:]])), code
+
+
+def _plain(text: str) -> str:
+    """Return a text whose links and headings are written in one way, without comments and tags that say nothing."""
+    text = _ANCHOR.sub(lambda found: f"[{clean_line(found[2])}]({found[1]})", text)
+    for opening, closing in (("<!--", "-->"), ("<style", "</style>"), ("<script", "</script>")):
+        text = without_between(text, opening, closing)
+    text = _CONTENTS.sub("", _QUOTED.sub("", _TAGS.sub("", _HIDDEN.sub("", text))))
+    text = _RAISED_LINKS.sub(r"\1", re.sub(r"<br\s*/?>", " ", text, flags=re.IGNORECASE))
+    text = _ESCAPED.sub(lambda found: found[1] or found[2] or f"[{found[3]}]", text)
+    return _UNDERLINED.sub(lambda found: f"{'#' if found[2] else '##'} {found[1]}", text)
+
+
+def without_between(text: str, opening: str, closing: str) -> str:
+    """Return a text without what stands between two marks, and these; what is not closed stays."""
+    kept: list[str] = []
+    position = 0
+    while (start := text.find(opening, position)) >= 0 and (end := text.find(closing, start)) >= 0:
+        kept.append(text[position:start])
+        position = end + len(closing)
+    return "".join([*kept, text[position:]])
+
+
+def _sections(body: str) -> list[ReportSection]:
+    sections: list[ReportSection] = []
+    position, heading = 0, ""
+    for found in [*_headings(body), None]:
+        end = found.start() if found else len(body)
+        if part := body[position:end].strip():
+            sections.append(ReportSection(heading=heading, markdown=part))
+        if found:
+            position, heading = found.end(), title_of(found)
+    return sections
+
+
+def _headings(text: str) -> Iterable[re.Match[str]]:
+    """Return the headings; a line of code is none."""
+    code = [(fence.start, fence.end) for fence in fences(text)]
+    return [one for one in headings(text) if not any(start <= one.start() < end for start, end in code)]

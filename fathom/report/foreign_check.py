@@ -1,0 +1,219 @@
+"""The check of another system's report: its claims against the texts of its sources, as Fathom checks its own.
+
+What cannot be known because a source was not found is no objection: such a claim is `not_checked`. A section that cites
+nothing, a summary say, is held against all sources, and objected to only where one of them says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+
+from fathom.evidence.claims import Statement, claims_of
+from fathom.evidence.judging import Key, Settled, key_of
+from fathom.evidence.passages import Search
+from fathom.evidence.stored import StoredText
+from fathom.evidence.verify import check_claims
+from fathom.evidence.words import check
+from fathom.models import Claim, Model, Report, ReportSection, Source, Usage, Verdict
+from fathom.report.foreign import Cited
+from fathom.report.foreign_report import Foreign
+from fathom.report.foreign_sources import Looked, Wanted
+from fathom.report.html import render_html
+from fathom.sources.scoring import score_sources
+from fathom.text.citations import cited_ids
+from fathom.text.counting import counted, joined
+
+NO_TEXT, NOT_ALL = "none of its sources was found", "not all of its sources were found"
+CITES_NOTHING = "its section cites nothing"
+NAMED = 3
+_NOWHERE = re.compile(r"(</summary>|[>·] ?), (bytes [\d,]+ to [\d,]*\d)")  # of a quote without a file
+
+
+class CheckedSource(Model):
+    """A source of the report. `places`: the files or the address that it was read from; `reason`: why it was not."""
+
+    number: int  # in the order of first use, from 1
+    source_id: str
+    url: str  # as the report spells it; what its list says of a source without one
+    title: str
+    places: list[str] = []
+    reason: str = ""
+    characters: int = 0  # that were read
+
+
+class ForeignCheck(Model):
+    """The check of a report of another system; the places of quotes are those in the texts as they were read."""
+
+    file: str
+    title: str
+    model: str  # that judged; empty: words alone
+    claims: list[Claim]
+    sources: list[CheckedSource]
+    unused_files: list[str] = []  # that are no source of the report
+    warnings: list[str] = []  # what a reader must know before relying on it
+    usage: Usage = Usage()  # of the model
+
+    @property
+    def objections(self) -> int:
+        """How many claims should not stand as they are."""
+        return sum(claim.verdict.objects for claim in self.claims)
+
+    @property
+    def verdicts(self) -> Counter[Verdict]:
+        """How many claims have each verdict."""
+        return Counter(claim.verdict for claim in self.claims)
+
+
+def wanted_of(foreign: Foreign) -> list[Wanted]:
+    """Return the sources of a report with their numbers in its lists."""
+    numbers: dict[str, list[str]] = {}
+    for number, source_id in foreign.cited.numbers.items():
+        numbers.setdefault(source_id, []).append(number)
+    return [Wanted(source, tuple(numbers.get(source.source_id, ()))) for source in foreign.report.sources]
+
+
+def to_judge(report: Report, texts: Sequence[StoredText]) -> list[Statement]:
+    """Return the claims that words alone do not settle and of which a source was found."""
+    search, found = Search(texts), {text.source.source_id for text in texts}
+    statements = claims_of(_citing(report.sections, texts))
+    claims = {key_of(claim): claim for claim in statements if found & set(claim.checked_against)}
+    return [claim for claim in claims.values() if check(claim, search).verdict is not Verdict.supported]
+
+
+def checked(
+    name: str, foreign: Foreign, looked: Looked, judged: Mapping[Key, Settled], *, model: str, today: date
+) -> tuple[ForeignCheck, Report]:
+    """Check a report against the texts of its sources; return what was found, and the report with it, for its page."""
+    report, texts = _titled(foreign.report, looked.texts), looked.texts
+    qualities = score_sources([text.source_text() for text in texts], [], query=report.title, today=today)
+    citing = report.model_copy(update={"sections": _citing(report.sections, texts)})
+    claims = check_claims(citing, texts, {one.source_id: one.credibility for one in qualities}, judged)
+    statements = claims_of(citing.sections)
+    bare = {n for n, section in enumerate(report.sections) if not cited_ids(section.markdown)}
+    claims = [
+        _fair(claim, one, looked.places, bare=one.section in bare)
+        for claim, one in zip(claims, statements, strict=True)
+    ]
+    sources = [_source(number, one, looked) for number, one in enumerate(report.sources, 1)]
+    found = ForeignCheck(
+        file=name,
+        title=report.title,
+        model=model,
+        claims=claims,
+        sources=sources,
+        unused_files=looked.unused,
+        warnings=list(_warnings(foreign.cited, sources, claims)),
+    )
+    return found, report.model_copy(update={"claims": claims, "qualities": qualities})
+
+
+def page_of(found: ForeignCheck, report: Report) -> str:
+    """Return the page of a checked report, on which every claim leads to its evidence."""
+    whose = f"Fathom did not write this report: it checked the claims of {found.file} by the sources that they cite."
+    unread = [
+        f"Not read: {' '.join(filter(None, [source.title, source.url and f'({source.url})']))}: {source.reason}"
+        for source in found.sources
+        if not source.places
+    ]
+    shown = {
+        "warnings": [whose, *found.warnings],
+        "limitations": unread,
+        "claims": [_placeless(claim) for claim in found.claims],
+    }
+    page = render_html(report.model_copy(update=shown))
+    return _NOWHERE.sub(lambda place: f"{place[1]}{place[2]} of the text as it was read", page)
+
+
+def _titled(report: Report, texts: Sequence[StoredText]) -> Report:
+    """Return a report whose sources have the titles and dates that they have themselves, where they were found."""
+    own: dict[str, Source] = {}
+    for text in texts:
+        own.setdefault(text.source.source_id, text.source)
+    update = {"title": "", "published": "", "reference": None}
+    sources = []
+    for source in report.sources:
+        known = own.get(source.source_id)
+        update = {
+            name: getattr(known, name, None) or getattr(source, name) for name in ("title", "published", "reference")
+        }
+        sources.append(source.model_copy(update=update))
+    return report.model_copy(update={"sources": sources})
+
+
+def _citing(sections: Sequence[ReportSection], texts: Sequence[StoredText]) -> list[ReportSection]:
+    """Return the sections, those that cite nothing with a paragraph that cites all that was found."""
+    every = "".join(f"[{source_id}]" for source_id in dict.fromkeys(text.source.source_id for text in texts))
+    return [
+        section
+        if cited_ids(section.markdown)
+        else section.model_copy(update={"markdown": f"{section.markdown}\n\n{every}"})
+        for section in sections
+    ]
+
+
+def _fair(claim: Claim, statement: Statement, found: Collection[str], *, bare: bool) -> Claim:
+    """Return a claim without an objection that may only be there because a source of it was not found or not cited."""
+    if claim.verdict in (Verdict.supported, Verdict.contradicted):
+        return claim
+    missing = [source_id for source_id in statement.checked_against if source_id not in found]
+    if bare:
+        why = [CITES_NOTHING, *claim.complaints]
+    elif missing:
+        why = [NOT_ALL if len(missing) < len(statement.checked_against) else NO_TEXT]
+    else:
+        return claim
+    return claim.model_copy(update={"verdict": Verdict.not_checked, "complaints": why})
+
+
+def _source(number: int, source: Source, looked: Looked) -> CheckedSource:
+    read = [text.text for text in looked.texts if text.source.source_id == source.source_id]
+    places = looked.places.get(source.source_id, [])
+    return CheckedSource(
+        number=number,
+        source_id=source.source_id,
+        url=source.url,
+        title=source.title,
+        places=places,
+        reason="" if places else looked.reasons.get(source.source_id, "not found"),
+        characters=sum(map(len, read)),
+    )
+
+
+def _warnings(cited: Cited, sources: Sequence[CheckedSource], claims: Sequence[Claim]) -> list[str]:
+    missing = [source for source in sources if not source.places]
+    found = []
+    if missing:
+        named = [source.title or source.url for source in missing[:NAMED]]
+        more = [f"{len(missing) - NAMED} more"] if len(missing) > NAMED else []
+        found.append(
+            f"{counted(len(missing), 'source')} of {len(sources)} could not be read: {joined([*named, *more], 'and')}. "
+            "Claims that cite nothing else were not checked."
+        )
+    if cited.dangling:
+        some = ", ".join(dict.fromkeys(cited.dangling[:NAMED]))
+        found.append(f"{counted(len(cited.dangling), 'mark')} in the text that should cite lead to no source: {some}.")
+    if cited.spare:
+        found.append(f"{counted(len(cited.spare), 'source')} of its list {_is(cited.spare)} cited nowhere in the text.")
+    if cited.uncited:
+        found.append("The text cites nothing: each claim was checked against all that its list of sources names.")
+    bare = sum(not claim.source_ids for claim in claims)
+    if bare and not cited.uncited:
+        found.append(
+            f"{counted(bare, 'claim')} of {len(claims)} cite nothing: they were checked against what their section "
+            "cites, or else against all sources."
+        )
+    return found
+
+
+def _is(some: Collection[object]) -> str:
+    return "is" if len(some) == 1 else "are"
+
+
+def _placeless(claim: Claim) -> Claim:
+    """Return a claim whose quotes lead to no file: none lies beside the page."""
+    parts = ("quotes", "corroborating", "contradicting")
+    update = {name: [one.model_copy(update={"artifact_file": ""}) for one in getattr(claim, name)] for name in parts}
+    return claim.model_copy(update=update)

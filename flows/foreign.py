@@ -1,0 +1,197 @@
+"""A report of another system checked: its file read, its sources found or fetched, its claims judged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from fathom.budget.ledger import Ledger
+from fathom.budget.purse import purse_of
+from fathom.config.caps import Price
+from fathom.config.environment import Environment
+from fathom.config.models import EXTRACTIVE, Role
+from fathom.config.settings import ResolvedSettings, resolve
+from fathom.errors import InvalidInput, ModelError
+from fathom.evidence.bearing import Bearing
+from fathom.evidence.claims import claims_of
+from fathom.evidence.judging import Ask, Key, Settled, judge, key_of, settled
+from fathom.llm.client import ModelBackend
+from fathom.llm.directly import answer_of
+from fathom.llm.model_checks import check_models, settled_budget
+from fathom.models import Report, Source, ToolOutput, Usage
+from fathom.report.foreign_check import ForeignCheck, checked, to_judge, wanted_of
+from fathom.report.foreign_report import Foreign, report_of
+from fathom.report.foreign_sources import Looked, in_folder, on_the_web
+from fathom.roles import JUDGE
+from fathom.roles.judge import JudgeAnswer, JudgeRequest
+from fathom.storage.store import ArtifactStore
+from fathom.telemetry.progress import phase
+from fathom.text.counting import counted
+from fathom.tools.base import RunContext
+from flows.preflight import artifact_root, settings_from
+
+MOST_BYTES = 10_000_000
+ANSWER_TOKENS = 8_192  # of the judge, for 25 claims
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How a report is to be checked. `model`: the judge's; empty: the environment's."""
+
+    file: Path
+    sources: Path | None = None  # a folder
+    fetch: bool = False
+    model: str | None = None
+    prices: Mapping[str, Price] | None = None
+    max_usd: float | None = None
+
+
+def check_file(wish: Wish) -> tuple[ForeignCheck, Report]:
+    """Check a report of another system; return what was found, and the report with it, for its page.
+
+    Raises:
+        UserError: the file is no report, there are no sources to check it by, or the model cannot be asked.
+        ModelError: the model answered nothing.
+    """
+    judging = _Judging(_settings(wish), Environment.read())
+    if not wish.sources and not wish.fetch:
+        raise InvalidInput(
+            f"No sources were given to check {wish.file} against.",
+            next_step="give its sources as --sources FOLDER, or let them be read from the web with --fetch",
+        )
+    foreign = _read(wish.file)
+    wanted = wanted_of(foreign)
+    phase(f"{counted(len(claims_of(foreign.report.sections)), 'claim')}, {counted(len(wanted), 'source')}")
+    looked = in_folder(wish.sources, wanted, wish.file.read_bytes()) if wish.sources else Looked([], {}, {}, [], {})
+    judged = asyncio.run(_judged(foreign, looked, judging, fetch=wish.fetch))
+    phase("checking the claims")
+    today = datetime.now(UTC).date()
+    found, report = checked(str(wish.file), foreign, looked, judged, model=judging.model, today=today)
+    return found.model_copy(update={"warnings": [*found.warnings, *judging.warnings], "usage": judging.usage}), report
+
+
+def _settings(wish: Wish) -> ResolvedSettings:
+    budget = {"max_usd": wish.max_usd} if wish.max_usd is not None else None
+    settings = settings_from({"model": wish.model, "budget": budget, "prices": wish.prices})
+    resolved = resolve(settings, Environment.read(), ["fetch"])
+    check_models(resolved, Environment.read())
+    return resolved
+
+
+def _read(file: Path) -> Foreign:
+    """Return the report in a file.
+
+    Raises:
+        InvalidInput: it cannot be read, claims nothing, or names no source.
+    """
+    try:
+        data = file.read_bytes()
+        if len(data) > MOST_BYTES:
+            raise InvalidInput(f"{file} is larger than {MOST_BYTES // 1_000_000} MB.", next_step="give one report")
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror}.", next_step="check the path") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{file} is not text in UTF-8.", next_step="save it as UTF-8") from error
+    foreign = report_of(text, file.stem)
+    if not claims_of(foreign.report.sections):
+        raise InvalidInput(f"{file} has no sentence that claims something.", next_step="check the file")
+    if not foreign.report.sources:
+        raise InvalidInput(
+            f"{file} names no source.",
+            next_step="give a report with links, footnotes, or numbers and a list of sources",
+        )
+    return foreign
+
+
+async def _judged(foreign: Foreign, looked: Looked, judging: _Judging, *, fetch: bool) -> dict[Key, Settled]:
+    """Return what the judge says, once the sources that no folder has were fetched, if that is wanted."""
+    missing = [source for source in foreign.report.sources if source.source_id not in looked.places]
+    if fetch and missing:
+        fetched = await _fetched(missing, judging.settings, judging.environment)
+        looked.texts.extend(fetched.texts)
+        looked.places.update(fetched.places)
+        looked.reasons.update(fetched.reasons)
+    return await judging.judged(foreign.report, looked)
+
+
+async def _fetched(sources: Sequence[Source], settings: ResolvedSettings, environment: Environment) -> Looked:
+    context = RunContext(settings, environment, _NoArtifacts(), "", configured_vendors=(), fetchable=())
+    try:
+        return await on_the_web(sources, context.reader.page, datetime.now(UTC).isoformat(timespec="seconds"))
+    finally:
+        await context.aclose()
+
+
+class _NoArtifacts:
+    """The raw outputs of what is no run."""
+
+    async def list(self) -> list[str]:
+        return []
+
+    async def read(self, name: str) -> ToolOutput:
+        raise FileNotFoundError(name)
+
+
+class _Judging:
+    """Asks a model about the claims, and keeps what that took and what went wrong."""
+
+    def __init__(self, settings: ResolvedSettings, environment: Environment) -> None:
+        self.settings = settings
+        self.environment = environment
+        self.usage = Usage()
+        self.warnings: list[str] = []
+        self._failures: list[ModelError] = []
+        self._chosen = settings.role_models[Role.judge].model_copy(update={"max_tokens": ANSWER_TOKENS})
+
+    @property
+    def model(self) -> str:
+        """The name of the model that judges; empty if words alone decide."""
+        return "" if self._chosen.model == EXTRACTIVE else self._chosen.model
+
+    async def judged(self, report: Report, looked: Looked) -> dict[Key, Settled]:
+        """Return what the model says of the claims that words do not settle; nothing without a model.
+
+        Raises:
+            ModelError: it answered nothing.
+        """
+        if not self.model:
+            return {}
+        statements = await asyncio.to_thread(to_judge, report, looked.texts)
+        if not statements:
+            return {}
+        phase(f"judging {counted(len(statements), 'claim')} by {self.model}")
+        store = ArtifactStore(f"memory://verify-{uuid4()}")
+        purse = purse_of(ArtifactStore(artifact_root()), self.environment, datetime.now(UTC))
+        await purse.check()
+        budget = settled_budget(self.settings).model_copy(update={"research_share": 1.0})
+        ledger = Ledger(budget, store, "ledger", purse=purse)
+        backend = ModelBackend(self.environment, ledger, self.settings.model_calls, self.settings.prices)
+        async with aclosing(ledger), aclosing(backend):
+            asked = await judge(statements, Bearing(looked.texts), self._asking(backend))
+        found = settled(asked)
+        if self._failures and not found:
+            raise self._failures[0]
+        open_claims = sum(key_of(statement) not in found for statement in statements)
+        if open_claims:
+            why = f": {self._failures[0].message}" if self._failures else "."
+            self.warnings.append(f"{counted(open_claims, 'claim')} got no verdict of {self.model}{why}")
+        return found
+
+    def _asking(self, backend: ModelBackend) -> Ask:
+        async def ask(request: JudgeRequest) -> tuple[JudgeAnswer, str]:
+            try:
+                answer, usage, model = await answer_of(JUDGE, request, self._chosen, backend)
+            except ModelError as error:  # the claims of the other requests are judged all the same
+                self._failures.append(error)
+                return JudgeAnswer(opinions=[]), self.model
+            self.usage += usage
+            phase(f"judged {counted(len(answer.opinions), 'claim')}{' again' if request.again else ''}")
+            return answer, model
+
+        return ask
