@@ -18,7 +18,7 @@ export Q DOCS MODEL
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help research install test test-long test-model check lint bench bench-docs bench-text bench-research \
-	bench-world bench-report \
+	bench-world bench-report bench-claims \
 	bench-guard bench-compare bench-record lock clean
 
 help:
@@ -34,6 +34,7 @@ help:
 	@echo 'make bench                        measure what the pipeline itself costs, against scripted providers'
 	@echo 'make bench-text EVAL_DATA=folder  measure the text engine on evaluation data (ARGS=--speed: on generated text)'
 	@echo 'make bench-docs EVAL_DATA=folder  measure answers from documents without a model (ARGS=--lost: what was lost)'
+	@echo 'make bench-claims EVAL_DATA=folder [MODEL=provider/name]   measure whether the check tells true claims from false ones'
 	@echo 'make bench-research SET=name DATA=path MODEL=provider/name LIMIT=n ARGS="--max-usd 5"'
 	@echo '                                  answer a published benchmark'"'"'s questions in the form it scores (docs/benchmarks.md)'
 	@echo 'make bench-world MODEL=provider/name LIMIT=n OUT=folder'
@@ -85,6 +86,9 @@ bench-docs: $(VENV)/.dev
 
 bench-text: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.text $(if $(EVAL_DATA),"$(EVAL_DATA)") $(ARGS)
+
+bench-claims: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.claims "$(EVAL_DATA)" $${MODEL:+--model "$$MODEL"} $(ARGS)
 
 bench-research: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.research $(SET) $(if $(DATA),--data "$(DATA)") $${MODEL:+--model "$$MODEL"} $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)

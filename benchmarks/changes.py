@@ -158,7 +158,7 @@ async def report_on(
                 lines.append(f"{wording} [{ids[page.url]}]")
     stubs.settings = Settings(
         planted=planted, bullets=bullets, section="\n\n".join(lines), results=len(planted), without_raw=0.0,
-        steps=1, breadth=1, follow_ups=0, score=9,
+        steps=1, breadth=1, follow_ups=0, score=9, verdicts={"": "supported"},  # its sentences are true in other words
     )  # fmt: skip
     return _side(await investigated(root, question.query, profile="quick", fresh=True))
 

@@ -1,4 +1,7 @@
-"""What verdicts the check of claims gives where the truth is known: `python -m benchmarks.verdicts EVAL_DATA`.
+"""What words alone say of claims where the truth is known: `python -m benchmarks.verdicts EVAL_DATA`.
+
+It counts their verdicts, and how near the words of each claim are to its source: alike, near or apart, with a score.
+What a model makes of claims is measured by `benchmarks.claims`.
 
 Of `verify/*.jsonl` it reads `claim`, `sentences` of one abstract and `label`: SUPPORT, CONTRADICT or NOT_ENOUGH_INFO;
 of `reports/*.jsonl` articles, whose sentences it changes; of `compress/*` pages, and meetings with people's summaries.
@@ -12,18 +15,30 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.altered import altered
 from benchmarks.metrics import auc
 from benchmarks.paraphrased import summarized, unsaid
+from fathom.evidence.claims import Statement
+from fathom.evidence.likeness import Likeness, nearest
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
-from fathom.evidence.verdict import Check, check, check_texts
+from fathom.evidence.words import check
 from fathom.models import SourceText
 from fathom.models.claims import Verdict
 
 PAGES = ("covidqa", "xquad_en")
 LABELS = ("SUPPORT", "NOT_ENOUGH_INFO", "CONTRADICT")
+VERDICTS = (Verdict.supported, Verdict.not_stated, Verdict.not_checked)  # that words alone give
+
+
+class Check(NamedTuple):
+    """What words say of a claim."""
+
+    verdict: Verdict
+    likeness: Likeness
+    score: float
 
 
 def main() -> None:
@@ -47,7 +62,7 @@ def _labelled(name: str, lines: Iterable[Mapping[str, object]]) -> None:
         sentences = line["sentences"]
         assert isinstance(sentences, list)
         source = SourceText(source_id="S0", url="", title="", kind="web", text=" ".join(sentences))
-        checks[str(line["label"])].append(check_texts(str(line["claim"]), texts_of([source])))
+        checks[str(line["label"])].append(_check(str(line["claim"]), source, Search(texts_of([source]))))
     _table(name, checks)
     scores = {label: [found.score for found in checks[label]] for label in LABELS}
     for label in LABELS[1:]:
@@ -59,15 +74,23 @@ def _check_all(pairs: Iterable[tuple[SourceText, str]]) -> list[Check]:
     for _, group in groupby(pairs, key=lambda pair: id(pair[0])):
         own = list(group)
         search = Search(texts_of([own[0][0]]))
-        found += [check(claim, search) for _, claim in own]
+        found += [_check(claim, source, search) for source, claim in own]
     return found
 
 
+def _check(claim: str, source: SourceText, search: Search) -> Check:
+    near = nearest(claim, search)
+    by_words = check(Statement(0, claim, (source.source_id,), "prose"), search)
+    return Check(by_words.verdict, near.likeness, near.score)
+
+
 def _table(name: str, checks: Mapping[str, list[Check]]) -> None:
-    print(f"| {name} | claims | supported | weak | unsupported |\n|---|--:|--:|--:|--:|")
+    columns = [*(verdict.words for verdict in VERDICTS), *(likeness.name for likeness in reversed(Likeness))]
+    print(f"| {name} | claims | {' | '.join(columns)} |\n|---|--:|{'--:|' * len(columns)}")
     for label, found in checks.items():
-        counts = Counter(check.verdict for check in found)
-        print(f"| {label} | {len(found)} | " + " | ".join(f"{counts[verdict]}" for verdict in Verdict) + " |")
+        verdicts, likenesses = Counter(one.verdict for one in found), Counter(one.likeness for one in found)
+        counts = [*map(verdicts.__getitem__, VERDICTS), *map(likenesses.__getitem__, reversed(Likeness))]
+        print(f"| {label} | {len(found)} | {' | '.join(map(str, counts))} |")
     print()
 
 

@@ -105,7 +105,7 @@ def _without_model(questions: Sequence[Question], settings: Mapping[str, object]
             "wrong refusals": sum(one.refused_wrongly is True for one in scores),
             "false statements": sum(one.false_facts for one in scores),
             "claims": sum(one.claims for one in scores),
-            "claims supported": round(sum((one.supported or 0.0) * one.claims for one in scores)),
+            "claims alike": round(sum((one.alike or 0.0) * one.claims for one in scores)),
             "invented citations": sum(one.invented or 0 for one in scores),
             "tool calls": sum(one.tool_calls or 0 for one in results),
             "bytes of reports": sum(len(text.encode()) for text in reports),
