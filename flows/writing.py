@@ -10,6 +10,7 @@ from datetime import date
 from fathom.config.models import Role
 from fathom.config.settings import Mode
 from fathom.evidence.claims import claims_of
+from fathom.evidence.judging import JUDGEMENTS, Asked
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
 from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage, Unanswered
@@ -28,10 +29,11 @@ from fathom.sources.warnings import report_warnings
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
 from fathom.text.counting import counted
-from tasks.evidence import read_texts, score_retrieved, verify_claims
+from tasks.checking import review, verify_claims
+from tasks.evidence import read_texts, score_retrieved
 from tasks.planning import look_for_words
 from tasks.reporting import make_outline, write_answer, write_section
-from tasks.results import Outlined, Scored
+from tasks.results import Outlined, Reviewed, Scored
 from tasks.start import seconds_worked
 
 MOST_TEXT = 8_000  # characters of a section in the audit log
@@ -49,11 +51,13 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     run.notes = usable(run.notes, scored.qualities, engine.settings.sources)
     if not run.notes:
         return None
-    report, left_out = await _draft(engine, run, scored, texts)
+    report, asked, removed = await _draft(engine, run, scored, texts)
     phase(f"checking {counted(len(claims_of(report.sections)), 'claim')}")
-    verified = await verify_claims(report, texts, _engine=engine)
-    if engine.settings.report.judge:
+    verified = await verify_claims(report, run.notes, texts, asked, _engine=engine)
+    if verified.usage.llm_calls or verified.usage.fallbacks:
         run.spend(JUDGE.name, verified.usage)
+    if verified.asked:
+        await engine.run_folder.save_json(JUDGEMENTS, verified.asked)
     await engine.audit.record(
         AuditType.synthesis_completed,
         Role.reporter,
@@ -61,7 +65,7 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
         sections=[section.heading for section in report.sections],
         sources=len(report.sources),
         claims=dict(sorted(Counter(claim.verdict.value for claim in verified.claims).items())),
-        left_out=left_out,
+        left_out=removed,
     )
     today = date.fromisoformat(engine.start.today)
     warnings = [
@@ -84,7 +88,9 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
         checked["limitations"] = clarified(run.plan)
         checked["confidence"] = confidence_within(report.confidence, verified.claims)
     else:
-        checked["limitations"] = limitations(run, verified.claims, left_out)
+        checked["limitations"] = limitations(
+            run, verified.claims, removed, engine.model_for(JUDGE).model if engine.settings.judges else ""
+        )
         checked["next_steps"] = next_steps(run.reflection)
     return report.model_copy(update=checked)
 
@@ -131,16 +137,18 @@ async def save_provenance(engine: Engine, run: RunState, report: Report) -> None
 
 async def _draft(
     engine: Engine, run: RunState, scored: Scored, texts: Sequence[StoredText]
-) -> tuple[Report, list[str]]:
-    """Return the report before its claims are checked, and the sentences that were left out or marked."""
+) -> tuple[Report, list[Asked], list[str]]:
+    """Return the report, what the judge was asked of its claims and answered, and the sentences that were taken out."""
     authority = {quality.source_id: quality.overall for quality in scored.qualities}
     questions, steps, answered, confidence = list[str](), list[StepCoverage](), Answered.yes, None
     if engine.settings.mode is Mode.answer:  # how it was researched is in the plan and the notes
         phase("writing the answer")
         written = await write_answer(run.notes, authority, texts, _engine=engine)
         run.spend(ANSWER.name, written.usage)
-        title, sections, left_out = run.plan.plan_title, [written.section], written.unsupported
+        title = run.plan.plan_title
         await _tell_section(engine, written.section, 1, 1, 0)
+        reviewed = await _reviewed(engine, run, [written.section], texts, [])
+        sections, asked, removed = reviewed.sections, reviewed.asked, reviewed.removed
         answered, confidence = written.answered, written.confidence
     else:
         phase("choosing sections")
@@ -150,7 +158,7 @@ async def _draft(
         )
         run.spend(OUTLINE.name, outlined.usage)
         title, answered = outlined.outline.title, outlined.outline.answered
-        sections, left_out = await _sections(engine, run, outlined, authority, texts)
+        sections, asked, removed = await _sections(engine, run, outlined, authority, texts)
     report = assemble(
         query=engine.start.query,
         parent=engine.start.parent.named() if engine.start.parent else None,
@@ -165,28 +173,54 @@ async def _draft(
         qualities=scored.qualities,
         answered=answered,
         confidence=confidence,
+        sufficiency=(run.reflection.sufficiency_score, engine.settings.sufficiency) if run.reflection else (0, 0),
     )
-    return report, left_out
+    return report, asked, removed
 
 
 async def _sections(
     engine: Engine, run: RunState, outlined: Outlined, authority: dict[str, float], texts: Sequence[StoredText]
-) -> tuple[list[ReportSection], list[str]]:
-    """Write the sections one by one; where a model writes, the first comes last, because it sums up the others."""
-    outline, left_out = outlined.outline, list[str]()
-    order = list(range(len(outline.sections)))
-    if not engine.settings.extractive and not outlined.usage.fallbacks:
-        order = [*order[1:], 0]
+) -> tuple[list[ReportSection], list[Asked], list[str]]:
+    """Write the sections one by one and have their claims judged.
+
+    Where a model writes, the first section comes last, because it sums up the others as they were corrected.
+    """
+    outline = outlined.outline
+    positions = list(range(len(outline.sections)))
+    by_model = not engine.settings.extractive and not outlined.usage.fallbacks
+    parts = [positions[1:], positions[:1]] if by_model else [positions]
     sections: dict[int, ReportSection] = {}
-    for number, position in enumerate(order, 1):
-        phase(f"writing {number} of {len(order)}: {outline.sections[position].heading}")
-        others = [sections[p] for p in sorted(sections)]
-        written = await write_section(outline, position, run.notes, others, authority, texts, _engine=engine)
-        sections[position] = written.section
-        await _tell_section(engine, written.section, number, len(order), position)
-        left_out += written.unsupported
-        run.spend(SECTION.name, written.usage)
-    return [sections[p] for p in sorted(sections)], left_out
+    asked: list[Asked] = []
+    removed: list[str] = []
+    for part in filter(None, parts):
+        for position in part:
+            number = len(sections) + 1
+            phase(f"writing {number} of {len(positions)}: {outline.sections[position].heading}")
+            others = [sections[p] for p in sorted(sections)]
+            written = await write_section(outline, position, run.notes, others, authority, texts, _engine=engine)
+            sections[position] = written.section
+            await _tell_section(engine, written.section, number, len(positions), position)
+            run.spend(SECTION.name, written.usage)
+        reviewed = await _reviewed(engine, run, [sections[p] for p in part], texts, asked)
+        sections |= dict(zip(part, reviewed.sections, strict=True))
+        asked = reviewed.asked
+        removed += reviewed.removed
+    return [sections[p] for p in positions], asked, removed
+
+
+async def _reviewed(
+    engine: Engine,
+    run: RunState,
+    sections: Sequence[ReportSection],
+    texts: Sequence[StoredText],
+    asked: Sequence[Asked],
+) -> Reviewed:
+    """Return sections after the judge and the writer have seen their claims."""
+    reviewed = await review(sections, run.notes, texts, asked, engine)
+    for role, usage in reviewed.usage.items():
+        if usage.llm_calls or usage.fallbacks:
+            run.spend(role, usage)
+    return reviewed
 
 
 async def _tell_section(engine: Engine, section: ReportSection, number: int, of: int, position: int) -> None:

@@ -1,4 +1,4 @@
-"""What the report rests on: the stored texts, how good their sources are, and whether they support each claim."""
+"""What the report rests on: the stored texts, and how good their sources are."""
 
 from __future__ import annotations
 
@@ -6,21 +6,13 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import date
 
-from fathom.config.models import EXTRACTIVE
 from fathom.contradictions.finding import Said, find_contradictions
 from fathom.evidence.stored import StoredText, stored_texts
-from fathom.evidence.verify import check_claims
 from fathom.extractive.statements import on_question
-from fathom.models import Claim, Contradiction, Judgement, Note, Plan, Report, ToolResult, Usage
-from fathom.roles import JUDGE, JudgeRequest
-from fathom.roles.judge import Judged, Opinion
+from fathom.models import Contradiction, Note, Plan, ToolResult
 from fathom.run.engine import Engine
 from fathom.sources.scoring import score_sources
-from fathom.telemetry.progress import phase
-from tasks.model_calls import ask
-from tasks.results import Scored, Verified
-
-JUDGED_AT_ONCE = 10  # claims of one request to the judge
+from tasks.results import Scored
 
 
 async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[StoredText]:
@@ -55,26 +47,3 @@ async def score_retrieved(
         rules=_engine.settings.sources,
     )
     return Scored(qualities=qualities, contradictions=contradictions)
-
-
-async def verify_claims(report: Report, _texts: Sequence[StoredText], _engine: Engine) -> Verified:
-    """Check every sentence of the report against the stored bytes, and, if the settings say so, ask a model too."""
-    credibility = {quality.source_id: quality.credibility for quality in report.qualities}
-    claims = await asyncio.to_thread(check_claims, report, _texts, credibility)
-    if not _engine.settings.report.judge or _engine.model_for(JUDGE).model == EXTRACTIVE:
-        return Verified(claims=claims, usage=Usage())
-    cases = [Judged(number=c.number, sentence=c.sentence, quotes=[quote.text for quote in c.quotes]) for c in claims]
-    usage, opinions = Usage(), dict[int, Opinion]()
-    for first in range(0, len(cases), JUDGED_AT_ONCE):
-        phase(f"asking about claims {first + 1} to {min(first + JUDGED_AT_ONCE, len(cases))} of {len(cases)}")
-        answer, used = await ask(JUDGE, JudgeRequest(claims=cases[first : first + JUDGED_AT_ONCE]), _engine)
-        usage += used
-        opinions |= {opinion.number: opinion for opinion in answer.opinions}
-    model = _engine.model_for(JUDGE).model
-    judged = [_with(claim, opinions.get(claim.number), model) for claim in claims]
-    return Verified(claims=judged, usage=usage)
-
-
-def _with(claim: Claim, opinion: Opinion | None, model: str) -> Claim:
-    judgement = opinion and Judgement(verdict=opinion.verdict, model=model, reason=opinion.reason)
-    return claim.model_copy(update={"judgement": judgement}) if judgement else claim

@@ -6,27 +6,20 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from fathom.config.groups import Unsupported
 from fathom.config.models import EXTRACTIVE
 from fathom.config.templates import TemplateSection
-from fathom.errors import AnswerInvalid
-from fathom.evidence.claims import claims_of, marked, without
 from fathom.evidence.stored import StoredText
-from fathom.evidence.verify import check_claims
 from fathom.extractive.sections import NOTHING_FOUND
 from fathom.extractive.statements import quotations_for
-from fathom.llm.base import Failure
-from fathom.models import Answered, Claim, Contradiction, Note, Plan, Report, ReportSection, SourceText, Usage, Verdict
+from fathom.models import Answered, Contradiction, Note, Plan, ReportSection, SourceText, Usage
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.base import RoleSpec
-from fathom.roles.reporter import OutlinedSection, UnsupportedSentence
+from fathom.roles.reporter import OutlinedSection
 from fathom.run.engine import Engine
-from fathom.text.citations import cited_ids, with_known_ids
-from fathom.text.counting import counted
-from tasks.durable import run_logger
-from tasks.model_calls import answer_without_model, ask
+from fathom.text.citations import with_known_ids
+from tasks.model_calls import ask
 from tasks.results import Outlined, Written
 
 
@@ -71,9 +64,7 @@ async def write_section(
 ) -> Written:
     """Write the section at a position of the outline.
 
-    Citations of anything but the notes' sources are removed. Sentences that their sources do not support go back to the
-    reporter once, with what the sources say. Its new version replaces the draft only if the sources support more of its
-    sentences, or as many and it has fewer others; those are removed or marked, as the settings say.
+    Citations of anything but the notes' sources are removed.
     """
     section = outline.sections[position]
     wanted = {str(step_id) for step_id in section.step_ids}
@@ -95,43 +86,10 @@ async def write_section(
     )
     known = {source_id for note in notes for source_id in note.source_ids}
     answer, usage = await ask(SECTION, request, _engine)
-    markdown, failing = with_known_ids(answer.text.strip(), known), list[Claim]()
+    markdown = with_known_ids(answer.text.strip(), known)
     if request.is_given and _says_nothing(markdown):
         markdown = NOTHING_FOUND
-    elif not _is_quoted(usage, _engine):
-        markdown, failing, more = await _revise(request, markdown, known, _texts, _engine)
-        usage += more
-    return _written(section.heading, markdown, failing, usage, _engine)
-
-
-async def _revise(
-    request: SectionRequest, draft: str, known: set[str], texts: Sequence[StoredText], engine: Engine
-) -> tuple[str, list[Claim], Usage]:
-    """Return the section after its check, the claims that stayed unsupported, and what the revision used."""
-    markdown, usage = draft, Usage()
-    good, failing = await _checked(markdown, texts)
-    if failing:
-        again = request.model_copy(update={"draft": draft, "unsupported": list(map(_told, failing))})
-        answer, usage = await ask(SECTION, again, engine)
-        if usage.fallbacks:  # the draft without these sentences is better than what no model wrote
-            usage = usage.model_copy(update={"fallbacks": []})
-        else:
-            rewritten = with_known_ids(answer.text.strip(), known)
-            supported, unsupported = await _checked(rewritten, texts)
-            if (len(supported), -len(unsupported)) > (len(good), -len(failing)):
-                markdown, failing = rewritten, unsupported
-    if failing:
-        sentences = counted(len(failing), "sentence")
-        run_logger().warning("%s of the section %r not supported by the sources", sentences, request.section.heading)
-        edit = marked if engine.settings.report.unsupported is Unsupported.mark else without
-        markdown = edit(markdown, {claim.sentence for claim in failing})
-    if not claims_of([ReportSection(heading="", markdown=markdown)]):
-        if request.is_given:  # no other matter may take the place of what belongs here
-            return NOTHING_FOUND, failing, usage
-        failure = Failure(code=AnswerInvalid.code, message="Nothing that the section says is in its sources.")
-        answer, more = await answer_without_model(SECTION, request, failure, engine)
-        usage, markdown = usage + more, with_known_ids(answer.text.strip(), known)
-    return markdown, failing, usage
+    return _written(section.heading, markdown, usage, _engine)
 
 
 def _sections(engine: Engine) -> list[TemplateSection]:
@@ -140,11 +98,6 @@ def _sections(engine: Engine) -> list[TemplateSection]:
 
 def _says_nothing(markdown: str) -> bool:
     return markdown.strip(" .*_\n").casefold() == "nothing found"
-
-
-def _told(claim: Claim) -> UnsupportedSentence:
-    evidence = [f"{quote.text} [{quote.source_id}]" for quote in claim.quotes]
-    return UnsupportedSentence(sentence=claim.sentence, why=claim.complaints, evidence=evidence)
 
 
 def _writes_without_model(role: RoleSpec[Any, Any], engine: Engine) -> bool:
@@ -163,24 +116,10 @@ def _passages(
     return narrow(read, focus, limit).texts if limit else []
 
 
-async def _checked(markdown: str, texts: Sequence[StoredText]) -> tuple[list[Claim], list[Claim]]:
-    """Return the claims of a section that the sources they cite support, and those that they do not."""
-    section = ReportSection(heading="", markdown=markdown)
-    draft = Report(title="", query="", extractive=False, sections=[section], sources=[])
-    cited = set(cited_ids(markdown))
-    own = [text for text in texts if text.source.source_id in cited]  # other sources are compared in the end
-    claims = await asyncio.to_thread(check_claims, draft, own, {})
-    failing = [claim for claim in claims if claim.verdict is Verdict.unsupported]
-    return [claim for claim in claims if claim.verdict is not Verdict.unsupported], failing
-
-
 async def write_answer(
     notes: list[Note], authority: dict[str, float], _texts: Sequence[StoredText], _engine: Engine
 ) -> Written:
-    """Answer the question in at most 140 characters: a report of one section.
-
-    An answer that its sources do not support is replaced by a quotation, without the model.
-    """
+    """Answer the question in at most 140 characters: a report of one section."""
     shown = within_budget(notes, _engine.start.question, _engine.settings.max_context_tokens, authority)
     request = AnswerRequest(
         query=_engine.brief,
@@ -189,13 +128,7 @@ async def write_answer(
         passages=_passages(shown, "", _texts, ANSWER, _engine) if _writes_without_model(ANSWER, _engine) else [],
     )
     answer, usage = await ask(ANSWER, request, _engine)
-    failing = [] if _is_quoted(usage, _engine) else (await _checked(answer.answer, _texts))[1]
-    if failing:
-        why = "; ".join(complaint for claim in failing for complaint in claim.complaints) or "its words are not there"
-        failure = Failure(code=AnswerInvalid.code, message=f"The sources do not support the answer: {why}.")
-        answer, more = await answer_without_model(ANSWER, request, failure, _engine)
-        usage += more
-    written = _written("Answer", answer.answer, failing, usage, _engine)
+    written = _written("Answer", answer.answer, usage, _engine)
     written = written.model_copy(update={"confidence": answer.confidence})
     if not written.section.quoted:
         return written
@@ -208,6 +141,7 @@ def _is_quoted(usage: Usage, engine: Engine) -> bool:
     return engine.settings.extractive or bool(usage.fallbacks)
 
 
-def _written(heading: str, markdown: str, failing: list[Claim], usage: Usage, engine: Engine) -> Written:
-    section = ReportSection(heading=heading, markdown=markdown, quoted=_is_quoted(usage, engine))
-    return Written(section=section, unsupported=[claim.sentence for claim in failing], usage=usage)
+def _written(heading: str, markdown: str, usage: Usage, engine: Engine) -> Written:
+    return Written(
+        section=ReportSection(heading=heading, markdown=markdown, quoted=_is_quoted(usage, engine)), usage=usage
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fathom.budget.ledger import Allowance
+from fathom.evidence.judging import Asked
 from fathom.models import (
     Answered,
     Claim,
@@ -73,14 +74,10 @@ class Outlined(Model):
 
 
 class Written(Model):
-    """A finished section. `unsupported`: sentences without a source, which were left out or marked.
-
-    `answered`: of an answer, whether it is one; `confidence`: of an answer, 0 to 1.
-    """
+    """A section as it was written. `answered`: of an answer, whether it is one; `confidence`: of an answer, 0 to 1."""
 
     section: ReportSection
     usage: Usage
-    unsupported: list[str] = []
     answered: Answered = Answered.yes
     confidence: float | None = None
 
@@ -92,8 +89,21 @@ class Scored(Model):
     contradictions: list[Contradiction]
 
 
+class Reviewed(Model):
+    """Sections after the judge and the writer have seen their claims.
+
+    `removed` are sentences that were taken out, `usage` is by role, and `asked` what the judge was asked and answered.
+    """
+
+    sections: list[ReportSection]
+    asked: list[Asked]
+    removed: list[str]
+    usage: dict[str, Usage]
+
+
 class Verified(Model):
-    """The report's claims with their verdicts."""
+    """The report's claims with their verdicts, and all that the judge was asked and answered."""
 
     claims: list[Claim]
+    asked: list[Asked]
     usage: Usage

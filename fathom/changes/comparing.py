@@ -16,9 +16,9 @@ from fathom.changes.pages import Edits, Line, Page, edits_of
 from fathom.changes.relation import bears, concerned, contradicts, same_fact
 from fathom.changes.sides import Borne, Ground, Side, place, statement
 from fathom.changes.values import differences, row_differences
+from fathom.evidence.likeness import Likeness, nearest
 from fathom.evidence.support import claim_weights
-from fathom.evidence.verdict import check
-from fathom.models import Claim, Corroboration, Report, Verdict
+from fathom.models import Claim, Corroboration, Report
 from fathom.text.terms import terms
 
 BEARING = 0.25  # least share of a claim that a sentence of its quote says, of several sentences
@@ -158,8 +158,7 @@ class _Comparison:
             return True
         if any(g.other and not g.values and bears(claim, g.other, g.page.source) for g in grounds):
             return True
-        checked = check(claim.sentence, other.search)
-        return checked.verdict is Verdict.supported
+        return nearest(claim.sentence, other.search).likeness is Likeness.alike
 
     # -- what is found ---------------------------------------------------------------------------------------------
 

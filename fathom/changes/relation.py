@@ -13,19 +13,19 @@ from fathom.contradictions.assertions import assertion_of
 from fathom.contradictions.finding import differ
 from fathom.contradictions.reading import readings
 from fathom.contradictions.succession import replaces
+from fathom.evidence.likeness import Likeness, nearest_in
 from fathom.evidence.stored import StoredText
-from fathom.evidence.verdict import check_texts
 from fathom.facts.extraction import facts_of
-from fathom.models import Claim, Source, Verdict
+from fathom.models import Claim, Source
 from fathom.text.terms import terms
-
-_RANK = {Verdict.unsupported: 0, Verdict.weak: 1, Verdict.supported: 2}
 
 
 def bears(claim: Claim, line: Line, source: Source) -> bool:
     """Whether a sentence says a claim as well as the claim's own sources do."""
     text = f"{line.header}\n|---|\n| {line.text} |" if line.header else line.text
-    return _RANK[check_texts(claim.sentence, [StoredText(source, text)]).verdict] >= _RANK[claim.verdict]
+    own = [StoredText(source, quote.text) for quote in claim.quotes]
+    least = nearest_in(claim.sentence, own).likeness if own else Likeness.near
+    return nearest_in(claim.sentence, [StoredText(source, text)]).likeness >= max(least, Likeness.near)
 
 
 def concerned(claim: str, values: Sequence[Difference], *, earlier: bool) -> list[Difference]:

@@ -10,7 +10,7 @@ from fathom.changes.model import Compared, Difference, Place, Statement
 from fathom.changes.pages import Line, Page, pages_of
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
-from fathom.models import Claim, Quote, Report, Source, Verdict
+from fathom.models import Claim, Quote, Report, Source
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Side:
     def claims(self) -> list[Claim]:
         """What its report says with evidence."""
         said = self.report.claims if self.report else []
-        return [claim for claim in said if claim.verdict is not Verdict.unsupported and claim.quotes]
+        return [claim for claim in said if not claim.verdict.objects and claim.quotes]
 
     def said(self, claim: Claim, grounds: Sequence[Ground]) -> Statement:
         """Return a claim as one side of a change; where no sentence was found that bears it, with its quotes."""

@@ -15,7 +15,9 @@ class ClaimList(Model):
     """The claims of a report, with the verdict on each and its quotes. `counts` is of all claims, by verdict."""
 
     run_id: str
-    counts: dict[Verdict, int] = Field(examples=[{"supported": 39, "weak": 2, "unsupported": 0}])
+    counts: dict[Verdict, int] = Field(
+        examples=[{"supported": 39, "contradicted": 0, "not_stated": 1, "not_checked": 2}]
+    )
     claims: list[Claim]
 
 

@@ -81,6 +81,19 @@ class Unsupported(StrEnum):
     mark = "mark"
 
 
+class Judging(StrEnum):
+    """Whether a model judges the claims of a report."""
+
+    auto = "auto"  # where a role of the run has a model
+    always = "always"
+    never = "never"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Judging | None:
+        # Before 0.3 it was a switch, off unless somebody set it: a run that is stored so can still be asked.
+        return (cls.always if value else cls.auto) if isinstance(value, bool) else None
+
+
 class ReportSettings(FormModel):
     """Length and checks of the report."""
 
@@ -91,11 +104,14 @@ class ReportSettings(FormModel):
         description="Approximate length in words. Empty: what the question asks for, or needs.",
         examples=[500],
     )
-    unsupported: Unsupported = Field(
-        Unsupported.remove, description="Sentences that no source supports are removed, or marked as unsupported."
+    judge: Judging = Field(
+        Judging.auto,
+        description="Whether a model judges each claim by its sources. auto: where the run has a model. "
+        "always: refused without one. never: words alone decide what they can.",
     )
-    judge: bool = Field(
-        False, description="The critic's model also judges each claim, in addition to the check of its words."
+    unsupported: Unsupported = Field(
+        Unsupported.mark,
+        description="What becomes of a sentence to which the judge objects after the writer has corrected it.",
     )
 
 

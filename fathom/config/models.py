@@ -21,6 +21,7 @@ class Role(StrEnum):
     compressor = "compressor"
     critic = "critic"
     reporter = "reporter"
+    judge = "judge"
 
 
 ROLES = tuple(role.value for role in Role)

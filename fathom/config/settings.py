@@ -7,6 +7,7 @@ environment again, so a replay sees the same values.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
@@ -14,10 +15,11 @@ from pydantic import Field
 
 from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
-from fathom.config.groups import CompressionSettings, PeopleSettings, ReportSettings, SourceRules
+from fathom.config.groups import CompressionSettings, Judging, PeopleSettings, ReportSettings, SourceRules
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
 from fathom.config.profiles import PROFILES, Effort, Execution, Profile
 from fathom.config.templated import TemplatedSettings
+from fathom.errors import InvalidInput
 
 
 class SearchMode(StrEnum):
@@ -128,7 +130,8 @@ class ResearchSettings(TemplatedSettings):
     role_models: dict[Role, RoleModel] = Field(
         default_factory=dict,
         title="Model: by role",
-        description="A separate model for some roles: clarifier, planner, researcher, compressor, critic, reporter.",
+        description="A separate model for some roles: clarifier, planner, researcher, compressor, critic, reporter, "
+        "judge. The judge takes the reporter's, or another role's, if it has none of its own.",
         examples=[{"reporter": {"model": "openai/gpt-5"}}],
     )
 
@@ -268,20 +271,42 @@ class ResolvedSettings(ResearchSettings):
         """Whether the report's sentences are quotations."""
         return self.role_models[Role.reporter].model == EXTRACTIVE
 
+    @property
+    def judges(self) -> bool:
+        """Whether a model judges the claims of the report."""
+        return self.report.judge is not Judging.never and self.role_models[Role.judge].model != EXTRACTIVE
+
+
+def _role_models(chosen: Mapping[Role, RoleModel], model: RoleModel) -> dict[Role, RoleModel]:
+    """Return a model for every role; the judge's is the writer's, or else another role's."""
+    found = {role: chosen.get(role, model) for role in Role}
+    if Role.judge not in chosen:
+        others = (found[role] for role in (Role.reporter, Role.critic, *Role) if found[role].model != EXTRACTIVE)
+        found[Role.judge] = next(others, model)
+    return found
+
 
 def resolve(settings: ResearchSettings, environment: Environment, tools: list[str]) -> ResolvedSettings:
-    """Fill what the settings leave open from the profile and the environment; `tools` are the configured ones."""
+    """Fill what the settings leave open from the profile and the environment; `tools` are the configured ones.
+
+    Raises:
+        InvalidInput: a model must judge the claims, and the run has none.
+    """
     chosen = {name: value for name, value in settings if value is not None}
     model = RoleModel(model=settings.model or environment.model or EXTRACTIVE, fallbacks=settings.fallback_models)
-    return ResolvedSettings.model_validate(
+    resolved = ResolvedSettings.model_validate(
         {
             **PROFILES[settings.profile],
             **chosen,
             "template": None,
             "model": model.model,
-            "role_models": {role: settings.role_models.get(role, model) for role in Role},
+            "role_models": _role_models(settings.role_models, model),
             "tools": tools,
             "fetch_allow_hosts": sorted({*settings.fetch_allow_hosts, *environment.fetch_allow}),
             "artifacts": settings.artifacts or environment.artifacts,
         }
     )
+    if resolved.report.judge is Judging.always and not resolved.judges:
+        message = "`report.judge` is always, but no role of the run has a model."
+        raise InvalidInput(message, next_step="set --model or --role-model judge=..., or report.judge to auto")
+    return resolved

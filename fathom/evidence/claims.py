@@ -2,26 +2,34 @@
 
 A citation belongs to the sentence it ends. A sentence without one takes those of the next sentence of its paragraph or
 list item that has some: a citation at the end of a paragraph is for all that was said since the one before it. A row
-of a table has only its own. Code in a fence has those that end the line of text before it.
+of a table has only its own. Code in a fence has those that end the line of text before it. A sentence that has none
+that way, a conclusion say, is checked against what the sentences around it cite.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
+from textwrap import shorten
 from typing import NamedTuple
 
 from fathom.facts.extraction import facts_of, plain
-from fathom.models import ReportSection
+from fathom.models import ReportSection, Verdict
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids, without_citations
-from fathom.text.fences import fenced_code, split_markdown
+from fathom.text.fences import fenced_code, fences, split_markdown
 from fathom.text.sentences import Sentence
 from fathom.text.terms import query_terms
 
+CONTEXT_CHARS = 160  # of each part of a claim's context
+BESIDE = 12  # sources that a sentence without a citation may rest on
 FEW_TERMS = 2  # a sentence with no more words of topic, without a number, name or citation, only connects others
-MARK = "*(not supported by the sources)*"
+MARKS = {
+    Verdict.contradicted: "*(the source cited says otherwise)*",
+    Verdict.not_stated: "*(not found in the sources cited)*",
+}
+"""What stands behind a sentence that was objected to and not corrected."""
 _OF_THE_REPORT = re.compile(
     r"(?:this|the (?:following|next|previous)|these|below|above|in (?:this|the following))\b"
     r"(?:\W+\w+){0,3}?\W+(?:section|report|chapter|table|list|overview|summary|answer|points?|findings)\b",
@@ -31,6 +39,11 @@ _CELL_RULE = re.compile(r"[\s|:-]+\Z")
 _NUMBERED = re.compile(r"\s*\[(?:S[0-9a-f]{6,64}|\d{1,4})\]")
 _CITED_LAST = re.compile(r"\[S[0-9a-f]{6,64}\][.:]?\Z")
 _ENUMERATOR = re.compile(r"\(?\d{1,3}\\?[.)]")
+_REFERS = re.compile(
+    r"\b(?:its|their|this|that|same|former|latter|successor|predecessor|dessen|deren|diese\w*)\b", re.IGNORECASE
+)
+_RUN_IN = re.compile(r"(\*\*|__)[^*_]+\1[.:]?")  # a heading at the beginning of a paragraph or item
+_BAR = re.compile(r"(?<!\\)\|")
 _ITEM_MARKER = re.compile(r"(?:[-*+]|\d+[.)])[ \t]+")
 
 
@@ -39,8 +52,17 @@ class Statement(NamedTuple):
 
     section: int
     sentence: str
-    source_ids: tuple[str, ...]
+    source_ids: tuple[str, ...]  # that it cites
     kind: Kind
+    context: str = (
+        ""  # the heading above it, with the sentence before it, the head of its table or the line before code
+    )
+    beside: tuple[str, ...] = ()  # of a sentence that cites none, the ids cited around it, the nearest first
+
+    @property
+    def checked_against(self) -> tuple[str, ...]:
+        """The ids of the sources that have to say it."""
+        return self.source_ids or self.beside
 
 
 def claims_of(sections: Sequence[ReportSection]) -> list[Statement]:
@@ -48,14 +70,14 @@ def claims_of(sections: Sequence[ReportSection]) -> list[Statement]:
 
     Neither is a sentence that has no citation of its own and only connects others: it ends in a colon or question
     mark, is about the report itself ("This section ..."), or has at most two words of topic and no number or name.
-    The line that leads to cited code and ends in a colon is no claim either.
+    The line that leads to cited code is one if it says something beside that.
     """
-    return [Statement(n, *found) for n, section in enumerate(sections) for found in _statements(section.markdown)]
+    return [found for n, section in enumerate(sections) for found in _statements(n, section)]
 
 
 def claim_text(sentence: Sentence) -> str:
     """Return what a sentence of a report claims, on one line without citations: the cells of a row, lines of code."""
-    text = sentence.text.replace(MARK, "")
+    text = _unmarked(sentence.text)
     if sentence.kind == "code":
         return " ".join((fenced_code(text) or text).split())
     if sentence.kind != "table":
@@ -70,10 +92,10 @@ def lead_ins(parts: Sequence[Sentence]) -> dict[int, int]:
     last = -1  # sentence of text
     for number, part in enumerate(parts):
         if part.kind == "code" and fenced_code(part.text):
-            lead = parts[last].text.replace(MARK, "").rstrip() if last >= 0 else ""
+            lead = _unmarked(parts[last].text).rstrip() if last >= 0 else ""
             if _CITED_LAST.search(lead):
                 found[number] = last
-        elif part.text != MARK:
+        elif _unmarked(part.text):
             last = number
     return found
 
@@ -93,17 +115,68 @@ def without(markdown: str, claims: Collection[str]) -> str:
     return _joined(markdown, parts, [number for number in range(len(parts)) if number not in gone])
 
 
-def marked(markdown: str, claims: Collection[str]) -> str:
-    """Return a section with a mark behind the sentences that make some claims, for code behind the line before it."""
+def marked(markdown: str, claims: Mapping[str, Verdict]) -> str:
+    """Return a section with `MARKS` behind the sentences that make some claims, for code behind the line before it."""
     parts = split_markdown(markdown)
     leads = lead_ins(parts)
-    doubtful = {leads.get(number, number) for number in _making(parts, leads, claims)}
-    for sentence in (parts[number] for number in sorted(doubtful, reverse=True)):
-        if MARK in sentence.text or markdown[sentence.end :].startswith(f" {MARK}"):
+    doubtful = {
+        leads.get(number, number): claims[claim_text(parts[number])] for number in _making(parts, leads, claims)
+    }
+    for number, verdict in sorted(doubtful.items(), reverse=True):
+        sentence = parts[number]
+        if _unmarked(sentence.text) != sentence.text or is_mark(markdown[sentence.end :]):
             continue
         end = sentence.start + len(sentence.text.rstrip(" |")) if sentence.kind == "table" else sentence.end
-        markdown = f"{markdown[:end]} {MARK}{markdown[end:]}"
+        markdown = f"{markdown[:end]} {MARKS[verdict]}{markdown[end:]}"
     return markdown
+
+
+def as_written(markdown: str, claims: Collection[str]) -> dict[str, str]:
+    """Return some claims of a section as its Markdown has them, with their citations and without marks."""
+    parts = split_markdown(markdown)
+    return {claim_text(parts[n]): _unmarked(parts[n].text).strip() for n in _making(parts, lead_ins(parts), claims)}
+
+
+def is_mark(text: str) -> bool:
+    """Whether a text begins with one of `MARKS`, perhaps after a space."""
+    return text.removeprefix(" ").startswith(tuple(MARKS.values()))
+
+
+def with_replacements(markdown: str, replacements: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Return a section with some claims said in other words, and the claims for which that was not possible.
+
+    A replacement keeps the item's marker, and the citations of the sentence if it has none of its own. That of a row
+    has as many cells as the row, and that of code is a fence.
+    """
+    parts = split_markdown(markdown)
+    leads = lead_ins(parts)
+    left = set(replacements)
+    for number in sorted(_making(parts, leads, replacements), reverse=True):
+        part = parts[number]
+        claim = claim_text(part)
+        if said := _in_place_of(part, replacements[claim].strip()):
+            markdown = f"{markdown[: part.start]}{said}{markdown[part.end :]}"
+            left.discard(claim)
+    return markdown, [claim for claim in replacements if claim in left]
+
+
+def _in_place_of(part: Sentence, said: str) -> str:
+    """Return what can stand where a sentence stood; empty if a text cannot."""
+    if part.kind == "code":
+        fence = next(fences(without_citations(said)), None)
+        return without_citations(said)[fence.start : fence.end] if fence and fence.closed else ""
+    if "\n" in said or not said or said.startswith(("#", "```")):
+        return ""
+    if part.kind == "table":
+        row = f"| {said.strip('| ')} |"
+        if len(_BAR.findall(row)) != len(_BAR.findall(f"| {part.text.strip('| ')} |")):
+            return ""
+        own = " ".join(f"[{source_id}]" for source_id in cited_ids(part.text))
+        return row if cited_ids(row) or not own else f"{row.removesuffix(' |')} {own} |"
+    marker = _ITEM_MARKER.match(part.text)
+    said = said[found.end() :] if (found := _ITEM_MARKER.match(said)) else said
+    own = "".join(f"[{source_id}]" for source_id in cited_ids(part.text))
+    return f"{marker[0] if marker else ''}{said}{f' {own}' if own and not cited_ids(said) else ''}"
 
 
 def comparable(text: str) -> str:
@@ -111,25 +184,81 @@ def comparable(text: str) -> str:
     return " ".join(re.sub(r"[|\s]+", " ", _NUMBERED.sub("", text.replace("\\", ""))).split())
 
 
-def _statements(markdown: str) -> Iterator[tuple[str, tuple[str, ...], Kind]]:
-    parts = split_markdown(markdown)
+def _statements(section: int, of: ReportSection) -> Iterator[Statement]:
+    parts = split_markdown(of.markdown)
     leads = lead_ins(parts)
-    leading = set(leads.values())
+    context = _contexts(of.heading, parts, leads)
+
+    def statement(number: int, source_ids: Sequence[str]) -> Statement:
+        part = parts[number]
+        own = tuple(source_ids)
+        beside = () if own else _beside(parts, number)
+        return Statement(section, claim_text(part), own, part.kind, context(number), beside)
+
     for number, part in enumerate(parts):
         own, text = cited_ids(part.text), claim_text(part)
         if part.kind == "code":
             if number in leads:
-                yield text, tuple(cited_ids(parts[leads[number]].text)), part.kind
+                yield statement(number, cited_ids(parts[leads[number]].text))
         elif part.kind == "rule" or (part.kind == "heading" and not _is_loose(part)):
             continue
         elif part.kind == "table":
             if text and not is_head(parts, number):
-                yield text, tuple(own), part.kind
+                yield statement(number, own)
         elif re.search(r"\w", text) and not _ENUMERATOR.fullmatch(text) and (own or not _connects(text)):
-            if number in leading and text.endswith((":", "：")):
+            if number in leads.values() and _only_leads(text):
                 continue
             later = (cited_ids(s.text) for s in parts[number + 1 :] if s.paragraph == part.paragraph)
-            yield text, tuple(own or next(filter(None, later), ())), part.kind
+            yield statement(number, own or next(filter(None, later), ()))
+
+
+def _beside(parts: Sequence[Sentence], number: int) -> tuple[str, ...]:
+    """Return at most `BESIDE` sources that a part without any rests on: those cited before it, the nearest first."""
+    order = [*reversed(parts[:number]), *parts[number + 1 :]]
+    return tuple(dict.fromkeys(source_id for part in order for source_id in cited_ids(part.text)))[:BESIDE]
+
+
+def _contexts(heading: str, parts: Sequence[Sentence], leads: Mapping[int, int]) -> Callable[[int], str]:
+    """Return what tells the context of each part: what "it" and "there" in it refer to."""
+
+    def context(number: int) -> str:
+        part, titled = parts[number], heading
+        said: list[str] = []
+        for other in reversed(parts[:number]):
+            if other.kind == "heading" and _level(other):
+                titled = other.clean
+                break
+            if not said and part.kind not in ("table", "code") and other.kind not in ("rule", "code"):
+                said = [claim_text(other)] if _unmarked(other.text) else []
+        if part.kind == "table":
+            said = _above(parts, number)
+        elif part.kind == "code" and number in leads:
+            said = [claim_text(parts[leads[number]])]
+        titles = [titled] if part.kind == "table" or not said else []  # what goes on needs no title
+        return "\n".join(shorten(text, CONTEXT_CHARS, placeholder=" …") for text in [*titles, *said] if text)
+
+    return context
+
+
+def _above(parts: Sequence[Sentence], number: int) -> list[str]:
+    """Return the head of a row's table, and the row above it if the row refers to that."""
+    head = next((n for n in range(number, -1, -1) if is_head(parts, n) and parts[n].kind == "table"), number)
+    said = [claim_text(parts[head])] if head < number else []
+    above = number - 1
+    if above > head and parts[above].kind == "table" and _REFERS.search(parts[number].text):
+        said.append(f"The row above: {claim_text(parts[above])}")
+    return said
+
+
+def _only_leads(text: str) -> bool:
+    """Whether a line says no more than that something follows: "Install it with:"."""
+    return text.endswith((":", "：")) and len(query_terms(text)) <= FEW_TERMS
+
+
+def _unmarked(text: str) -> str:
+    for mark in MARKS.values():
+        text = text.replace(mark, "")
+    return text
 
 
 def _making(parts: Sequence[Sentence], leads: Collection[int], claims: Collection[str]) -> set[int]:
@@ -157,7 +286,11 @@ def is_head(sentences: Sequence[Sentence], number: int) -> bool:
 
 
 def _connects(sentence: str) -> bool:
-    if sentence.endswith((":", "?", "：", "？")) or _OF_THE_REPORT.match(plain(sentence)):
+    if (
+        _RUN_IN.fullmatch(sentence)
+        or sentence.endswith((":", "?", "：", "？"))
+        or _OF_THE_REPORT.match(plain(sentence))
+    ):
         return True
     facts = facts_of(sentence)
     telling = facts.numbers or facts.dates or any(not name.opening for name in facts.names)

@@ -92,13 +92,13 @@ def _dated(date: Date, dates: Sequence[DateFound]) -> bool:
 
 def _names(claim: str, own: Facts, passages: Sequence[Passage]) -> Iterator[Complaint]:
     quote = " ".join(passage.words for passage in passages)
-    there = _words(" ".join(passage.near for passage in passages)) | _words(quote)
+    there = words_of(" ".join(passage.near for passage in passages)) | words_of(quote)
     nouns_have_capitals = language_of([claim, quote]) == "german"
     for name in own.names:
         one_word = len(name.words) == 1 and name.words[0][1:].islower()
         if nouns_have_capitals and one_word:
             continue
-        missing = [word for word in name.words if not _named(word, there)]
+        missing = [word for word in name.words if not named_in(word, there)]
         if not missing or any(_abbreviated(name, text) for p in passages for text in (p.words, p.near)):
             continue
         text, exchanged = " ".join(missing), _exchanged(claim, passages[0].best.text, name)
@@ -106,10 +106,10 @@ def _names(claim: str, own: Facts, passages: Sequence[Passage]) -> Iterator[Comp
             inside = re.compile(rf"(?<=[a-z,;] ){re.escape(text)}\b")
             if not any(inside.search(passage.text.text) for passage in passages):
                 continue
-        around = frozenset().union(*(_words(passage.text.text) for passage in passages))
-        if not exchanged and all(_partly_named(word, around) for word in missing):
+        around = frozenset().union(*(words_of(passage.text.text) for passage in passages))
+        if not exchanged and all(_partlynamed_in(word, around) for word in missing):
             yield Complaint(f"of {text} only a part is named in the source", grave=False)
-        elif all(_named(word, around) for word in missing) and not exchanged:
+        elif all(named_in(word, around) for word in missing) and not exchanged:
             yield Complaint(f"{text} is named elsewhere in the source, not near the quote", grave=False)
         else:
             yield Complaint(f"the name {text} is not in the {'quote' if exchanged else 'source'}", grave=True)
@@ -125,20 +125,21 @@ def _exchanged(claim: str, best: str, name: Name) -> bool:
 
 
 @lru_cache(maxsize=128)  # of a source that many claims cite
-def _words(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a text in lowercase, abbreviations also without their points."""
     return frozenset(re.findall(r"\w+", text.replace(".", "").casefold())) | set(re.findall(r"\w+", text.casefold()))
 
 
-def _named(word: str, words: frozenset[str]) -> bool:
+def named_in(word: str, words: frozenset[str]) -> bool:
     """Whether a word of a name is among some, also as its adjective or plural; of HIV-positive only HIV is a name."""
     parts = [part for part in re.findall(r"\w+", word.replace(".", "")) if not part.islower() and len(part) > 1]
     return all(_akin(part.casefold(), words) for part in parts)
 
 
-def _partly_named(word: str, words: frozenset[str]) -> bool:
+def _partlynamed_in(word: str, words: frozenset[str]) -> bool:
     """Whether of a compound name a part is among some words and none with a digit is missing: RANK of RANK-RANKL."""
     parts = [part for part in re.split(r"[-/]", word) if len(part) > 1 and not part.islower()]
-    missing = [part for part in parts if not _named(part, words)]
+    missing = [part for part in parts if not named_in(part, words)]
     return len(missing) < len(parts) and not any(map(str.isdigit, "".join(missing)))
 
 

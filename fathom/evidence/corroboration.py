@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 from fathom.contradictions.finding import Said, find_contradictions
+from fathom.evidence.complaints import agreeing
+from fathom.evidence.likeness import supporting, verbatim
 from fathom.evidence.passages import Passage, Search
-from fathom.evidence.rows import nearest_rows
-from fathom.evidence.verdict import supporting, verbatim
-from fathom.models.claims import Corroboration
+from fathom.evidence.rows import cells_of, nearest_rows
+from fathom.facts.extraction import facts_of
+from fathom.models.claims import Corroboration, Verdict
 from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.sources.corroboration import HELD, party
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.blocks import Kind
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import query_terms
+from fathom.text.terms import query_terms, terms
 
 NEAR = 0.5  # share of a claim's weight that a sentence about the same thing has
 MAX_PASSAGES = 12  # passages looked at closely for one claim
@@ -25,6 +27,13 @@ SAME = 0.4  # of that sentence's words that the claim has: in a longer one the w
 LEAST_TERMS = 3
 COPIED = 0.6  # share of sentences that two copies have in common
 LEAST_CHARS = 40  # of a sentence that is not said alike by chance
+
+
+class Judged(NamedTuple):
+    """What a judge said of a claim, and the passages that decided."""
+
+    verdict: Verdict
+    passages: list[Passage]
 
 
 class Corroborated(NamedTuple):
@@ -41,11 +50,14 @@ def corroborate(
     credibility: Mapping[str, float],
     kind: Kind = "prose",
     cited: Collection[str] = (),
+    *,
+    judged: Judged | None = None,
 ) -> Corroborated:
-    """Return the corroboration of a claim, of a kind as for `check`, by all texts that are searched.
+    """Return the corroboration of a claim, of a kind as for `nearest`, by all texts that are searched.
 
-    A source that the claim does not cite must say the same in one sentence. `credibility` is that of the sources, from
-    0 to 1; one that is not in it was not judged and counts as credible.
+    A source that the claim does not cite must say the same in one sentence. What a judge said of the sources cited
+    counts more than their words. `credibility` is that of the sources, from 0 to 1; one that is not in it was not rated
+    and counts as credible.
     """
     near = search.passages(claim, least=NEAR, most=2)[:MAX_PASSAGES]
     support = [
@@ -53,8 +65,15 @@ def corroborate(
         for passage in _supporting(claim, near, search, kind)
         if kind in ("table", "code") or passage.text.source.source_id in cited or _says_the_same(claim, passage)
     ]
-    sources = {passage.text.source.source_id for passage in support}
     against: dict[str, Passage] = {}
+    if judged:
+        own, other = ([], judged.passages) if judged.verdict is Verdict.contradicted else (judged.passages, [])
+        named = {passage.text.source.source_id for passage in judged.passages}
+        support = [*_one_each(own), *(p for p in support if p.text.source.source_id not in named)]
+        if judged.verdict.objects:
+            support = [p for p in support if p.text.source.source_id not in cited]
+        against = {passage.text.source.source_id: passage for passage in reversed(other)}
+    sources = {passage.text.source.source_id for passage in support} | (set(cited) if judged else set())
     for passage in near:
         source_id = passage.text.source.source_id
         said = [Said(claim, ("claim",)), Said(passage.best.text, ("source",))]
@@ -64,9 +83,13 @@ def corroborate(
     def credible(passage: Passage) -> bool:
         return credibility.get(passage.text.source.source_id, CREDIBLE) >= CREDIBLE
 
+    cells = _by_cell(claim, search) if kind == "table" and not (judged and judged.verdict.objects) else []
+    if all(cells):
+        known = {passage.text.source.source_id for passage in support}
+        support += _one_each([p for cell in cells for p in cell if p.text.source.source_id not in known])
     if any(map(credible, against.values())):
         corroboration = Corroboration.contradicted
-    elif any(_independent(*pair) for pair in combinations(filter(credible, support), 2)):
+    elif all(_two_independent(filter(credible, each)) for each in cells or [support]):
         corroboration = Corroboration.verified
     else:
         corroboration = Corroboration.single_source if support else Corroboration.unverified
@@ -86,11 +109,42 @@ def _supporting(claim: str, near: Sequence[Passage], search: Search, kind: Kind)
     return found + [passage for passage in prose if passage.text.source.source_id not in known]
 
 
+def _by_cell(claim: str, search: Search) -> list[list[Passage]]:
+    """Return for each figure of a row where sources give it of the row's subject, one passage for each source."""
+    subject, *cells = cells_of(claim)
+    about = set(query_terms(subject))
+    titled = search.titled(about)
+    found: list[list[Passage]] = []
+    for cell in cells:
+        own = facts_of(cell)
+        if not (own.numbers or own.dates) or not about:
+            continue
+        near = search.passages(f"{subject} {cell}", least=NEAR, most=2)[:MAX_PASSAGES]
+        near = [p for p in near if about <= set(terms(f"{p.text.source.title} {p.words}"))]
+        near += search.passages(cell, titled, least=NEAR, most=2)[:MAX_PASSAGES] if titled else []
+        found.append(_one_each([passage for passage in near if _gives(passage, cell)]))
+    return found
+
+
+def _gives(passage: Passage, cell: str) -> bool:
+    """Whether a passage has every number and date of a cell."""
+    own = facts_of(cell)
+    return len(agreeing(cell, [passage.words])) >= len(own.numbers) + len(own.dates)
+
+
+def _one_each(passages: Sequence[Passage]) -> list[Passage]:
+    return list({passage.text.source.source_id: passage for passage in reversed(passages)}.values())[::-1]
+
+
 def _says_the_same(claim: str, passage: Passage) -> bool:
     """Whether the best sentence of a passage has most of a claim's words, and little else beside them."""
     wanted, held = set(query_terms(claim)), set(query_terms(passage.best.text))
     shared = wanted & held
     return len(shared) >= max(LEAST_TERMS, HELD * len(wanted), SAME * len(held))
+
+
+def _two_independent(passages: Iterable[Passage]) -> bool:
+    return any(_independent(*pair) for pair in combinations(passages, 2))
 
 
 def _independent(a: Passage, b: Passage) -> bool:

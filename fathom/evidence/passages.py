@@ -19,11 +19,13 @@ from fathom.evidence.verbatim import places
 from fathom.text.blocks import Kind
 from fathom.text.parsed import ParsedText, parse
 from fathom.text.sentences import Sentence
+from fathom.text.terms import terms
 
 LEAST = 0.25  # share of a claim's weight that a passage must have to be about the same thing
 NEIGHBOURS = 2  # sentences that a passage may take in beside its best one
 WORTH = 0.08  # share of the claim that a neighbour must add
 MAX_CHARS = 1_200  # of a passage
+SHOWN_CHARS = 500  # of a passage that was shown to a judge and is quoted as it is
 BEFORE = 600  # characters before a passage that may have the names that its pronouns mean
 
 
@@ -92,6 +94,22 @@ class Search:
         for read in self._of(source_ids):
             yield from (read.around(start, end) for start, end in places(claim, read.text.text))
 
+    def narrowed(self, claim: str, text: StoredText, start: int, end: int) -> Passage:
+        """Return the part of a stretch of a text that has most of a claim, or all of it if it is short."""
+        read = next(read for read in self._read if read.text is text)
+        if end - start <= SHOWN_CHARS:
+            return read.around(start, end)
+        return read.within(claim_weights(claim), start, end) or read.around(start, start + SHOWN_CHARS)
+
+    def whole(self, source_ids: Collection[str]) -> list[str]:
+        """Return the texts of some sources with the title, the address and the date of each."""
+        return [read.whole for read in self._of(source_ids)]
+
+    def titled(self, about: Collection[str]) -> list[str]:
+        """Return the ids of the sources whose titles have all of some terms."""
+        titles = {read.text.source.source_id: read.text.source.title for read in self._read} if about else {}
+        return [source_id for source_id, title in titles.items() if set(about) <= set(terms(title))]
+
     def _of(self, source_ids: Collection[str] | None) -> list[_ReadText]:
         return [read for read in self._read if source_ids is None or read.text.source.source_id in source_ids]
 
@@ -101,6 +119,12 @@ class _ReadText:
 
     def __init__(self, text: StoredText) -> None:
         self.text = text
+
+    @cached_property
+    def whole(self) -> str:
+        """The text with what is known of its source."""
+        source = self.text.source
+        return "\n".join([self.text.text, source.title, source.url, source.location, source.published])
 
     @cached_property
     def _parsed(self) -> ParsedText:
@@ -125,6 +149,15 @@ class _ReadText:
             elif header >= 0 and kinds[number + 1 : number + 2] != ["rule"]:
                 found[number] = header
         return found
+
+    def within(self, weights: Mapping[str, float], start: int, end: int) -> Passage | None:
+        """Return the sentence of a stretch of the text that has most of a claim, with neighbours; None if none has."""
+        held = self._parsed.holding(start, end)
+        places = [place for number in held if (place := self._place(number)) is not None]
+        best = max(places, key=lambda place: _weight(self._held(place, weights), weights), default=None)
+        if best is None or not self._held(best, weights):
+            return None
+        return self.passage(best, weights, sum(weights.values()))
 
     def rows(self, weights: Mapping[str, float], least: float, most: int) -> list[tuple[float, Row]]:
         """Return the best rows of tables with their weight."""

@@ -31,7 +31,7 @@ from fathom.models.claims import Claim, SourceQuality
 from fathom.storage.store import json_bytes
 
 PROVENANCE = "provenance.json"
-RULES = 2
+RULES = 3
 """The rules by which claims are found and checked. It counts up when the same report over the same texts may get
 other claims or verdicts."""
 _OWN_DIGEST = b'"sha256": "%s"'

@@ -35,7 +35,7 @@ class NearestRows(NamedTuple):
 
 def nearest_rows(claim: str, search: Search, source_ids: Collection[str] | None = None) -> NearestRows | None:
     """Return the rows of some sources that have the cells of a claim, `a | b | c`, or come nearest to it."""
-    cells = _cells_of(claim)
+    cells = cells_of(claim)
     rows = search.rows(claim, source_ids)
     lacking = [[cell for cell in cells if not _has(row, cell)] for row in rows]
     if not rows or not cells:
@@ -57,7 +57,8 @@ def _holder(cell: str, search: Search, source_ids: Collection[str] | None) -> Ro
     return next((row for row in search.rows(cell, source_ids) if _has(row, cell)), None)
 
 
-def _cells_of(text: str) -> list[str]:
+def cells_of(text: str) -> list[str]:
+    """Return the cells of a row that are not empty."""
     return [cell for found in _CELL.findall(text) if (cell := found.strip())]
 
 

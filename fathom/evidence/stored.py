@@ -41,6 +41,26 @@ class StoredText:
             retrieved=self.retrieved,
         )
 
+    def characters(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the characters that stand in the bytes from `start` to `end` of the file; None if they are others'."""
+        first = self._character(start)
+        last = self._character(end, first or 0) if first is not None else None
+        return None if first is None or last is None else (first, last)
+
+    def _character(self, byte: int, known: int = 0) -> int | None:
+        """Return which character begins at a byte, `known` or one after it."""
+        encode = _escaped if self.artifact_file.endswith(".json") else str.encode
+        position = self.first_byte + len(encode(self.text[:known]))
+        low, high = known, len(self.text)
+        while low < high:  # each half is encoded once
+            middle = (low + high + 1) // 2
+            size = len(encode(self.text[low:middle]))
+            if position + size <= byte:
+                low, position = middle, position + size
+            else:
+                high = middle - 1
+        return low if position == byte else None
+
 
 def locate(name: str, data: bytes, sources: Sequence[Source] = ()) -> list[tuple[SourceText, int]]:
     """Return the texts of an artifact, each with the byte offset of its first character.

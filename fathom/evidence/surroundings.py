@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from fathom.evidence.passages import Passage
 from fathom.models import Quote
+from fathom.text.citations import without_addresses
 from fathom.text.parsed import ParsedText, parse
 from fathom.text.units import Unit, units_of
 
@@ -38,8 +39,9 @@ class Surroundings:
         text, read = passage.text.text, self._reading(passage.text.text)
         held = read.parsed.holding(passage.start, passage.end)
         around = {
-            "before": self._before(text, read.parsed, held[0], passage.start),
-            "after": self._after(text, read.parsed, held[-1], passage.end),
+            # What nobody cited shall lead a reader nowhere.
+            "before": without_addresses(self._before(text, read.parsed, held[0], passage.start)),
+            "after": without_addresses(self._after(text, read.parsed, held[-1], passage.end)),
             "headings": _headings(read, held[0]),
         }
         return passage.text.quote(passage.start, passage.end).model_copy(update=around)

@@ -30,7 +30,7 @@ def places(claim: str, text: str) -> Iterator[tuple[int, int]]:
     tokens = [word[0] for word in words]
     if not words or any(token not in lowered for token in sorted(set(tokens), key=len)[-HEAD:]):
         return
-    for tried, found in enumerate(re.finditer(_head(tokens), lowered)):
+    for tried, found in enumerate(re.finditer(f"(?={_head(tokens)})", lowered)):  # places may overlap
         if tried == TRIES:
             return
         end = _end(tokens, lowered, found.start())

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from fathom.errors import StoreError
+from fathom.evidence.bearing import place_of
 from fathom.evidence.claims import Statement, claims_of, comparable
-from fathom.evidence.corroboration import corroborate
+from fathom.evidence.corroboration import Judged, corroborate
 from fathom.evidence.followed import as_left
-from fathom.evidence.passages import Search
+from fathom.evidence.judging import JUDGEMENTS, Asked, Key, Settled, key_of, settled
+from fathom.evidence.passages import Passage, Search
 from fathom.evidence.provenance import PROVENANCE, RULES, Provenance, digest_of, read, results_of, sources_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.evidence.surroundings import Surroundings
-from fathom.evidence.verdict import Check, check
+from fathom.evidence.words import check
 from fathom.models import Claim, Model, Quote, Report, Verdict
 from fathom.models.claims import Problem
-from fathom.text.citations import cited_ids
+from fathom.roles.judge import ShownPassage
+from fathom.text.citations import cited_ids, without_addresses
 
+MAX_QUOTES = 4
 _RAW = "__step"  # in the name of every raw tool output
 # Not the complaints: another version of Fathom may word them in another way.
 _COMPARED = (
     *("section", "sentence", "source_ids", "verdict", "score", "quotes"),
-    *("corroboration", "corroborating", "contradicting"),
+    *("corroboration", "corroborating", "contradicting", "judgement"),
 )
-_UNCITED = Check(Verdict.unsupported, 0.0, [], ["no source is cited"])
 
 
 class Verification(Model):
@@ -45,37 +48,65 @@ class Verification(Model):
         return not self.problems
 
 
-def check_claims(report: Report, texts: Sequence[StoredText], credibility: Mapping[str, float]) -> list[Claim]:
+def check_claims(
+    report: Report,
+    texts: Sequence[StoredText],
+    credibility: Mapping[str, float],
+    judged: Mapping[Key, Settled] | None = None,
+) -> list[Claim]:
     """Check every claim of a report against everything that was read; the pipeline and `verify_run` both do it so.
 
-    The claims are numbered from 1 in reading order; `credibility` is as of `corroborate`.
+    The claims are numbered from 1 in reading order; `credibility` is as of `corroborate`, and `judged` what a model
+    said of the claims that words alone do not settle.
     """
-    statements = claims_of(report.sections)
-    search, surroundings = Search(texts), Surroundings()
-    return [
-        _claim(number, statement, search, credibility, surroundings) for number, statement in enumerate(statements, 1)
-    ]
+    checking = _Checking(texts, credibility, judged or {})
+    return [checking.claim(number, statement) for number, statement in enumerate(claims_of(report.sections), 1)]
 
 
-def _claim(
-    number: int, statement: Statement, search: Search, credibility: Mapping[str, float], surroundings: Surroundings
-) -> Claim:
-    section, sentence, source_ids, kind = statement
-    checked = check(sentence, search, source_ids, kind) if source_ids else _UNCITED
-    found = corroborate(sentence, search, credibility, kind, source_ids)
-    return Claim(
-        number=number,
-        section=section,
-        sentence=sentence,
-        source_ids=list(source_ids),
-        verdict=checked.verdict,
-        score=checked.score,
-        quotes=list(map(surroundings.quote, checked.passages)),
-        complaints=checked.complaints,
-        corroboration=found.corroboration,
-        corroborating=list(map(surroundings.quote, found.corroborating)),
-        contradicting=list(map(surroundings.quote, found.contradicting)),
-    )
+class _Checking:
+    """Checks claims, one after the other."""
+
+    def __init__(
+        self, texts: Sequence[StoredText], credibility: Mapping[str, float], judged: Mapping[Key, Settled]
+    ) -> None:
+        self._texts = texts
+        self._search = Search(texts)
+        self._surroundings = Surroundings()
+        self._credibility = credibility
+        self._judged = judged
+
+    def claim(self, number: int, statement: Statement) -> Claim:
+        """Return a claim with its verdict, its quotes and how many sources say the same."""
+        words = check(statement, self._search)
+        said = None if words.verdict is Verdict.supported else self._judged.get(key_of(statement))
+        decided = self._passages(statement, said) if said else []
+        by_judge = Judged(said.judgement.verdict, decided) if said else None
+        found = corroborate(
+            statement.sentence, self._search, self._credibility, statement.kind, statement.source_ids, judged=by_judge
+        )
+        known = {passage.text.source.source_id for passage in decided}
+        nearest = [passage for passage in words.passages if passage.text.source.source_id not in known]
+        if words.verdict is not Verdict.supported:  # what only comes near shall lead a reader nowhere
+            nearest = [passage for passage in nearest if without_addresses(passage.words) == passage.words]
+        return Claim(
+            number=number,
+            section=statement.section,
+            sentence=statement.sentence,
+            source_ids=list(statement.source_ids),
+            verdict=said.judgement.verdict if said else words.verdict,
+            score=words.score,
+            quotes=list(map(self._surroundings.quote, [*decided, *nearest][:MAX_QUOTES])),
+            complaints=words.complaints if not said or said.judgement.verdict is not Verdict.supported else [],
+            corroboration=found.corroboration,
+            corroborating=list(map(self._surroundings.quote, found.corroborating)),
+            contradicting=list(map(self._surroundings.quote, found.contradicting)),
+            judgement=said.judgement if said else None,
+        )
+
+    def _passages(self, statement: Statement, said: Settled) -> list[Passage]:
+        """Return the passages by which the judge decided, the part of each that is about the claim."""
+        places = (place_of(passage, self._texts) for _, passage in said.shown)
+        return [self._search.narrowed(statement.sentence, *place) for place in places if place]
 
 
 def verify_run(files: Mapping[str, bytes]) -> Verification:
@@ -93,7 +124,9 @@ def verify_run(files: Mapping[str, bytes]) -> Verification:
     if sources_of(texts, record.qualities) != record.sources:
         problems.append(Problem(file=PROVENANCE, message="the sources are not those of the stored artifacts"))
     problems += [problem for claim in record.claims for problem in misquotations(claim, files)]
-    problems += _report(record, files, texts)
+    asked, wrong_judgements = _judgements(files)
+    problems += wrong_judgements
+    problems += _report(record, files, texts, settled(asked))
     return Verification(
         run_id=record.run.run_id,
         query=record.run.query,
@@ -137,7 +170,31 @@ def _all_quotes(claim: Claim) -> list[Quote]:
     return [*claim.quotes, *claim.corroborating, *claim.contradicting]
 
 
-def _report(record: Provenance, files: Mapping[str, bytes], texts: Sequence[StoredText]) -> Iterator[Problem]:
+def _judgements(files: Mapping[str, bytes]) -> tuple[list[Asked], list[Problem]]:
+    """Return what the judge was asked and answered, and the passages shown to it that the files do not have."""
+    try:
+        asked = TypeAdapter(list[Asked]).validate_json(files.get(JUDGEMENTS, b"[]"))
+    except ValidationError as error:
+        return [], [Problem(file=JUDGEMENTS, message=f"it is not a record of a judge: {error.errors()[0]['msg']}")]
+    shown = (passage for one in asked for _, passage in one.request.passages.values())
+    missing = {(passage.artifact_file, passage.start, passage.end) for passage in shown if not _stands(passage, files)}
+    return asked, [
+        Problem(file=name, message=f"bytes {start} to {end} do not say what was shown to the judge")
+        for name, start, end in sorted(missing)
+    ]
+
+
+def _stands(passage: ShownPassage, files: Mapping[str, bytes]) -> bool:
+    quote = Quote(source_id="", **passage.model_dump(include={"artifact_file", "start", "end", "sha256", "text"}))
+    try:
+        return read_quote(quote, files[passage.artifact_file]) == passage.text
+    except (KeyError, ValueError):
+        return False
+
+
+def _report(
+    record: Provenance, files: Mapping[str, bytes], texts: Sequence[StoredText], judged: Mapping[Key, Settled]
+) -> Iterator[Problem]:
     if "report.json" not in files:
         if record.claims:
             yield Problem(file="report.json", message="there are claims, but no report")
@@ -155,11 +212,14 @@ def _report(record: Provenance, files: Mapping[str, bytes], texts: Sequence[Stor
     for source_id in (i for section in report.sections for i in cited_ids(section.markdown) if i not in known):
         yield Problem(file="report.json", message=f"it cites {source_id}, which was never retrieved")
     if record.rules == RULES:
-        yield from _verdicts(record, report, texts)
+        yield from _verdicts(record, report, texts, judged)
 
 
-def _verdicts(record: Provenance, report: Report, texts: Sequence[StoredText]) -> Iterator[Problem]:
-    claims = check_claims(report, texts, {key: quality.credibility for key, quality in record.qualities.items()})
+def _verdicts(
+    record: Provenance, report: Report, texts: Sequence[StoredText], judged: Mapping[Key, Settled]
+) -> Iterator[Problem]:
+    credibility = {key: quality.credibility for key, quality in record.qualities.items()}
+    claims = check_claims(report, texts, credibility, judged)
     if len(claims) != len(record.claims):
         yield Problem(file="report.json", message=f"it makes {len(claims)} claims, {len(record.claims)} are recorded")
     for claim, recorded in zip(claims, record.claims, strict=False):

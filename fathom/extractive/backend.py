@@ -16,7 +16,7 @@ from fathom.extractive.researcher import decide
 from fathom.extractive.sections import write_section
 from fathom.llm.base import Completion, ModelCall
 from fathom.models import Usage
-from fathom.roles import Answer, JudgeAnswer, Text
+from fathom.roles import Answer, CorrectionAnswer, JudgeAnswer, Text
 
 _ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
     "clarifier": clarify,
@@ -27,7 +27,8 @@ _ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
     "outline": outline,
     "section": write_section,
     "answer": write_answer,
-    "judge": lambda _request: JudgeAnswer(opinions=[]),  # words alone are what the lexical check goes by
+    "judge": lambda _request: JudgeAnswer(opinions=[]),  # words alone settle what they can before anybody is asked
+    "correction": lambda _request: CorrectionAnswer(corrections=[]),
 }
 
 

@@ -13,11 +13,31 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Verdict(StrEnum):
-    """Whether the cited sources support a claim, by their words."""
+    """Whether the cited sources support a claim.
+
+    Words alone say `supported` of what a source says word for word or cell by cell, and `not_stated` of a number, date,
+    name or code that no cited source has anywhere. All else a model judges; where none does, it is `not_checked`.
+    """
 
     supported = "supported"
-    weak = "weak"
-    unsupported = "unsupported"
+    contradicted = "contradicted"  # a cited source says otherwise: only a model says so
+    not_stated = "not_stated"  # no cited source says it, and none rules it out
+    not_checked = "not_checked"
+
+    @property
+    def objects(self) -> bool:
+        """Whether the claim should not stand as it is."""
+        return self in (Verdict.contradicted, Verdict.not_stated)
+
+    @property
+    def words(self) -> str:
+        """The verdict as a reader sees it."""
+        return self.value.replace("_", " ")
+
+    @classmethod
+    def _missing_(cls, value: object) -> Verdict | None:
+        # Runs stored before 0.3 were checked by words alone, which are no reason to doubt a sentence.
+        return cls.not_checked if value in ("weak", "unsupported") else None
 
 
 class Corroboration(StrEnum):
@@ -49,22 +69,27 @@ class Quote(Model):
 
 
 class Judgement(Model):
-    """A model's opinion of a claim, shown beside the lexical verdict."""
+    """What a model said of a claim; `searches` is 2 where it was asked again, with what a second search found."""
 
     verdict: Verdict
     model: str
     reason: str
+    searches: int = 1
 
 
 class Claim(Model):
-    """One sentence of the report, checked. `complaints` are numbers, dates or names that no quote has."""
+    """One sentence of the report, checked.
+
+    `quotes` begins with the passages by which a model judged it, or that have it word for word; else they come nearest
+    to it. `complaints` are numbers, dates, names and code that no cited source has anywhere, by words alone.
+    """
 
     number: int  # in the report, from 1
     section: int  # position of its section, from 0
     sentence: str  # without its citations
     source_ids: list[str]
     verdict: Verdict
-    score: Share  # lexical support of the best quote
+    score: Share  # share of its words that the nearest passages have
     quotes: list[Quote] = []
     complaints: list[str] = []
     corroboration: Corroboration = Field(

@@ -84,6 +84,9 @@ class Report(Model):
     limitations: list[str] = []  # what the research could not do, and what was not checked
     next_steps: list[str] = []  # queries that could fill the gaps
     answered: Answered = Answered.yes
+    # The critic's last score of the evidence, 1 to 10, and from which one it suffices; 0 without a critic.
+    sufficiency: int = Field(0, exclude_if=not_)
+    wanted_sufficiency: int = Field(0, exclude_if=not_)
     made: Making | None = None  # not in reports stored before 0.2
     remarks: list[Remark] = Field([], exclude_if=not_)  # what people asked for while it was researched
     parent: ParentRun | None = None  # of a follow-up
@@ -143,7 +146,7 @@ class Metrics(Model):
     account: Account | None = None
 
 
-LAYOUT = 4
+LAYOUT = 5
 """The layout of stored results. It counts up when stored calls can no longer be found or read, because their keys are
 made of something else or a class that they name has moved. A run of another layout can be verified, but not replayed
 or resumed."""

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
-from fathom.evidence.claims import MARK, claims_of, lead_ins
+from fathom.evidence.claims import claims_of, is_mark, lead_ins
 from fathom.extractive.critic import MOST_MISSING
 from fathom.extractive.reporter import CLOSEST
 from fathom.extractive.sections import NOT_FOUND
@@ -114,7 +114,7 @@ def _may_end(sentences: Sequence[Sentence], number: int, markdown: str) -> bool:
     """Whether a text may end behind a sentence: it has a citation, no mark follows, and no emphasis or code is open."""
     before = markdown[: sentences[number].end]
     whole = before.count("**") % 2 == before.count("`") % 2 == 0
-    return bool(cited_ids(sentences[number].text)) and not sentences[number + 1].text.startswith(MARK) and whole
+    return bool(cited_ids(sentences[number].text)) and not is_mark(sentences[number + 1].text) and whole
 
 
 def _quoted(report: Report, answer: str, claims: Sequence[Claim]) -> tuple[str, list[str]]:
@@ -131,44 +131,53 @@ def _quoted(report: Report, answer: str, claims: Sequence[Claim]) -> tuple[str, 
 
 
 def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
+    """Return how sure the answer of a model is, and why.
+
+    It is low where the sources do not answer the question or say otherwise, and high where they support all of it, no
+    source disputes it, and independent ones say the same. What no model checked lowers nothing; it is said.
+    """
     if not claims:
         return "low", ["it states nothing that could be checked against the sources"]
     supported = [claim for claim in claims if claim.verdict is Verdict.supported]
+    unchecked = [claim for claim in claims if claim.verdict is Verdict.not_checked]
     independent = [claim for claim in claims if claim.corroboration is Corroboration.verified]
-    why = {
-        Answered.no: ["the sources do not answer the question"],
-        Answered.partly: ["a part of the question is not answered"],
-        Answered.yes: [],
-    }[report.answered]
-    against = [*why, *_against(claims)]
+    own = {source.source_id for source in report.sources if source.kind == "document"}
+    first_hand = all(own.issuperset(claim.source_ids) for claim in claims)
+    against = [*_unanswered(report), *_against(claims)]
+    why = list(against)
+    if supported:
+        why.append(f"the sources support {_of_it(len(supported), len(claims))}")
+    if unchecked:
+        was = "was" if len(unchecked) in (1, len(claims)) else "were"
+        why.append(f"{_of_it(len(unchecked), len(claims))} {was} not checked by a model")
+    if independent:
+        why.append(f"two independent sources say {_of_it(len(independent), len(claims))}")
+    elif not first_hand:
+        why.append("no second independent source says the same")
+    low = report.answered is Answered.no or any(claim.verdict.objects for claim in claims)
+    corroborated = 2 * len(independent) >= len(claims) or (first_hand and bool(supported))
+    return "low" if low else "high" if corroborated and not against else "medium", why
+
+
+def _unanswered(report: Report) -> Iterator[str]:
+    """Yield what speaks against the answer as a whole."""
+    if report.answered is not Answered.yes:
+        whole = report.answered is Answered.no
+        yield "the sources do not answer the question" if whole else "a part of the question is not answered"
+    if report.sufficiency and report.sufficiency < report.wanted_sufficiency:
+        yield f"the evidence was judged {report.sufficiency} of 10"
     if report.contradictions:
-        against.append("sources disagree on the question")
-    why = [
-        *against,
-        f"the passages cited support {_of_it(len(supported), len(claims))}"
-        if supported
-        else "the passages cited do not support it",
-        f"two independent sources say {_of_it(len(independent), len(claims))}"
-        if independent
-        else "no second independent source says the same",
-    ]
-    low = report.answered is Answered.no or 2 * len(supported) <= len(claims)
-    low |= any(claim.verdict is Verdict.unsupported or _is_rejected(claim) for claim in claims)
-    low |= any(claim.corroboration is Corroboration.contradicted for claim in claims)
-    high = not against and len(supported) == len(independent) == len(claims)
-    return "low" if low else "high" if high else "medium", why
-
-
-def _is_rejected(claim: Claim) -> bool:
-    return claim.judgement is not None and claim.judgement.verdict is Verdict.unsupported
+        yield "sources disagree on the question"
 
 
 def _against(claims: Sequence[Claim]) -> Iterator[str]:
-    if disputed := sum(claim.corroboration is Corroboration.contradicted for claim in claims):
+    if contradicted := sum(claim.verdict is Verdict.contradicted for claim in claims):
+        yield f"a source that it cites says otherwise about {_of_it(contradicted, len(claims))}"
+    if missing := sum(claim.verdict is Verdict.not_stated for claim in claims):
+        yield f"the sources cited do not say {_of_it(missing, len(claims))}"
+    disputed = sum(c.corroboration is Corroboration.contradicted and not c.verdict.objects for c in claims)
+    if disputed:
         yield f"another source contradicts {_of_it(disputed, len(claims))}"
-    judged = [claim.judgement for claim in claims if claim.judgement]
-    if doubted := sum(judgement.verdict is not Verdict.supported for judgement in judged):
-        yield f"the model that judged the claims doubts {_of_it(doubted, len(claims))}"
 
 
 def _of_it(number: int, total: int) -> str:

@@ -69,9 +69,13 @@ def assemble(
     qualities: Sequence[SourceQuality],
     answered: Answered,
     confidence: float | None = None,
+    sufficiency: tuple[int, int] = (0, 0),
     parent: ParentRun | None = None,
 ) -> Report:
-    """Put a report together. Of the sources, all that were retrieved by id, it keeps those that it cites."""
+    """Put a report together. Of the sources, all that were retrieved by id, it keeps those that it cites.
+
+    `sufficiency` are the critic's last score of the evidence and the one from which it suffices; 0 without a critic.
+    """
     cited = dict.fromkeys(source_id for section in sections for source_id in cited_ids(section.markdown))
     cited |= dict.fromkeys(i for found in contradictions for i in found.source_ids if i in sources)
     report = Report(
@@ -88,6 +92,8 @@ def assemble(
         qualities=[quality for quality in qualities if quality.source_id in cited],
         answered=answered,
         confidence=confidence,
+        sufficiency=sufficiency[0],
+        wanted_sufficiency=sufficiency[1],
     )
     return report.model_copy(update={"sources": cited_sources(report)})
 
@@ -114,20 +120,26 @@ def clarified(plan: Plan) -> list[str]:
     return [f"The question leaves something open, and was taken like this: {'; '.join(said)}."] if said else []
 
 
-def limitations(run: RunState, claims: Sequence[Claim], left_out: Sequence[str]) -> list[str]:
-    """Return how far the research and the check of all claims went; `left_out` are sentences removed or marked."""
+def limitations(run: RunState, claims: Sequence[Claim], removed: Sequence[str], judge: str) -> list[str]:
+    """Return how far the research and the check of all claims went.
+
+    `removed` are sentences that were taken out, and `judge` is the model that judged the claims; empty if none did.
+    """
     ending, reason = run.ending()
     found = clarified(run.plan)
     if reason:
         found.append(f"The run is {ending.value}: {reason.rstrip('.')}.")
-    if left_out:
-        found.append(f"Sentences left out or marked because the cited sources do not support them: {len(left_out):,}.")
+    found += [f"Taken out, because its sources do not say it: “{sentence}”" for sentence in removed]
     if claims:
         verdicts = Counter(claim.verdict for claim in claims)
-        counts = ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in Verdict if verdicts[verdict])
+        counts = ", ".join(f"{verdicts[verdict]} {verdict.words}" for verdict in Verdict if verdicts[verdict])
+        by = (
+            f"What no source says word for word was judged by {judge}."
+            if judge
+            else ("No model judged them: words alone settle only what a source says word for word.")
+        )
         found.append(
-            f"Sentences checked against the stored sources by words, numbers, dates and names: {counts}. "
-            "This check cannot see what a sentence implies, nor whether a source is right."
+            f"Claims checked against the stored sources: {counts}. {by} Whether a source is right is not checked."
         )
     if unread := sum(call.narrowed_tokens for call in run.all_calls):
         found.append(f"About {unread:,} tokens of the sources were skipped as less relevant and not read.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from fathom.models import (
     Answered,
@@ -21,8 +22,10 @@ from fathom.report.escaping import escaped, with_names
 from fathom.report.figures import Cell, Figure, figures_of
 from fathom.report.quotations import quoted_markdown
 from fathom.report.unread import unread_lines
+from fathom.sources.corroboration import site
 from fathom.text.citations import number_citations, without_citations
 from fathom.text.cleaning import clean_line
+from fathom.text.counting import counted
 from fathom.text.languages import language_tag
 
 EXTRACTIVE_NOTICE = (
@@ -30,6 +33,7 @@ EXTRACTIVE_NOTICE = (
     "wrote the report or judged whether it answers the question."
 )
 NAMED_AUTHORS = 3
+CLOSE = 0.1  # credibilities that differ by less are alike
 CLOSEST = "What comes closest:"
 
 
@@ -106,7 +110,7 @@ def sides_of(
 ) -> list[tuple[str, str, list[str]]]:
     """Return of each side of a contradiction what it says, the dates of its sources, and their ids.
 
-    Where it is not known which source is on which side, a third entry without text has them all.
+    Where it is not known which source is on which side, both have them all.
     """
     known = [i for i in found.source_ids if i in sources]
     other = [i for i in found.other_source_ids if i in known]
@@ -116,8 +120,52 @@ def sides_of(
         days = (qualities[i].published if i in qualities else sources[i].published for i in ids)
         return ", ".join(dict.fromkeys(filter(None, days)))
 
-    sides = [(found.claim_a, own), (found.claim_b, other), *([] if found.other_source_ids else [("", known)])]
+    sides = (
+        [(found.claim_a, own), (found.claim_b, other)] if other else [(found.claim_a, known), (found.claim_b, known)]
+    )
     return [(said, dates(ids), ids) for said, ids in sides]
+
+
+def better_side(found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]) -> str:
+    """Return which side of a contradiction is better supported, and why, as a clause; that neither is, if so."""
+    known = [i for i in found.source_ids if i in sources]
+    other = [i for i in found.other_source_ids if i in known]
+    own = [i for i in known if i not in other]
+    if not own or not other:
+        return "not known: which source says what was not told apart"
+    a, b = (_weighed(ids, sources, qualities) for ids in (own, other))
+    names = ("the first", "the second")
+    if a.parties != b.parties:
+        more, fewer = (a, b) if a.parties > b.parties else (b, a)
+        if more.credibility >= fewer.credibility - CLOSE:
+            return f"{names[more is b]}: {counted(more.parties, 'independent source')} against {fewer.parties}"
+    if abs(a.credibility - b.credibility) > CLOSE:
+        better = a if a.credibility > b.credibility else b
+        return f"{names[better is b]}: its source is more credible ({better.kind})"
+    if a.newest and b.newest and a.newest != b.newest:
+        return f"{names[b.newest > a.newest]}: it is newer ({max(a.newest, b.newest)})"
+    return "neither: as many sources, as credible"
+
+
+class _Weighed(NamedTuple):
+    """What speaks for a side: its independent sources, its highest credibility and whose that is, its newest date."""
+
+    parties: int
+    credibility: float
+    kind: str
+    newest: str
+
+
+def _weighed(ids: Sequence[str], sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]) -> _Weighed:
+    rated = [qualities[i] for i in ids if i in qualities]
+    best = max(rated, key=lambda quality: quality.credibility, default=None)
+    dates = [qualities[i].published if i in qualities else sources[i].published for i in ids]
+    return _Weighed(
+        parties=len({site(sources[i]) for i in ids}),
+        credibility=best.credibility if best else 0.0,
+        kind=best.type if best else "unknown",
+        newest=max(dates, default=""),
+    )
 
 
 def _answer(report: Report, found: Answer, *, making: bool) -> str:
@@ -158,15 +206,18 @@ def _disagreement(report: Report) -> str:
     qualities = {quality.source_id: quality for quality in report.qualities}
     rows = [
         [
-            " ".join(filter(None, [_cell(said), f"({_cell(dates)})" if dates else "", "".join(f"[{i}]" for i in ids)]))
-            for said, dates, ids in sides_of(found, sources, qualities)
+            *(_side(*side) for side in sides_of(found, sources, qualities)),
+            _cell(better_side(found, sources, qualities)),
         ]
         for found in report.contradictions
     ]
-    columns = ["One side", "The other", "Sources of both"][: max(map(len, rows))]
-    lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
-    lines += [f"| {' | '.join([*row, ''][: len(columns)])} |" for row in rows]
-    return "\n".join(lines)
+    columns = ["One side", "The other", "Better supported"]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [columns, ["---"] * len(columns), *rows])
+
+
+def _side(said: str, dates: str, ids: Sequence[str]) -> str:
+    parts = [_cell(said), f"({_cell(dates)})" if dates else "", "".join(f"[{i}]" for i in ids)]
+    return " ".join(filter(None, parts))
 
 
 def _figure(figure: Figure, report: Report) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from fathom.models import Claim, Corroboration, Verdict
 
-MOST = {Verdict.supported: 1.0, Verdict.weak: 0.5, Verdict.unsupported: 0.1}
-"""Highest confidence of an answer by the weakest verdict of its sentences. A convention, not a measurement."""
+MOST = {Verdict.supported: 1.0, Verdict.not_checked: 1.0, Verdict.not_stated: 0.3, Verdict.contradicted: 0.1}
+"""Highest confidence of an answer by the worst verdict on its sentences. A convention, not a measurement."""
 DISPUTED = 0.5  # highest where another source contradicts it
 
 
@@ -19,6 +19,5 @@ def confidence_within(stated: float | None, claims: Sequence[Claim]) -> float | 
 
 
 def _most(claim: Claim) -> float:
-    judged = claim.judgement.verdict if claim.judgement else claim.verdict
-    most = min(MOST[claim.verdict], MOST[judged])
+    most = MOST[claim.verdict]
     return min(most, DISPUTED) if claim.corroboration is Corroboration.contradicted else most

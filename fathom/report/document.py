@@ -110,7 +110,7 @@ def _evidence(claim: Claim, numbers: Mapping[str, int]) -> Evidence:
     return Evidence(
         number=claim.number,
         claim=plain(shorten(_EMPHASIS.sub(r"\1", claim.sentence).replace("`", ""), CLAIM_CHARS, placeholder=" …")),
-        verdict=", ".join([claim.verdict.value, *claim.complaints]),
+        verdict=", ".join([claim.verdict.words, *claim.complaints]),
         citations=[numbers[source_id] for source_id in claim.source_ids if source_id in numbers],
         passage=plain(shorten(passage, QUOTE_CHARS, placeholder=" …")),
         place=plain(clean_line(" · ".join(filter(None, [above, *map(place_of, best)])))),

@@ -1,8 +1,8 @@
 """What a report's claims show side by side, in time, or as a row of numbers; each cell names its claim.
 
 Nothing is added to what the claims say: a comparison sorts them by the side they are about, a timeline by the date they
-give, and a series draws a column of numbers by year that a table of the report has. What is unsupported or disputed is
-left out.
+give, and a series draws a column of numbers by year that a table of the report has. What the check objects to or
+another source disputes is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fathom.extractive.questions import sides_of
 from fathom.extractive.wording import capitalized
 from fathom.facts.dates import Date
 from fathom.facts.extraction import facts_of
-from fathom.models import Claim, Corroboration, Report, Verdict
+from fathom.models import Claim, Corroboration, Report
 from fathom.report.charts import Chart
 from fathom.text.citations import without_citations
 from fathom.text.counting import counted
@@ -77,7 +77,7 @@ def _claimed(row: Sequence[str]) -> str:
 
 
 def _holds(claim: Claim) -> bool:
-    return claim.verdict is not Verdict.unsupported and claim.corroboration is not Corroboration.contradicted
+    return not claim.verdict.objects and claim.corroboration is not Corroboration.contradicted
 
 
 def _comparison(report: Report, claims: Sequence[Claim]) -> Iterator[Figure]:

@@ -25,6 +25,7 @@ from fathom.report.answer import Answer, answer_of, making_parts
 from fathom.report.chapters import (
     CLOSEST,
     EXTRACTIVE_NOTICE,
+    better_side,
     cited_sources,
     credit_of,
     is_closest,
@@ -75,7 +76,10 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         answer_html=section_html(report.sections[0], _claims(report, 0), numbers, (0, answer.end)) if answer else "",
         closest=CLOSEST if answer and is_closest(answer) else "",
         why=sentence(answer.why) if answer else "",
-        disagreement=[sides_of(found, sources, qualities) for found in report.contradictions],
+        disagreement=[
+            (sides_of(found, sources, qualities), better_side(found, sources, qualities))
+            for found in report.contradictions
+        ],
         sections=sections,
         figures=figures,
         series=series,
@@ -88,7 +92,8 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         code={claim.sentence for claim in claims_of(report.sections) if claim.kind == "code"},
         qualities=qualities,
         uses=Counter(source_id for claim in report.claims for source_id in claim.source_ids),
-        verdicts=Counter(claim.verdict.value for claim in report.claims),
+        verdicts=Counter(claim.verdict for claim in report.claims),
+        judge=next((claim.judgement.model for claim in report.claims if claim.judgement), ""),
         doubts=Counter(filter(None, map(doubt, report.claims))),
         corroborations=_CORROBORATIONS,
         evidence=evidence_of(report, numbers),

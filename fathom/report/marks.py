@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from fathom.evidence.claims import claim_text, lead_ins
-from fathom.models import Claim, Corroboration, Verdict
+from fathom.models import Claim, Corroboration
 from fathom.text.citations import with_known_ids
 from fathom.text.fences import split_markdown
 from fathom.text.sentences import Sentence
@@ -62,7 +62,7 @@ def link_marks(html: str, claims: Mapping[int, Claim]) -> Markup:
         if shown == "!":
             word = doubt(claim) if claim else ""
             about = f'href="#claim-{number}" aria-label="{word}: evidence for claim {number}"'
-            return f' <a class="mark {word}" {about}>{word}</a>' if word else ""
+            return f' <a class="mark {word.replace(" ", "_")}" {about}>{word}</a>' if word else ""
         target, about = (f"claim-{number}", f"evidence for claim {number}") if claim else (f"source-{shown}", "source")
         return f'<a class="cite" href="#{target}" aria-label="{shown}: {about}">{shown}</a>'
 
@@ -71,11 +71,9 @@ def link_marks(html: str, claims: Mapping[int, Claim]) -> Markup:
 
 def doubt(claim: Claim) -> str:
     """Return the word for why a reader should doubt a claim, or nothing."""
-    if claim.verdict is Verdict.unsupported:
-        return "unsupported"
-    if claim.corroboration is Corroboration.contradicted:
-        return "disputed"
-    return "weak" if claim.verdict is Verdict.weak else ""
+    if claim.verdict.objects:
+        return claim.verdict.value.replace("_", " ")
+    return "disputed" if claim.corroboration is Corroboration.contradicted else ""
 
 
 def _marked(sentence: Sentence, claim: Claim | None, led_to: Sequence[Claim], numbers: Mapping[str, int]) -> str:

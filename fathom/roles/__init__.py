@@ -3,6 +3,7 @@
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text
 from fathom.roles.clarifier import CLARIFIER, ClarifyAnswer, ClarifyRequest
 from fathom.roles.compressor import COMPRESSOR, CompressAnswer, CompressRequest
+from fathom.roles.correction import CORRECTION, CorrectionAnswer, CorrectionRequest
 from fathom.roles.critic import CRITIC, ReflectAnswer, ReflectRequest
 from fathom.roles.judge import JUDGE, JudgeAnswer, JudgeRequest
 from fathom.roles.planner import PLANNER, EarlierReport, PlanAnswer, PlanRequest
@@ -21,6 +22,7 @@ __all__ = [
     "ANSWER",
     "CLARIFIER",
     "COMPRESSOR",
+    "CORRECTION",
     "CRITIC",
     "JUDGE",
     "OUTLINE",
@@ -35,6 +37,8 @@ __all__ = [
     "Complaint",
     "CompressAnswer",
     "CompressRequest",
+    "CorrectionAnswer",
+    "CorrectionRequest",
     "EarlierReport",
     "JudgeAnswer",
     "JudgeRequest",
@@ -52,6 +56,6 @@ __all__ = [
     "Text",
 ]
 
-_ROLES = (CLARIFIER, PLANNER, RESEARCHER, COMPRESSOR, CRITIC, OUTLINE, SECTION, ANSWER, JUDGE)
+_ROLES = (CLARIFIER, PLANNER, RESEARCHER, COMPRESSOR, CRITIC, OUTLINE, SECTION, ANSWER, JUDGE, CORRECTION)
 SPECS = {spec.name: spec for spec in _ROLES}
 """Every role by name, which is also the name of its prompt."""

@@ -1,47 +1,123 @@
-"""The judge says whether quotations support a sentence; its opinion is shown beside the lexical verdict."""
+"""The judge says of each claim whether the passages of its sources support it; its verdict decides.
+
+It is shown claims in batches, with the passages of all sources that they cite, each once. What it does not find is
+searched for again in the whole sources, with the words that it gives, before its second answer counts.
+"""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from pydantic import Field
 
 from fathom.config.models import Role
 from fathom.models import Verdict
-from fathom.roles.base import Answer, Request, RoleSpec
+from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
+
+REASON_CHARS, WORDS_CHARS, MOST_PASSAGES = 160, 160, 6
 
 
-class Judged(Request):
-    """A claim of the report with the quotations found for it."""
+class ShownPassage(Request):
+    """A passage of a source, numbered through the request, and its place in the run's files."""
 
-    number: int
+    number: int  # from 1
+    headings: str  # above it, the highest first
+    text: str
+    artifact_file: str
+    start: int  # byte offsets
+    end: int
+    sha256: str
+
+
+class ShownSource(Request):
+    """A source that claims of the request cite, with the passages that bear on them, in reading order."""
+
+    source_id: str
+    title: str
+    address: str
+    published: str
+    whole: bool  # whether the passages are all that was read of it
+    passages: list[ShownPassage]
+
+
+class JudgedClaim(Request):
+    """A claim of the report: what it says, what stands around it, and which sources it cites."""
+
+    number: int  # from 1 in the request
     sentence: str
-    quotes: list[str]
+    context: str
+    kind: str  # "sentence", "row" or "code"
+    source_ids: list[str]
+    cited: bool  # else the sources are those that its section cites
 
 
 class JudgeRequest(Request):
-    """Some claims of a report."""
+    """Some claims of a report, with the passages that bear on them. `again`: a second search has been made."""
 
-    claims: list[Judged]
+    claims: list[JudgedClaim]
+    sources: list[ShownSource]
+    again: bool = False
+
+    @property
+    def passages(self) -> dict[int, tuple[ShownSource, ShownPassage]]:
+        """The passages by number, each with its source."""
+        return {passage.number: (source, passage) for source in self.sources for passage in source.passages}
 
 
 class Opinion(Answer):
-    """The judge's opinion of one claim."""
+    """The verdict on one claim."""
 
-    number: int = Field(description="Number of the claim.")
-    verdict: Verdict = Field(
-        description="supported: the quotations say it; weak: they say it in part; unsupported: they do not."
+    claim: int = Field(description="Number of the claim.")
+    verdict: Literal[Verdict.supported, Verdict.contradicted, Verdict.not_stated]
+    passages: list[int] = Field(
+        [],
+        description="Numbers of the deciding passages, the most telling first; of not_stated, those that say the rest.",
+        json_schema_extra=bounds(items=MOST_PASSAGES),
     )
-    reason: str = Field(description="Why, in a few words.")
+    reason: str = Field(
+        "",
+        description="Of contradicted and not_stated: why, in at most twelve words. Else empty.",
+        json_schema_extra=bounds(REASON_CHARS),
+    )
+    look_for: str = Field(
+        "",
+        description="Of not_stated: words that the missing part would have in the source. Else empty.",
+        json_schema_extra=bounds(WORDS_CHARS),
+    )
 
 
 class JudgeAnswer(Answer):
-    """An opinion on each claim."""
+    """A verdict on each claim."""
 
-    opinions: list[Opinion]
+    opinions: list[Opinion] = Field(
+        description="One for each claim, in their order.", json_schema_extra=bounds(items=60)
+    )
 
 
 def _normalize(request: JudgeRequest, answer: JudgeAnswer) -> JudgeAnswer:
-    asked = {claim.number for claim in request.claims}
-    return JudgeAnswer(opinions=[opinion for opinion in answer.opinions if opinion.number in asked])
+    """Drop what was not asked, what is there twice, and numbers of passages that were not shown."""
+    asked, shown = {claim.number for claim in request.claims}, request.passages
+    first = {opinion.claim: opinion for opinion in reversed(answer.opinions) if opinion.claim in asked}
+    return JudgeAnswer(
+        opinions=[
+            opinion.model_copy(
+                update={
+                    "passages": [number for number in dict.fromkeys(opinion.passages) if number in shown][
+                        :MOST_PASSAGES
+                    ],
+                    "reason": " ".join(opinion.reason.split())[:REASON_CHARS],
+                    "look_for": " ".join(opinion.look_for.split())[:WORDS_CHARS],
+                }
+            )
+            for _, opinion in sorted(first.items())
+        ]
+    )
 
 
-JUDGE = RoleSpec("judge", Role.critic, JudgeRequest, JudgeAnswer, _normalize)
+def _check(request: JudgeRequest, answer: JudgeAnswer) -> list[Complaint]:
+    judged = {opinion.claim for opinion in answer.opinions}
+    missing = ", ".join(str(claim.number) for claim in request.claims if claim.number not in judged)
+    return [Complaint(f"There is no verdict on these claims: {missing}.", fatal=False)] if missing else []
+
+
+JUDGE = RoleSpec("judge", Role.judge, JudgeRequest, JudgeAnswer, _normalize, _check)

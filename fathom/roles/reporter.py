@@ -61,14 +61,6 @@ class OutlineAnswer(Answer):
     )
 
 
-class UnsupportedSentence(Request):
-    """A sentence that its sources do not support, and what they say instead."""
-
-    sentence: str
-    why: list[str]
-    evidence: list[str]  # the closest passages of the sources, with their ids
-
-
 class SectionRequest(Request):
     """One section of the outline, with the notes it uses."""
 
@@ -82,8 +74,6 @@ class SectionRequest(Request):
     written: list[str]  # the sections already written, as Markdown that cites by source id
     passages: list[SourceText] = []  # of the notes' sources, read again for this section
     words: int | None = None  # approximate length of the section
-    draft: str = ""  # the first version, when it must be corrected
-    unsupported: list[UnsupportedSentence] = []  # of the draft
     sections: list[TemplateSection] = Field([], exclude_if=not_)  # of the template, from position 1 on
 
     @property

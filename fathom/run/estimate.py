@@ -21,9 +21,12 @@ _USUAL = {
     Role.researcher: (2_500, 150),
     Role.critic: (5_000, 500),
     Role.reporter: (6_000, 700),
+    Role.judge: (7_000, 1_300),
 }
 _PAGE_TOKENS, _NOTE_TOKENS = 2_000, 600  # of one page as the compressor sees it, and of its note
 _PROMPT_TOKENS = 2_000  # of instructions, schema and plan, around the material of a prompt
+_JUDGED_TOKENS = 12_000  # of a request with the passages for 40 claims
+_USUAL_CORRECTION = (1_200, 300)
 _USUAL_WITHOUT_MODEL = 3  # tool calls: the median of ten runs, which made 1 to 8
 _WHOLE = "whole run"
 _USUAL_STEPS, _USUAL_SECTIONS, _USUAL_FOLLOW_UPS = 4, 4, 2
@@ -147,7 +150,23 @@ def _rows(settings: ResolvedSettings, *, simple: bool = False) -> list[_Row]:
         _Row("call and compress", Role.compressor, tools, tools, compressed, shown),
         _Row("reflect", Role.critic, none, reflections, _USUAL[Role.critic], context),
         _Row("write", Role.reporter, none, sections, _USUAL[Role.reporter], context),
+        _Row("judge claims", Role.judge, none, _judging(settings, sections), _USUAL[Role.judge], _JUDGED_TOKENS),
+        _Row("correct", Role.reporter, none, _correcting(settings, sections), _USUAL_CORRECTION, _JUDGED_TOKENS),
     ]
+
+
+def _judging(settings: ResolvedSettings, sections: Bounds) -> Bounds:
+    """Return the requests to the judge: the claims in batches, some of them twice, and those that were corrected."""
+    if not settings.judges or settings.extractive:
+        return Bounds(0, 0)
+    return Bounds(2, 4) if sections.most == 1 else Bounds(sections.usual, 4 * sections.most)
+
+
+def _correcting(settings: ResolvedSettings, sections: Bounds) -> Bounds:
+    """Return the requests for corrections: at most one a section, and usually for one in four."""
+    if not settings.judges or settings.extractive:
+        return Bounds(0, 0)
+    return Bounds(max(1, sections.usual // 4), sections.most)
 
 
 def _phases(

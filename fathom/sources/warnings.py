@@ -1,99 +1,126 @@
-"""What a reader should know before trusting a report, the most serious first (001, section 9.5)."""
+"""What a reader should know before relying on a report, in words that he can act on (001, section 9.5)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
+from fathom.facts.extraction import plain
 from fathom.models import Source
-from fathom.models.claims import Claim, Corroboration, SourceFlag, SourceQuality, Verdict
+from fathom.models.claims import Claim, Corroboration, SourceFlag, SourceQuality, SourceType, Verdict
 from fathom.sources.corroboration import site
 from fathom.sources.published import parse_date
 from fathom.sources.scoring import CREDIBLE
+from fathom.text.counting import counted
 
-MAX_WARNINGS = 8
-EACH = 2  # sources named for one reason
-NAMED = 6  # claims named by number
-TITLE_CHARS = 70
-FEW = 3  # claims from which resting on one site is worth a warning
-_REASONS: dict[SourceFlag, str] = {
+MAX_WARNINGS = 3
+TITLE_CHARS, SENTENCE_CHARS = 70, 120
+FEW = 3  # claims from which resting on one site or source is worth a warning
+MOST_ALONE = 0.5  # share of the claims that rest on a single source, above which a reader is told
+_REASONS: Mapping[SourceFlag, str] = {
     "possibly_machine_made": "may have been written by a machine",
     "paywalled": "is behind a paywall: only a part of it was read",
+}
+_KINDS: Mapping[SourceType, str] = {
+    "forum": "a forum",
+    "blog": "a blog",
+    "social": "a social network",
+    "company": "a company's site",
 }
 
 
 def report_warnings(
     claims: Sequence[Claim], qualities: Sequence[SourceQuality], sources: Sequence[Source], today: date
 ) -> list[str]:
-    """Return at most eight sentences in plain text about what the claims of a report rest on."""
+    """Return at most three sentences about what the claims of a report rest on, the most serious first."""
     scored = {quality.source_id: quality for quality in qualities}
     uses = Counter(source_id for claim in claims for source_id in dict.fromkeys(claim.source_ids))
-    used = {source.source_id: source for source in sources if uses[source.source_id]}
-    ranked = sorted(used.values(), key=lambda source: -uses[source.source_id])
+    named = {source.source_id: source for source in sources}
+    used = sorted((s for s in named.values() if uses[s.source_id]), key=lambda source: -uses[source.source_id])
     found = [
-        *_on_claims(claims, used),
-        *_on_sources(ranked, scored, uses, today),
+        *_objections(claims, named),
+        *_disputed(claims, named),
+        *_doubtful(used, scored, uses),
+        *_outdated(used, scored, today),
+        *_flagged(used, scored),
+        *_alone(claims, used),
     ]
-    sites = {site(source) for source in used.values()}
-    if len(claims) >= FEW and len(sites) == 1 and all(source.kind == "web" for source in used.values()):
-        found.append(f"All claims come from one site, {sites.pop()}.")
     return found[:MAX_WARNINGS]
 
 
-def _on_claims(claims: Sequence[Claim], used: Mapping[str, Source]) -> Iterator[str]:
-    contradicted = [claim for claim in claims if claim.corroboration is Corroboration.contradicted]
-    unsupported = [claim for claim in claims if claim.verdict is Verdict.unsupported]
-    weak = [claim for claim in claims if claim.verdict is Verdict.weak]
-    # Other sources are not expected to repeat the user's own documents.
-    repeatable = any(source.kind != "document" for source in used.values())
-    single = [c for c in claims if repeatable and c.corroboration is Corroboration.single_source]
-    alone = [claim for claim in single if claim not in unsupported]
-    for those, one, many, what in (
-        (contradicted, "is", "are", "contradicted by another source"),
-        (unsupported, "is", "are", "not supported by the sources cited"),
-        (weak, "has", "have", "only weak support in the sources cited"),
-        (alone, "rests", "rest", "on a single source and could not be verified independently"),
+def _objections(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Iterator[str]:
+    """Yield what the cited sources do not say, or say otherwise."""
+    for verdict, one in (
+        (Verdict.contradicted, "This sentence cites a source that says otherwise"),
+        (Verdict.not_stated, "This sentence was not found in the sources that it cites"),
     ):
-        if those:
-            yield f"{_count(len(those), 'claim')} {one if len(those) == 1 else many} {what} ({_numbers(those)})."
+        if those := [claim for claim in claims if claim.verdict is verdict]:
+            quote = those[0].quotes[0] if those[0].quotes and verdict is Verdict.contradicted else None
+            said = f" ({_named(sources[quote.source_id])})" if quote and quote.source_id in sources else ""
+            yield f"{one}{said}: {_sentence(those[0])}{_others(len(those) - 1, 'sentence')}"
 
 
-def _on_sources(
-    used: Iterable[Source], qualities: Mapping[str, SourceQuality], uses: Mapping[str, int], today: date
-) -> Iterator[str]:
-    scored = [
-        (source, qualities[source.source_id], _count(uses[source.source_id], "claim"))
-        for source in used
-        if source.source_id in qualities
-    ]
-    low = [found for found in scored if found[1].credibility < CREDIBLE]
-    for source, quality, claims in low[:EACH]:
-        yield f"{_named(source)}, used for {claims}, has a credibility of {quality.credibility:.2f}."
-    if more := len(low[EACH:]):
-        yield f"{_count(more, 'more source')} {'has' if more == 1 else 'have'} a credibility below {CREDIBLE}."
-    old = [found for found in scored if "outdated" in found[1].flags]
-    for source, quality, claims in old[:EACH]:
-        published = parse_date(quality.published or source.published, today)
-        when = f"from {published.year}" if published else "over two years old"
-        yield f"What {_named(source)} says ({claims}) is {when} and may be outdated."
-    if more := len(old[EACH:]):
-        yield f"{_count(more, 'more source')} may be outdated."
+def _disputed(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Iterator[str]:
+    those = [c for c in claims if c.corroboration is Corroboration.contradicted and not c.verdict.objects]
+    if those and those[0].contradicting:
+        against = sources.get(those[0].contradicting[0].source_id)
+        who = f"Another source, {_named(against)}," if against else "Another source that was read"
+        yield f"{who} says otherwise about this: {_sentence(those[0])}{_others(len(those) - 1, 'sentence')}"
+
+
+def _doubtful(used: Sequence[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int]) -> Iterator[str]:
+    low = [s for s in used if s.source_id in scored and scored[s.source_id].credibility < CREDIBLE]
+    if low:
+        quality = scored[low[0].source_id]
+        kind = _KINDS.get(quality.type, "an unknown site")
+        dated = "" if quality.published or low[0].published else " without a date"
+        others = f" {counted(len(low) - 1, 'more source')} of this kind: check what rests on them." if low[1:] else ""
+        number = uses[low[0].source_id]
+        cite = f"{counted(number, 'claim')} {'cites' if number == 1 else 'cite'}"
+        yield f"{cite} {_named(low[0])}, {kind}{dated}.{others}"
+
+
+def _outdated(used: Sequence[Source], scored: Mapping[str, SourceQuality], today: date) -> Iterator[str]:
+    old = [s for s in used if s.source_id in scored and "outdated" in scored[s.source_id].flags]
+    if old:
+        published = parse_date(scored[old[0].source_id].published or old[0].published, today)
+        when = f"is from {published.year}" if published else "is over two years old"
+        others = f" So may {counted(len(old) - 1, 'more source')} be." if len(old) > 1 else ""
+        yield f"{_named(old[0])} {when} and may be outdated: look for a newer one.{others}"
+
+
+def _flagged(used: Sequence[Source], scored: Mapping[str, SourceQuality]) -> Iterator[str]:
     for flag, reason in _REASONS.items():
-        if those := [(source, claims) for source, quality, claims in scored if flag in quality.flags]:
-            others = f" (and {_count(len(those) - 1, 'more source')})" if len(those) > 1 else ""
-            yield f"{_named(those[0][0])}, used for {those[0][1]}, {reason}{others}."
+        if those := [s for s in used if s.source_id in scored and flag in scored[s.source_id].flags]:
+            yield f"{_named(those[0])} {reason}.{_others(len(those) - 1, 'source')}"
+
+
+def _alone(claims: Sequence[Claim], used: Sequence[Source]) -> Iterator[str]:
+    """Yield what rests on too few; the user's own documents are not expected to be repeated by others."""
+    if len(claims) < FEW or any(source.kind == "document" for source in used):
+        return
+    sites = {site(source) for source in used}
+    alone = [claim for claim in claims if claim.corroboration is Corroboration.single_source]
+    if len(sites) == 1:
+        yield f"All claims come from one site, {sites.pop()}."
+    elif len(alone) > MOST_ALONE * len(claims):
+        yield f"No second, independent source was found for {len(alone)} of {len(claims)} claims."
+
+
+def _others(number: int, noun: str) -> str:
+    return f" So it is with {counted(number, f'more {noun}')}." if number else ""
 
 
 def _named(source: Source) -> str:
-    title = source.title if len(source.title) <= TITLE_CHARS else source.title[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
-    return f"“{title}”"
+    return f"“{_shortened(source.title, TITLE_CHARS) if source.title else source.url}”"
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" + ("s" if number != 1 else "")
+def _sentence(claim: Claim) -> str:
+    return f"“{_shortened(plain(claim.sentence), SENTENCE_CHARS)}”"
 
 
-def _numbers(claims: Sequence[Claim]) -> str:
-    shown = ", ".join(str(claim.number) for claim in claims[:NAMED])
-    return shown + (", …" if len(claims) > NAMED else "")
+def _shortened(text: str, most: int) -> str:
+    """Return a text on one line, of a longer one as many whole words as fit; a text without spaces is cut anywhere."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rsplit(' ', 1)[0]}…"

@@ -8,13 +8,13 @@ from difflib import SequenceMatcher
 
 from fathom.client.shapes import Run, RunState
 from fathom.errors import InvalidInput, NoReport
-from fathom.evidence.claims import comparable
+from fathom.evidence.claims import Statement, comparable
 from fathom.evidence.passages import Search
 from fathom.evidence.provenance import PROVENANCE, Provenance, read, results_of
 from fathom.evidence.stored import stored_texts
 from fathom.evidence.surroundings import Surroundings
-from fathom.evidence.verdict import check
 from fathom.evidence.verify import misquotations
+from fathom.evidence.words import check
 from fathom.models import Claim, Report
 from fathom.report.chapters import chapters, cited_sources, title_of
 from fathom.report.unanswered import render_unanswered
@@ -130,7 +130,9 @@ def _said(text: str, claims: Sequence[Claim]) -> Claim | None:
 
 
 def _judged(text: str, record: Provenance, files: Mapping[str, bytes]) -> Claim:
-    found = check(text, Search(stored_texts(files, results_of(record))))
+    texts = stored_texts(files, results_of(record))
+    ids = tuple(dict.fromkeys(one.source.source_id for one in texts))
+    found = check(Statement(0, text, ids, "prose"), Search(texts))
     quotes = list(map(Surroundings().quote, found.passages))
     return Claim(
         number=0,

@@ -81,9 +81,7 @@ class CheckedClaim(Model):
     run_id: str
     claim: int = Field(description="Its number in the report; 0 if no sentence of the report says it.")
     sentence: str
-    verdict: Verdict = Field(
-        description="By the words of the sources. `weak` and `unsupported` do not mean that it is false."
-    )
+    verdict: Verdict = Field(description="`not_checked` and `not_stated` do not mean that it is false.")
     complaints: list[str] = Field(description="Numbers, dates and names that no source has, and the like.")
     quotes: list[CheckedQuote] = Field(description="Of a claim that is not supported: what comes nearest.")
 

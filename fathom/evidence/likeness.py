@@ -1,8 +1,13 @@
-"""One claim against the texts of the sources it cites: the passages that support it, a verdict, and what is wrong."""
+"""How nearly some texts say a claim, by their words: the nearest passages, a score, and what differs.
+
+It is no verdict: a true sentence in other words is `apart`, and one with two things exchanged may be `alike`. It finds
+what to show beside a claim, further sources that say the same, and sentences that changed from one run to a later one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from enum import IntEnum
 from typing import NamedTuple
 
 from fathom.evidence.complaints import Complaint, agreeing, complaints_of, doubts
@@ -10,10 +15,9 @@ from fathom.evidence.passages import Passage, Search
 from fathom.evidence.rows import nearest_rows
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import support
-from fathom.models import Verdict
 from fathom.text.blocks import Kind
 
-SUPPORTED, WEAK = 0.58, 0.38  # least scores; see docs/evidence.md for what they cost and buy
+ALIKE, NEAR = 0.58, 0.38  # least scores; see docs/evidence.md for what they cost and buy
 SCATTERED = 0.38  # of a longer stretch, where words meet by chance more often
 GRAVE, SLIGHT = 0.3, 0.1  # what a complaint costs a passage beside others
 MAX_PASSAGES = 3
@@ -24,10 +28,18 @@ MIXED = Complaint("the cells are of different rows", grave=True)
 OTHER_CODE = Complaint("the source does not have this code word for word", grave=False)
 
 
-class Check(NamedTuple):
-    """The result of a check. `passages` are the best first; those of an unsupported claim only come nearest to it."""
+class Likeness(IntEnum):
+    """How nearly a text says a claim."""
 
-    verdict: Verdict
+    apart = 0
+    near = 1
+    alike = 2
+
+
+class Nearest(NamedTuple):
+    """A claim and the texts it was compared with. `passages` are the best first."""
+
+    likeness: Likeness
     score: float
     passages: list[Passage]
     complaints: list[str]
@@ -49,35 +61,35 @@ class _Rated(NamedTuple):
         return any(complaint.grave for complaint in self.complaints)
 
     @property
-    def verdict(self) -> Verdict:
-        if self.score < WEAK or self.grave:
-            return Verdict.unsupported
-        return Verdict.weak if self.score < SUPPORTED or self.complaints else Verdict.supported
+    def likeness(self) -> Likeness:
+        if self.score < NEAR or self.grave:
+            return Likeness.apart
+        return Likeness.near if self.score < ALIKE or self.complaints else Likeness.alike
 
 
-def check(claim: str, search: Search, source_ids: Collection[str] | None = None, kind: Kind = "prose") -> Check:
-    """Check a claim against the texts of some sources, or of all that are searched.
+def nearest(claim: str, search: Search, source_ids: Collection[str] | None = None, kind: Kind = "prose") -> Nearest:
+    """Compare a claim with the texts of some sources, or of all that are searched.
 
-    What a source says word for word is supported, and the quote is that place. Else one passage has to support the
-    claim, or up to three together, of which each says a good part. A claim whose numbers, dates or names they lack is
-    unsupported. One that they seem to deny is weak, and so is one in other words than theirs if most of its words are
-    near each other in a source. Of a row of a table, `kind` table, every cell must be in one row of a source if any of
-    its tables has them; `kind` code must be word for word to be more than weak.
+    What a source says word for word is alike, and the passage is that place. Else one passage has to have the claim, or
+    up to three together, of which each says a good part. A claim whose numbers, dates or names they lack is apart. One
+    that they seem to deny is near, and so is one in other words than theirs if most of its words are near each other in
+    a source. Of a row of a table, `kind` table, every cell must be in one row of a source if any of its tables has
+    them; `kind` code must be word for word to be more than near.
     """
-    if kind == "table" and (of_row := _check_row(claim, search, source_ids)):
+    if kind == "table" and (of_row := _nearest_row(claim, search, source_ids)):
         return of_row
     said = verbatim(claim, search, source_ids, kind) if kind != "table" else []
     if said and len(said) == (1 if source_ids is None else len(source_ids)):
-        return Check(Verdict.supported, 1.0, said[:MAX_PASSAGES], [])
+        return Nearest(Likeness.alike, 1.0, said[:MAX_PASSAGES], [])
     rated = _rated(claim, search.passages(claim, source_ids))
     if said:
         own = {passage.text.source.source_id for passage in said}
         said += [passage for passage in _supporting(rated) if passage.text.source.source_id not in own]
-        return Check(Verdict.supported, 1.0, said[:MAX_PASSAGES], [])
+        return Nearest(Likeness.alike, 1.0, said[:MAX_PASSAGES], [])
     chosen = _together(claim, rated) if rated else None
-    if not chosen or (chosen.score < WEAK and not chosen.grave):
+    if not chosen or (chosen.score < NEAR and not chosen.grave):
         chosen = _scattered(claim, search, source_ids) or chosen
-    return _checked(chosen, rated, [OTHER_CODE] if kind == "code" else [])
+    return _found(chosen, rated, [OTHER_CODE] if kind == "code" else [])
 
 
 def verbatim(claim: str, search: Search, source_ids: Collection[str] | None, kind: Kind) -> list[Passage]:
@@ -99,36 +111,36 @@ def verbatim(claim: str, search: Search, source_ids: Collection[str] | None, kin
     return list(found.values())
 
 
-def _check_row(claim: str, search: Search, source_ids: Collection[str] | None) -> Check | None:
-    """Check a row of a table against one row of the sources' tables; None if these say nothing about it."""
+def _nearest_row(claim: str, search: Search, source_ids: Collection[str] | None) -> Nearest | None:
+    """Compare a row of a table with one row of the sources' tables; None if these say nothing about it."""
     near = nearest_rows(claim, search, source_ids)
     if not near:
         return None
     if not near.missing:
-        return Check(Verdict.supported, 1.0, near.passages[:MAX_PASSAGES], [])
+        return Nearest(Likeness.alike, 1.0, near.passages[:MAX_PASSAGES], [])
     prose = [passage for passage in search.passages(claim, source_ids) if passage.best.kind != "table"]
     rated = _rated(claim, prose)
-    if rated and (chosen := _together(claim, rated)).verdict is not Verdict.unsupported:
-        return _checked(chosen, rated, [])
+    if rated and (chosen := _together(claim, rated)).likeness is not Likeness.apart:
+        return _found(chosen, rated, [])
     absent = Complaint(f"“{near.missing[0]}” is not in the row that comes nearest", grave=near.has_figures)
     chosen = _rate(claim, near.passages[:1])
     complaints = [MIXED if near.elsewhere else absent, *chosen.complaints]
     chosen = chosen._replace(passages=near.passages[:MAX_PASSAGES], complaints=complaints)
-    return _checked(chosen, [], [])
+    return _found(chosen, [], [])
 
 
-def _checked(chosen: _Rated | None, rated: Sequence[_Rated], more: Sequence[Complaint]) -> Check:
+def _found(chosen: _Rated | None, rated: Sequence[_Rated], more: Sequence[Complaint]) -> Nearest:
     if not chosen:
-        return Check(Verdict.unsupported, 0.0, [], ["no cited source has a passage on this"])
+        return Nearest(Likeness.apart, 0.0, [], ["no cited source has a passage on this"])
     chosen = chosen._replace(complaints=[*more, *chosen.complaints])
     passages = chosen.passages + [passage for passage in _supporting(rated) if passage not in chosen.passages]
     complaints = [complaint.text for complaint in chosen.complaints]
-    return Check(chosen.verdict, round(chosen.score, 4), passages[:MAX_PASSAGES], complaints)
+    return Nearest(chosen.likeness, round(chosen.score, 4), passages[:MAX_PASSAGES], complaints)
 
 
-def check_texts(claim: str, texts: Sequence[StoredText]) -> Check:
-    """Check one claim against some texts."""
-    return check(claim, Search(texts))
+def nearest_in(claim: str, texts: Sequence[StoredText]) -> Nearest:
+    """Compare one claim with some texts."""
+    return nearest(claim, Search(texts))
 
 
 def supporting(claim: str, passages: Iterable[Passage]) -> list[Passage]:
@@ -144,14 +156,14 @@ def _supporting(rated: Sequence[_Rated]) -> list[Passage]:
     best: dict[str, _Rated] = {}
     for found in rated:
         best.setdefault(found.passages[0].text.source.source_id, found)
-    return [found.passages[0] for found in best.values() if found.verdict is Verdict.supported]
+    return [found.passages[0] for found in best.values() if found.likeness is Likeness.alike]
 
 
 def _together(claim: str, rated: Sequence[_Rated]) -> _Rated:
     """Return the best passage, with others that say what it does not if it does not support the claim alone."""
     chosen = rated[0]
-    others = [found.passages[0] for found in rated[1 : 1 + CONSIDERED] if found.score >= WEAK]
-    while chosen.verdict is not Verdict.supported and len(chosen.passages) < MAX_PASSAGES:
+    others = [found.passages[0] for found in rated[1 : 1 + CONSIDERED] if found.score >= NEAR]
+    while chosen.likeness is not Likeness.alike and len(chosen.passages) < MAX_PASSAGES:
         options = [_rate(claim, [*chosen.passages, other]) for other in others if other not in chosen.passages]
         better = max(options, key=lambda found: found.worth, default=chosen)
         if better.worth < chosen.worth + ADDED:

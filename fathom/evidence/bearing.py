@@ -1,0 +1,363 @@
+"""Which passages of its sources bear on a claim: what somebody who judges it has to see, and little more.
+
+A judge is right where it is shown all sentences that decide, and near chance where one is missing; which of them comes
+first hardly matters. So the passages are chosen to have, together, as much as possible of what the claim says: a word,
+number or name that a chosen passage has counts less for the next. Of several claims each adds its passages in turn,
+until the room that they share is used; passages of one are seen by the others.
+
+The beginning of a source is always shown, as it says what the source is, and of a short one all. What the notes quote
+of a source comes before other passages that fit as well: the writer has read nothing else of it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import zip_longest
+from typing import NamedTuple
+
+from fathom.evidence.stored import StoredText
+from fathom.evidence.support import claim_weights
+from fathom.evidence.verbatim import places
+from fathom.facts.forms import other_forms
+from fathom.roles.judge import ShownPassage
+from fathom.text.parsed import ParsedText, parse
+from fathom.text.terms import query_terms
+from fathom.text.units import Unit, units_of
+
+FRONT_CHARS = 300  # of the beginning of a source
+FIELDS, HEAD_CHARS = 3, 900  # of a head: `name: value` at least, and characters
+WHOLE_CHARS = 900  # of a text that is shown whole
+SHORT_CHARS = 200  # of a sentence that is shown with its neighbours in the paragraph
+CODE_LINES = 5  # in one passage
+MOST = 12  # passages of one claim
+LEAD, HEADING, NEIGHBOUR = 0.6, 0.5, 0.4  # of a word in what introduces a passage, above it and beside it
+CONTEXT = 0.1  # weight of a word that only the claim's context has
+SOUGHT, FOUND_BEFORE = 1.5, 0.3  # of a word that the judge looks for, and of the claim's others then, as a share
+OWN = 1.5  # how much a passage's own score counts, beside what it adds to those chosen before
+LENGTH, USUAL = 0.4, 20  # how far the score of a passage falls with its terms, and how many a usual one has
+QUOTED = 0.3  # added to the score of what notes quote
+CANDIDATES = 150  # passages of one claim that are weighed against each other
+
+
+_FIELD = re.compile(r"(?:^|\s)[A-Z][\w-]{1,30}: \S")
+
+
+class Span(NamedTuple):
+    """A stretch of a text, as character offsets."""
+
+    text: StoredText
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        """Characters."""
+        return self.end - self.start
+
+
+def place_of(passage: ShownPassage, texts: Iterable[StoredText]) -> Span | None:
+    """Return a passage that was shown as a stretch of the text that has it; None if none of the texts has."""
+    for text in texts:
+        place = text.characters(passage.start, passage.end) if text.artifact_file == passage.artifact_file else None
+        if place and text.text[place[0] : place[1]] == passage.text:
+            return Span(text, *place)
+    return None
+
+
+class Wanted(NamedTuple):
+    """What passages are looked for: a claim, the words around it, those that a judge missed, and its sources."""
+
+    sentence: str
+    context: str
+    source_ids: Collection[str]
+    cited: bool = True  # else the sources are those that are cited around it
+    look_for: str = ""
+    kept: Sequence[Span] = ()  # passages that a judge named before
+
+
+class Bearing:
+    """The texts of some sources, in which the passages that bear on claims are found. Each text is read once."""
+
+    def __init__(self, texts: Iterable[StoredText], quoted: Iterable[tuple[str, Collection[str]]] = ()) -> None:
+        """Take the texts, and what notes quote of them: quotations, each with the ids of its sources."""
+        by_source: defaultdict[str, list[StoredText]] = defaultdict(list)
+        for text in sorted(texts, key=lambda text: -len(text.text)):
+            own = by_source[text.source.source_id]
+            if not any(text.text in longer.text for longer in own):
+                own.append(text)
+        quotations: defaultdict[str, list[str]] = defaultdict(list)
+        for words, source_ids in quoted:
+            for source_id in source_ids:
+                quotations[source_id].append(words)
+        self._read = {
+            source_id: [_Read(text, quotations[source_id]) for text in own] for source_id, own in by_source.items()
+        }
+
+    def chosen(self, wanted: Sequence[Wanted], room: int) -> list[Span]:
+        """Return the passages for some claims, about `room` characters, without what stands there twice.
+
+        They are in the order of the texts. What is kept from before comes in addition, and the beginning of each text
+        that a claim cites, unless only what is missing is looked for.
+        """
+        taken = _Taken()
+        for one in wanted:
+            taken.add(one.kept)
+        fresh = (one for one in wanted if one.cited and not one.look_for)
+        for text in dict.fromkeys(read for one in fresh for read in self._of(one.source_ids)):
+            taken.add([text.beginning])
+        room += taken.length
+        for turn in zip_longest(*(self._ranked(one) for one in wanted)):
+            for spans in filter(None, turn):
+                if taken.length < room:
+                    taken.add(spans)
+            if taken.length >= room:
+                break
+        return taken.spans()
+
+    def is_whole(self, source_id: str, spans: Iterable[Span]) -> bool:
+        """Whether some passages are all that was read of a source."""
+        shown = Counter[StoredText]()
+        for span in spans:
+            shown[span.text] += span.length
+        return all(shown[read.text] >= len(read.text.text.strip()) for read in self._read.get(source_id, ()))
+
+    def span(self, passage: ShownPassage) -> Span | None:
+        """Return a passage that was shown as a stretch of the text that has it; None if no text has."""
+        return next(filter(None, (place_of(passage, [read.text]) for own in self._read.values() for read in own)), None)
+
+    def headings(self, span: Span) -> list[str]:
+        """Return the headings above a passage, the highest first."""
+        read = next(read for read in self._read[span.text.source.source_id] if read.text is span.text)
+        return read.headings_above(span.start)
+
+    def _of(self, source_ids: Iterable[str]) -> list[_Read]:
+        return [read for source_id in source_ids for read in self._read.get(source_id, ())]
+
+    def _ranked(self, wanted: Wanted) -> Iterator[list[Span]]:
+        """Yield the passages for one claim, each with the lines that introduce it, the best first."""
+        keys, forms = _weights(wanted)
+        reads = [read for read in self._of(wanted.source_ids) if not read.is_short]
+        spread = Counter[str]()
+        for read in reads:
+            spread.update(read.frequencies(forms))
+        number = sum(len(read.units) for read in reads)
+        weights = {key: keys[key] * math.log(1 + (number - n + 0.5) / (n + 0.5)) for key, n in spread.items() if n}
+        total = math.fsum(weights.values())
+        if not total:
+            return
+        rated = [found for read in reads for found in read.rated(weights, forms, total)]
+        rated.sort(key=lambda found: (-found.score, found.read.order, found.unit.own[0]))
+        # A source may have been read in several parts, which have much in common.
+        rated = list(
+            {
+                (found.read.text.source.source_id, found.read.says(found.unit)): found for found in reversed(rated)
+            }.values()
+        )[::-1]
+        left, covered, used = rated[:CANDIDATES], dict[str, float](), set[int]()
+        for _ in range(min(MOST, len(left))):
+            best = max(left, key=lambda found: _worth(found, weights, covered, total, used))
+            left.remove(best)
+            used.add(id(best.read))
+            for key, share in best.held.items():
+                covered[key] = max(covered.get(key, 0.0), share)
+            yield best.read.spans(best.unit)
+
+
+class _Rated(NamedTuple):
+    read: _Read
+    unit: Unit
+    held: Mapping[str, float]  # what of the claim it has, each with its share
+    score: float
+
+
+def _worth(
+    found: _Rated, weights: Mapping[str, float], covered: Mapping[str, float], total: float, used: Collection[int]
+) -> float:
+    """Return how much a passage is worth beside those chosen: what it adds, and more if it is its source's first."""
+    new = sum(weights[key] * max(0.0, share - covered.get(key, 0.0)) for key, share in found.held.items()) / total
+    return new + (OWN + (id(found.read) not in used)) * found.score
+
+
+def _weights(wanted: Wanted) -> tuple[dict[str, float], dict[str, str]]:
+    """Return how much each term of a claim counts, and of each way to say one the term."""
+    weights = claim_weights(wanted.sentence)
+    if wanted.look_for:
+        weights = {term: weight * FOUND_BEFORE for term, weight in weights.items()}
+        weights |= dict.fromkeys(query_terms(wanted.look_for), SOUGHT)
+    for term in query_terms(wanted.context):
+        weights.setdefault(term, CONTEXT)
+    forms = {term: term for term in weights}
+    for form, term in other_forms(f"{wanted.sentence} {wanted.look_for}").items():
+        if term in weights:
+            forms.setdefault(form, term)
+    return weights, forms
+
+
+class _Taken:
+    """Passages that were chosen, without what overlaps or stands in another place of the same source."""
+
+    def __init__(self) -> None:
+        self._spans: defaultdict[StoredText, list[tuple[int, int]]] = defaultdict(list)
+        self._said: defaultdict[str, list[str]] = defaultdict(list)  # of each source, in one line
+        self.length = 0
+
+    def add(self, spans: Iterable[Span]) -> None:
+        """Add some passages."""
+        for span in spans:
+            said, before = (
+                " ".join(span.text.text[span.start : span.end].split()),
+                self._said[span.text.source.source_id],
+            )
+            if any(said in other for other in before):  # the same in another text of the source
+                continue
+            before.append(said)
+            places = self._spans[span.text]
+            merged = _merged([*places, (span.start, span.end)], span.text.text)
+            self.length += sum(e - s for s, e in merged) - sum(e - s for s, e in places)
+            self._spans[span.text] = merged
+
+    def spans(self) -> list[Span]:
+        """Return them in the order of the texts."""
+        return [Span(text, *place) for text, places in self._spans.items() for place in places]
+
+
+def _merged(places: Iterable[tuple[int, int]], text: str) -> list[tuple[int, int]]:
+    """Return places in order, those joined between which nothing but white space stands."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(places):
+        if found and (start <= found[-1][1] or not text[found[-1][1] : start].strip()):
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _parts(unit: Unit) -> Iterator[Unit]:
+    """Yield a unit; of code, a few lines at a time: a fence that is never closed makes code of all that follows."""
+    own = unit.own
+    step = CODE_LINES if unit.kind == "code" else max(1, len(own))
+    for first in range(own.start, own.stop, step):
+        yield unit._replace(own=range(first, min(first + step, own.stop)))
+
+
+class _Read:
+    """A text with its units, parsed when it is first needed; `quoted` is what notes quote of its source."""
+
+    def __init__(self, text: StoredText, quoted: Sequence[str]) -> None:
+        self.text = text
+        self._quotations = quoted
+        self.order = (text.source.source_id, text.artifact_file, text.first_byte)
+        self.is_short = len(text.text) <= WHOLE_CHARS
+
+    @cached_property
+    def parsed(self) -> ParsedText:
+        return parse(self.text.text)
+
+    @cached_property
+    def units(self) -> Sequence[Unit]:
+        return [part for unit in units_of(self.parsed, self.text.text) for part in _parts(unit)]
+
+    @cached_property
+    def _unit_of(self) -> Mapping[int, int]:
+        """The number of the unit that each sentence is of."""
+        return {number: place for place, unit in enumerate(self.units) for number in unit.own}
+
+    @cached_property
+    def _quoted(self) -> frozenset[int]:
+        """The numbers of the units that notes quote."""
+        found: set[int] = set()
+        for words in self._quotations:
+            for start, end in places(words, self.text.text):
+                found.update(self._unit_of[n] for n in self.parsed.holding(start, end) if n in self._unit_of)
+        return frozenset(found)
+
+    @property
+    def beginning(self) -> Span:
+        """The text if it is short; else its first sentence, and those after it for which there is room.
+
+        A head of fields, such as `Status: Final`, is shown up to the first heading.
+        """
+        text = self.text.text
+        start = len(text) - len(text.lstrip())
+        if self.is_short:
+            return Span(self.text, start, max(start, len(text.rstrip())))
+        end, room = start, FRONT_CHARS
+        if len(_FIELD.findall(text, start, start + HEAD_CHARS)) >= FIELDS:
+            room = HEAD_CHARS
+        for number in range(len(self.parsed)):
+            sentence = self.parsed.sentence(number)
+            over = sentence.end - start > room or (room == HEAD_CHARS and sentence.kind == "heading")
+            if over and end > start:
+                break
+            end = min(sentence.end, start + 2 * FRONT_CHARS)
+        return Span(self.text, start, end)
+
+    def frequencies(self, forms: Mapping[str, str]) -> dict[str, int]:
+        """Return in how many units each term is said, in any form."""
+        places: defaultdict[str, set[int]] = defaultdict(set)
+        for form, term in forms.items():
+            places[term].update(self._holding(form))
+        return {term: len(found) for term, found in places.items()}
+
+    def _holding(self, form: str) -> Iterator[int]:
+        return (self._unit_of[n] for n in self.parsed.occurrences.get(form, ()) if n in self._unit_of)
+
+    def rated(self, weights: Mapping[str, float], forms: Mapping[str, str], total: float) -> Iterator[_Rated]:
+        """Yield the units that have most of a claim, with what they and the lines around them have of it."""
+        own: defaultdict[int, set[str]] = defaultdict(set)
+        for form, term in forms.items():
+            if term in weights:
+                for place in self._holding(form):
+                    own[place].add(term)
+        rough = sorted(own, key=lambda place: (-math.fsum(weights[term] for term in own[place]), place))
+        for place in dict.fromkeys([*sorted(self._quoted), *rough[:CANDIDATES]]):
+            unit = self.units[place]
+            if unit.kind == "heading":
+                continue
+            held = dict.fromkeys(own.get(place, ()), 1.0)
+            around = (max(0, unit.own[0] - 1), min(len(self.parsed) - 1, unit.own[-1] + 1))
+            for numbers, share in ((unit.lead, LEAD), (unit.headings, HEADING), (around, NEIGHBOUR)):
+                for number in numbers:
+                    for said in self.parsed.terms(number):
+                        term = forms.get(said, "")
+                        if term in weights and held.get(term, 0.0) < share:
+                            held[term] = share
+            length = 1 - LENGTH + LENGTH * max(self.parsed.length(unit.own), USUAL // 2) / USUAL
+            score = math.fsum(weights[term] * share for term, share in held.items()) / total / length
+            score += QUOTED if place in self._quoted else 0.0
+            yield _Rated(self, unit, held, score)
+
+    def spans(self, unit: Unit) -> list[Span]:
+        """Return a unit, a short sentence with those before and after it, and the lines that introduce it."""
+        first, last = unit.own[0], unit.own[-1]
+        if self._end(last) - self._start(first) <= SHORT_CHARS:
+            paragraph = self.parsed.paragraphs[first]
+            if first and self.parsed.paragraphs[first - 1] == paragraph:
+                first -= 1
+            if last + 1 < len(self.parsed) and self.parsed.paragraphs[last + 1] == paragraph:
+                last += 1
+        found = [Span(self.text, self._start(first), self._end(last))]
+        if unit.lead:
+            found.insert(0, Span(self.text, self._start(unit.lead[0]), self._end(unit.lead[-1])))
+        return found
+
+    def says(self, unit: Unit) -> str:
+        """Return the text of a unit on one line."""
+        return " ".join(self.text.text[self._start(unit.own[0]) : self._end(unit.own[-1])].split())
+
+    def headings_above(self, start: int) -> list[str]:
+        """Return the headings above a place of the text, the highest first."""
+        held = self.parsed.holding(start, start + 1)
+        place = self._unit_of.get(held[0]) if len(self.parsed) else None
+        above = self.units[place].headings if place is not None else ()
+        return [self.parsed.sentence(number).clean.strip("# ").strip() for number in above]
+
+    def _start(self, number: int) -> int:
+        return self.parsed.sentence(number).start
+
+    def _end(self, number: int) -> int:
+        return self.parsed.sentence(number).end

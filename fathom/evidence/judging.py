@@ -1,0 +1,215 @@
+"""What a judge is asked about the claims of a report, and what its answers come to.
+
+Claims that words alone do not settle are put into requests of up to `AT_ONCE`, those on the same sources together, so
+that no passage is sent twice in one. `not_stated` mostly means that the deciding sentence was not shown: such a claim
+is judged again, with what a wider search for the judge's own words finds. Only the second answer counts, unless the
+judge saw the sources whole. Requests and answers are stored beside the report, and `settled` follows from them alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import count
+from textwrap import shorten
+from typing import NamedTuple
+
+from fathom.evidence.bearing import Bearing, Span, Wanted
+from fathom.evidence.claims import Statement
+from fathom.models import Judgement, Model, Verdict
+from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion, ShownPassage, ShownSource
+
+JUDGEMENTS = "judgements.json"
+AT_ONCE = 40  # claims of one request
+# Characters of passages in a request, and more for each claim: those of one bear on others too. docs/evidence.md
+# has what more or less of them would buy.
+HEADINGS, HEADING_CHARS = 2, 80  # above a passage, the lowest ones
+ROOM, ROOM_A_CLAIM, ROOM_A_CLAIM_AGAIN = 1_000, 400, 800
+_KINDS = {"table": "row", "code": "code"}
+
+Key = tuple[str, tuple[str, ...]]
+"""A claim as it is told from others: its sentence, and the ids of the sources that have to say it."""
+
+
+Ask = Callable[[JudgeRequest], Awaitable[tuple[JudgeAnswer, str]]]
+"""Puts one request to the judge; returns its answer and the name of the model that gave it."""
+
+
+class Asked(Model):
+    """A request to the judge, and its answer; `model` gave it."""
+
+    request: JudgeRequest
+    answer: JudgeAnswer
+    model: str
+
+
+class Known(NamedTuple):
+    """What a judge looks for of a claim, and passages that it named for a part of it, or of what stood there before."""
+
+    look_for: str
+    passages: Sequence[ShownPassage]
+
+
+class Settled(NamedTuple):
+    """What the judge said of a claim, and the passages that decided, each with the id of its source."""
+
+    judgement: Judgement
+    shown: list[tuple[str, ShownPassage]]
+
+
+def key_of(statement: Statement) -> Key:
+    """Return what tells a claim from others."""
+    return statement.sentence, statement.checked_against
+
+
+def kind_of(statement: Statement) -> str:
+    """Return what a claim is to the judge: a row, code, or a sentence."""
+    return _KINDS.get(statement.kind, "sentence")
+
+
+def requests_for(
+    statements: Sequence[Statement],
+    bearing: Bearing,
+    known: Mapping[Key, Known] | None = None,
+    *,
+    again: bool = False,
+) -> list[JudgeRequest]:
+    """Return the requests about some claims that have sources.
+
+    `known` has what a judge said before of some of them; `again`: it is asked of what it did not find then.
+    """
+    order = {
+        source_id: n for n, source_id in enumerate(dict.fromkeys(i for s in statements for i in s.checked_against))
+    }
+    ordered = sorted(statements, key=lambda statement: [order[i] for i in statement.checked_against])
+    groups = [ordered[n : n + AT_ONCE] for n in range(0, len(ordered), AT_ONCE)]
+    return [_request(group, bearing, known or {}, again=again) for group in groups]
+
+
+def to_judge_again(asked: Iterable[Asked]) -> dict[Key, Known]:
+    """Return which claims the judge did not find in what it was shown, with what it looks for and what it found."""
+    found: dict[Key, Known] = {}
+    for one in asked:
+        shown = one.request.passages
+        for claim, opinion in _opinions(one):
+            if opinion.verdict is Verdict.not_stated and not _saw_all(one.request, claim):
+                found[_key(claim)] = Known(opinion.look_for, [shown[number][1] for number in opinion.passages])
+    return found
+
+
+def settled(asked: Iterable[Asked]) -> dict[Key, Settled]:
+    """Return what the judge's answers come to, by claim."""
+    found: dict[Key, Settled] = {}
+    for one in asked:
+        shown = one.request.passages
+        for claim, opinion in _opinions(one):
+            verdict: Verdict = opinion.verdict
+            if verdict is Verdict.not_stated and not one.request.again and not _saw_all(one.request, claim):
+                verdict = Verdict.not_checked  # until it is judged again
+            judgement = Judgement(
+                verdict=verdict, model=one.model, reason=opinion.reason, searches=1 + one.request.again
+            )
+            decided = [(source.source_id, passage) for source, passage in map(shown.__getitem__, opinion.passages)]
+            found[_key(claim)] = Settled(judgement, decided)
+    return found
+
+
+def _key(claim: JudgedClaim) -> Key:
+    return claim.sentence, tuple(claim.source_ids)
+
+
+def _opinions(asked: Asked) -> Iterable[tuple[JudgedClaim, Opinion]]:
+    by_number = {claim.number: claim for claim in asked.request.claims}
+    return ((by_number[opinion.claim], opinion) for opinion in asked.answer.opinions if opinion.claim in by_number)
+
+
+def _saw_all(request: JudgeRequest, claim: JudgedClaim) -> bool:
+    """Whether the judge saw the sources of a claim whole; one that a claim cites and that is not there has no text."""
+    shown = {source.source_id: source.whole for source in request.sources}
+    return all(shown.get(source_id, claim.cited) for source_id in claim.source_ids)
+
+
+def _request(
+    statements: Sequence[Statement], bearing: Bearing, known: Mapping[Key, Known], *, again: bool
+) -> JudgeRequest:
+    wanted = [_wanted(statement, bearing, known.get(key_of(statement))) for statement in statements]
+    room = ROOM + (ROOM_A_CLAIM_AGAIN if again else ROOM_A_CLAIM) * len(statements)
+    numbers = count(1)
+    by_source: dict[str, list[Span]] = {}
+    for span in bearing.chosen(wanted, room):
+        by_source.setdefault(span.text.source.source_id, []).append(span)
+    return JudgeRequest(
+        claims=[
+            JudgedClaim(
+                number=number,
+                sentence=statement.sentence,
+                context=statement.context,
+                kind=kind_of(statement),
+                source_ids=list(statement.checked_against),
+                cited=bool(statement.source_ids),
+            )
+            for number, statement in enumerate(statements, 1)
+        ],
+        sources=[
+            ShownSource(
+                source_id=source_id,
+                title=spans[0].text.source.title,
+                address=spans[0].text.source.url,
+                published=spans[0].text.source.published,
+                whole=bearing.is_whole(source_id, spans),
+                passages=[_shown(span, next(numbers), bearing) for span in spans],
+            )
+            for source_id, spans in by_source.items()
+        ],
+        again=again,
+    )
+
+
+def _wanted(statement: Statement, bearing: Bearing, known: Known | None) -> Wanted:
+    """Return what to look for: of a claim that was not found, what is missing, beside what was found of it."""
+    of_text = (bearing.span(passage) for passage in known.passages) if known else ()
+    return Wanted(
+        sentence=statement.sentence,
+        context=statement.context,
+        source_ids=statement.checked_against,
+        cited=bool(statement.source_ids),
+        look_for=known.look_for if known else "",
+        kept=[span for span in of_text if span],
+    )
+
+
+def _shown(span: Span, number: int, bearing: Bearing) -> ShownPassage:
+    quote = span.text.quote(span.start, span.end)
+    return ShownPassage(
+        number=number,
+        headings=" › ".join(
+            shorten(one, HEADING_CHARS, placeholder=" …") for one in bearing.headings(span)[-HEADINGS:]
+        ),
+        **quote.model_dump(include={"text", "artifact_file", "start", "end", "sha256"}),
+    )
+
+
+async def judge(
+    statements: Sequence[Statement], bearing: Bearing, ask: Ask, known: Mapping[Key, Known] | None = None
+) -> list[Asked]:
+    """Have some claims that have sources judged, and again those that the judge did not find.
+
+    `known` has passages to show of some claims, such as those by which one was corrected.
+    """
+    asked = await _asked(requests_for, statements, bearing, ask, known or {})
+    missed = to_judge_again(asked)
+    left = [statement for statement in statements if key_of(statement) in missed]
+    return [*asked, *await _asked(partial(requests_for, again=True), left, bearing, ask, missed)]
+
+
+async def _asked(
+    requests: Callable[[Sequence[Statement], Bearing, Mapping[Key, Known]], list[JudgeRequest]],
+    statements: Sequence[Statement],
+    bearing: Bearing,
+    ask: Ask,
+    known: Mapping[Key, Known],
+) -> list[Asked]:
+    made = await asyncio.to_thread(requests, statements, bearing, known)
+    answers = await asyncio.gather(*map(ask, made))
+    return [Asked(request=one, answer=answer, model=by) for one, (answer, by) in zip(made, answers, strict=True)]

@@ -1,0 +1,266 @@
+"""The verdict of words alone, which says no more than words can tell.
+
+`supported`: a cited source says the claim word for word, or has every cell of a row in one row. `not_stated`: a number,
+date, name or piece of code of the claim stands nowhere in any cited source, its title and address included. All else is
+`not_checked`: a comparison of words is near chance on sentences in other words (docs/evidence.md has the figures).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+from fathom.evidence.claims import Statement
+from fathom.evidence.complaints import named_in, words_of
+from fathom.evidence.likeness import MAX_PASSAGES, nearest, verbatim
+from fathom.evidence.passages import Passage, Search
+from fathom.evidence.rows import nearest_rows
+from fathom.facts.code import code_spans, has_identifier, identifiers, lines_nowhere, pieces_nowhere, without_code
+from fathom.facts.dates import MONTHS, Date
+from fathom.facts.extraction import Facts, Name, facts_of
+from fathom.facts.numbers import Number, has_share
+from fathom.facts.units import UNITS
+from fathom.models import Verdict
+from fathom.text.blocks import Kind
+from fathom.text.fences import fences
+from fathom.text.languages import language_tag
+from fathom.text.sentences import split_sentences
+
+PART_CHARS = 4_000  # of a text whose figures are read at once
+BEFORE = 30  # characters before a number that tell if it is rounded
+ABOUT = Decimal("0.1")  # of a number, that "about" and "more than" leave open
+NOUNS_WITH_CAPITALS = "de"  # the language in which a capital makes no name
+_NOUN = re.compile(r"(?:ung|heit|keit|schaft|ion|tät|nis|ismus)(?:s|en|e)?\Z")
+_NUMBERING = re.compile(r"\(\d{1,2}\)")
+_WORKED_OUT = re.compile(
+    r"\b(?:totals?|sum|together|combined|altogether|average|mean|median|difference|times|twice|doubled?|half|halved|"
+    r"ratio|remaining|insgesamt|zusammen|summe|durchschnitt\w*|differenz|doppelt|halb\w*|\d+(?:x|-?fold|-?fach|-?mal))\b",
+    re.IGNORECASE,
+)
+_COMPARED = re.compile(
+    r"[\s-]*(?:\w+\s+){0,2}(?:later|earlier|older|younger|more|less|fewer|longer|shorter|higher|lower|larger|smaller|"
+    r"greater|heavier|lighter|faster|slower|cheaper|than|after|before|ago|apart|between|später|früher|älter|jünger|mehr|"
+    r"weniger|länger|kürzer|höher|niedriger|größer|kleiner|schwerer|leichter|teurer|billiger|als|nach|vor|danach|zuvor)\b",
+    re.IGNORECASE,
+)
+_CENTURY = re.compile(r"(?:st|nd|rd|th|\.)?[\s-]*(?:centur|jahrhundert|jh\b)", re.IGNORECASE)
+_AT_OPENING = re.compile(r"[(\"“„‘«–—/]\s*\S+\Z")
+_ROUNDED = re.compile(
+    r"(?:\b(?:about|around|approximately|approx\.|roughly|nearly|almost|circa|ca\.|some|over|under|above|below|(?:more|"
+    r"less|fewer) than|at (?:least|most)|up to|close to|rund|etwa|ungefähr|fast|knapp|gut|über|unter|"
+    r"(?:mehr|weniger) als|mindestens|höchstens|bis zu)|[~≈<>≤≥])\s*\Z",
+    re.IGNORECASE,
+)
+_SAYS = (
+    r"(?:mention(?:s|ed)?|says?|said|stated?|specif(?:y|ies|ied)|discuss(?:es|ed)?|address(?:es|ed)?|explain(?:s|ed)?|"
+    r"reported|indicated?|tells?|told|give[ns]?|described?|quoted?|information|erwähn\w*|nenn\w*|genannt|sagt?|gesagt|"
+    r"angegeben|angaben?|beschr(?:eib|ieb)\w*)"
+)
+_SILENT = re.compile(
+    r"(?:\b(?:not|no|nor|neither|never|nothing|nowhere|none|nicht|kein\w*|nichts|nirgends|weder)|n['’]t)\b[^.;]{0,40}?"
+    rf"\b{_SAYS}\b|\b(?:{_SAYS}|contain\w*|names?|offers?|provides?|gibt|enthält|macht)\s+(?:no|nothing|kein\w*|nichts)\b",
+    re.IGNORECASE,
+)
+
+
+class ByWords(NamedTuple):
+    """The verdict of words, the share of the claim's words that the nearest passages have, and these."""
+
+    verdict: Verdict
+    score: float
+    passages: list[Passage]
+    complaints: list[str]  # what stands nowhere in the cited sources
+
+
+def check(statement: Statement, search: Search) -> ByWords:
+    """Check a claim against the texts of the sources that have to say it, or all if it has none."""
+    ids = statement.checked_against or None
+    near = nearest(statement.sentence, search, ids, statement.kind)
+    if said := _said(statement, search, ids):
+        return ByWords(Verdict.supported, 1.0, said[:MAX_PASSAGES], [])
+    nowhere = facts_nowhere(statement.sentence, search, ids, statement.kind) if ids else []
+    verdict = Verdict.not_stated if nowhere else Verdict.not_checked
+    return ByWords(verdict, near.score, near.passages, [f"{what} stands nowhere in its sources" for what in nowhere])
+
+
+def _said(statement: Statement, search: Search, ids: Sequence[str] | None) -> list[Passage]:
+    """Return where sources say a claim word for word, or have all cells of a row."""
+    if statement.kind == "table":
+        rows = nearest_rows(statement.sentence, search, ids)
+        return rows.passages if rows and not rows.missing else []
+    return verbatim(statement.sentence, search, ids, statement.kind)
+
+
+def facts_nowhere(
+    claim: str, search: Search, ids: Collection[str], kind: Kind = "prose", *, translated: bool = True
+) -> list[str]:
+    """Return the numbers, dates, names and pieces of code of a claim that stand nowhere in some sources.
+
+    A source's title, address and date are a part of it. What need not stand there: a number that follows from others
+    ("27 years later", "in total"), a number word without a unit, which may be the writer's own counting, and whatever a
+    claim says that its sources do not mention. `translated`: nor need a name, if a source is of another language.
+    """
+    read = search.whole(ids)
+    if kind == "code":
+        return [f"`{piece}`" for piece in pieces_nowhere(claim, read)]
+    found = [f"`{line}`" for fence in fences(claim) for line in lines_nowhere(fence.code, read)]
+    for fence in reversed(list(fences(claim))):
+        claim = f"{claim[: fence.start]}\n{claim[fence.end :]}"
+    language = _language(claim, read, translated=translated)
+    for sentence in split_sentences(claim):
+        if sentence.kind != "rule" and not says_nothing(sentence.text):
+            found += _of_sentence(sentence.clean, read, language)
+    return list(dict.fromkeys(found))
+
+
+def says_nothing(sentence: str) -> bool:
+    """Whether a sentence says that something is not said: what it names need not stand in a source."""
+    return bool(_SILENT.search(sentence))
+
+
+def _of_sentence(sentence: str, read: Sequence[str], language: str | None) -> Iterator[str]:
+    said = without_code(_NUMBERING.sub("", sentence))
+    facts = facts_of(said)
+    yield from _numbers_nowhere(facts, read)
+    for found in facts.dates:
+        if not any(_has_date(text, found.date) for text in read):
+            yield found.text
+    for span in code_spans(sentence):
+        yield from (f"`{piece}`" for piece in pieces_nowhere(span.replace("\\|", "|"), read))
+    for word in identifiers(said):
+        if not any(has_identifier(text, word) for text in read):
+            yield f"`{word}`"
+    if language is not None:
+        yield from _names_nowhere(facts, read, language)
+
+
+def _numbers_nowhere(facts: Facts, read: Sequence[str]) -> Iterator[str]:
+    if _WORKED_OUT.search(facts.text):
+        return
+    for number in facts.numbers:
+        counts = number.spelled and (max(number.values) <= 1 or not (number.unit or number.power))
+        if counts or _COMPARED.match(facts.text, number.end):
+            continue
+        about = bool(_ROUNDED.search(facts.text[max(0, number.start - BEFORE) : number.start]))
+        if not any(_has_number(text, number, about) or _is_within(number, facts.text, text) for text in read):
+            yield number.text
+
+
+def _has_number(text: str, number: Number, about: bool) -> bool:
+    numbers, dates = _facts(text)
+    if any(number.agrees(other) or _comes_near(number, other, about) for other in numbers):
+        return True
+    if not number.unit and any(not date.month and date.year in number.values for date in dates):
+        return True  # 1,140 of "1140 visitors", which is read as a year
+    if any(number.values & other.values and _differ(number.unit, other.unit) for other in numbers):
+        return False
+    written = re.search(r"\d[\d.,’']*\d|\d", number.text)
+    bounded = rf"(?<!\d)(?<!\d[.,])0*{re.escape(written[0])}(?!\d|[.,]\d{{3}}(?!\d))" if written else r"\Z."
+    return bool(re.search(bounded, text))
+
+
+def _is_within(number: Number, claim: str, text: str) -> bool:
+    """Whether a number is the decade or the century of a year that a text has, or a share that it names in words."""
+    years = [date.year for date in _facts(text)[1]]
+    if _CENTURY.match(claim, number.end):
+        return any(Decimal((year + 99) // 100) in number.values for year in years)
+    if number.unit == "decade":
+        return any(Decimal(10 * (year // 10)) in number.values for year in years)
+    return has_share(text, number)
+
+
+def _comes_near(number: Number, other: Number, about: bool) -> bool:
+    """Whether a number is another one rounded, of which two digits at least are left, or about that."""
+    if _differ(number.unit, other.unit, of_one_kind=False):
+        return False
+    own, its = UNITS.get(number.unit.lower()), UNITS.get(other.unit.lower())
+    factor = its.factor / own.factor if own and its else Decimal(1)
+    return any(_is_near(value, its_value * factor, about) for value in number.values for its_value in other.values)
+
+
+def _differ(unit: str, other: str, *, of_one_kind: bool = True) -> bool:
+    """Whether two numbers have units, and different ones; `of_one_kind`: so are metres and kilometres."""
+    own, its = UNITS.get(unit.lower()), UNITS.get(other.lower())
+    return bool(own and its and (own != its if of_one_kind else own.dimension != its.dimension))
+
+
+def _is_near(value: Decimal, exact: Decimal, about: bool) -> bool:
+    _, digits, exponent = value.normalize().as_tuple()
+    half = Decimal((0, (5,), int(exponent) - 1))
+    return (len(digits) > 1 and abs(value - exact) <= half) or (about and abs(value - exact) <= ABOUT * abs(value))
+
+
+def _has_date(text: str, date: Date) -> bool:
+    numbers, dates = _facts(text)
+    if any(date.within(other) for other in dates):
+        return True
+    if not date.month:
+        return str(date.year) in text or any(date.year in number.values for number in numbers)
+    if not date.year or str(date.year) not in text:
+        return False
+    return any(date._replace(year=0).within(other) and not other.year for other in dates) or _in_other_words(text, date)
+
+
+def _in_other_words(text: str, date: Date) -> bool:
+    """Whether a text has a day and a year with a month between them that is of another language: 3 de mayo de 2021."""
+    pattern = rf"(?<!\d)0?{date.day}(?:er|[.º°])?\s+(?:de\s+)?([^\W\d_]+)\.?\s+(?:de\s+)?{date.year}(?!\d)"
+    return bool(date.day) and any(month.lower() not in MONTHS for month in re.findall(pattern, text))
+
+
+def _language(claim: str, read: Sequence[str], *, translated: bool) -> str | None:
+    """Return the language of a claim, empty if it is not clear; None if a source may have translated its names."""
+    own = language_tag(claim)
+    known = {tag for text in read if (tag := language_tag(text[:PART_CHARS]))}
+    if translated and len(known | {own} - {""}) > 1:
+        return None
+    return own or next((tag for tag in known if tag == NOUNS_WITH_CAPITALS), "")
+
+
+def _names_nowhere(facts: Facts, read: Sequence[str], language: str) -> Iterator[str]:
+    """Yield the names of which no source has a word."""
+    for name in facts.names:
+        if not _is_telling(name, facts.text, language) or any(_is_abbreviated(name, text) for text in read):
+            continue
+        if not any(named_in(word, words_of(text)) for word in name.words for text in read):
+            yield f"the name {' '.join(name.words)}"
+
+
+def _is_telling(name: Name, text: str, language: str) -> bool:
+    """Whether words with capitals are a name for certain; the first word of a sentence is none, nor a German noun."""
+    if not any(word[1:].islower() for word in name.words):
+        return False
+    if len(name.words) == 1:
+        opening = name.opening or _AT_OPENING.search(text[max(0, name.end - 60) : name.end])
+        return language not in ("", NOUNS_WITH_CAPITALS) and not opening
+    if language == NOUNS_WITH_CAPITALS:
+        return not name.opening and not any(_NOUN.search(word) or word.lower() in UNITS for word in name.words)
+    return not name.opening or bool(re.match(r"\s+[a-z]", text[name.end : name.end + 9]))
+
+
+def _is_abbreviated(name: Name, text: str) -> bool:
+    initials = "".join(word[0] for word in name.words)
+    return len(initials) > 1 and bool(re.search(rf"\b{re.escape(initials)}\b", text))
+
+
+@lru_cache(maxsize=256)
+def _facts(text: str) -> tuple[tuple[Number, ...], tuple[Date, ...]]:
+    """Return the numbers and dates of a text, read in parts, so that the time is linear in its length."""
+    numbers: list[Number] = []
+    dates: list[Date] = []
+    for part in _parts(text):
+        found = facts_of(part)
+        numbers += found.numbers
+        dates += [dated.date for dated in found.dates]
+    return tuple(numbers), tuple(dict.fromkeys(dates))
+
+
+def _parts(text: str) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        end = text.rfind("\n", start, start + PART_CHARS) if len(text) - start > PART_CHARS else len(text)
+        end = end if end > start else start + PART_CHARS
+        yield text[start:end]
+        start = end

@@ -1,0 +1,59 @@
+"""The writer corrects the sentences to which the judge objected: each gets another one in its place, or none."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from fathom.config.models import Role
+from fathom.roles.base import Answer, Request, RoleSpec, bounds
+from fathom.text.citations import with_known_ids
+
+
+class Objection(Request):
+    """A sentence of a section that should not stand as it is, and why."""
+
+    number: int  # from 1
+    sentence: str  # in Markdown, with its citations
+    context: str
+    verdict: str  # "contradicted" or "not stated"
+    reason: str
+    passages: list[str]  # of the sources, each behind its id; the deciding ones first
+
+
+class CorrectionRequest(Request):
+    """The objections to the sentences of one section."""
+
+    query: str
+    heading: str
+    objections: list[Objection]
+    source_ids: list[str]  # that a correction may cite
+
+
+class Correction(Answer):
+    """What takes the place of a sentence."""
+
+    number: int = Field(description="Number of the objection.")
+    replacement: str = Field(
+        description="What takes its place, with citations; empty where the sources say nothing of the kind.",
+        json_schema_extra=bounds(2_000),
+    )
+
+
+class CorrectionAnswer(Answer):
+    """A correction for each objection."""
+
+    corrections: list[Correction] = Field(description="One for each objection.", json_schema_extra=bounds(items=40))
+
+
+def _normalize(request: CorrectionRequest, answer: CorrectionAnswer) -> CorrectionAnswer:
+    asked, known = {objection.number for objection in request.objections}, set(request.source_ids)
+    first = {one.number: one for one in reversed(answer.corrections) if one.number in asked}
+    return CorrectionAnswer(
+        corrections=[
+            one.model_copy(update={"replacement": with_known_ids(one.replacement.strip(), known)})
+            for _, one in sorted(first.items())
+        ]
+    )
+
+
+CORRECTION = RoleSpec("correction", Role.reporter, CorrectionRequest, CorrectionAnswer, _normalize)
