@@ -15,8 +15,18 @@ __all__ = ["CELLS", "FAULTS", "REQUESTS", "Cell", "Fault"]
 
 End = Literal["complete", "degraded", "failed"]
 
-REQUESTS = {"planner": 1, "researcher": 3, "compressor": 3, "critic": 1, "outline": 1, "section": 4}
-"""Requests that each role makes in the run of the tests when nothing fails: three steps, one round, a reflection."""
+WRITTEN = {"planner": 1, "researcher": 3, "compressor": 3, "critic": 1, "outline": 1, "section": 4}
+CHECKED = {"judge": 2, "correction": 4}
+"""Roles that are asked only if those before them answer: nobody judges a quotation or corrects what nobody judged."""
+
+REQUESTS = {**WRITTEN, **CHECKED}
+"""Requests that each role makes in the run of the tests when nothing fails: three steps, one round, a reflection.
+
+The judge sees three sections and then what was corrected in them; each of four sections is corrected once.
+"""
+
+AT_ONCE = {"correction": 3}
+"""Requests that a role makes at the same time, before it is known that the first one fails."""
 
 TYPED = tuple(role for role in REQUESTS if role != "section")
 """Roles that answer in JSON; a section is prose."""
@@ -32,7 +42,7 @@ class Fault:
         name: what happens, for a person.
         script: the stub's behaviours for a role, used up in order; see `tests/stubs`.
         ending: of the run; `exceptions` by role.
-        extra: requests on top of the undisturbed ones that a role may make; `most` bounds all of them instead.
+        extra: requests on top of the undisturbed ones that a role may make; `most` bounds all that follow each other.
         factor: requests for each undisturbed one.
         invalid: no answer is ever valid, so the model is not asked after its second failure at a role.
         waits: seconds a call may wait in between at the default settings.
@@ -77,9 +87,11 @@ class Cell:
     @property
     def requests(self) -> int:
         """The most requests that the role makes."""
-        calls = min(REQUESTS[self.role], MOST_FAILURES) if self.fault.invalid else REQUESTS[self.role]
-        most = calls * self.fault.factor + self.fault.extra
-        return most if self.fault.most is None else self.fault.most
+        calls, at_once = REQUESTS[self.role], AT_ONCE.get(self.role, 1)
+        if self.fault.most is not None:
+            return self.fault.most * at_once
+        calls = min(calls, max(MOST_FAILURES, at_once)) if self.fault.invalid else calls
+        return calls * self.fault.factor + self.fault.extra
 
 
 FAULTS = [
@@ -124,15 +136,18 @@ FAULTS = [
         "context limit once",
         ["context_limit"],
         "complete",
-        exceptions={"planner": "degraded"},  # its prompt holds nothing that could be left out
+        # Their prompts hold nothing that could be left out.
+        exceptions={"planner": "degraded", "judge": "degraded", "correction": "degraded"},
         # Before that there are no notes, or a section has but one; the summary, written last, has all of them.
         scripts={"researcher": ["ok", "ok", "context_limit"], "section": ["ok", "ok", "ok", "context_limit"]},
         extra=1,
         alone=True,
     ),
     Fault("context limit always", ["context_limit*"], "degraded", factor=5),
-    Fault("a window smaller than the material", ["ok*"], "complete", factor=2, context_window=1_200),
-    Fault("a window smaller than any prompt", ["ok*"], "degraded", factor=5, context_window=200),
+    Fault(
+        "a window smaller than the material", ["ok*"], "complete", factor=2, context_window=1_200, roles=tuple(WRITTEN)
+    ),
+    Fault("a window smaller than any prompt", ["ok*"], "degraded", factor=5, context_window=200, roles=tuple(WRITTEN)),
     Fault("wrong key", ["401*"], "failed", most=1, alone=True),
 ]
 
@@ -140,10 +155,15 @@ CELLS = [Cell(fault, role) for fault in FAULTS for role in fault.roles]
 
 
 def runs() -> Iterator[list[Cell]]:
-    """Yield the cells of one run at a time: a fault that is tried alone takes one for each role."""
+    """Yield the cells of one run at a time.
+
+    A fault that is tried alone takes one for each role, and so does one that keeps another role from being asked.
+    """
     for fault in FAULTS:
         cells = [cell for cell in CELLS if cell.fault is fault]
-        yield from ([cell] for cell in cells) if fault.alone else [cells]
+        together = cells if fault.ending == "complete" else [cell for cell in cells if cell.role not in CHECKED]
+        together = [] if fault.alone else together
+        yield from filter(None, [together, *([cell] for cell in cells if cell not in together)])
 
 
 def table() -> str:

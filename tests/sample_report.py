@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from fathom.evidence.claims import claims_of
+from fathom.evidence.claims import claims_of, marked
 from fathom.models import (
     Answered,
     Contradiction,
@@ -97,15 +97,21 @@ Port Merrin had 18,300 inhabitants when the lagoon opened [{7}]. Forty-two peopl
 ]
 
 _VERDICTS = {  # of the claims that are not simply supported, by how they begin
-    "Over nine years": (Verdict.weak, Corroboration.single_source, [], 0.48),
+    "Over nine years": (Verdict.contradicted, Corroboration.contradicted, [], 0.48),
     "The operator states": (Verdict.supported, Corroboration.contradicted, [], 0.83),
-    "The loan runs": (Verdict.weak, Corroboration.single_source, [], 0.55),
-    "Dredging": (Verdict.unsupported, Corroboration.unverified, ["the number 0.8 is in no quote"], 0.42),
+    "The loan runs": (Verdict.not_checked, Corroboration.single_source, [], 0.55),
+    "Dredging": (Verdict.not_stated, Corroboration.unverified, ["`0.8` stands nowhere in its sources"], 0.42),
     "The repair of 2022": (Verdict.supported, Corroboration.contradicted, [], 0.9),
-    "The fault was foreseen": (Verdict.unsupported, Corroboration.unverified, ["the date 2019 is in no quote"], 0.21),
-    "The basin will": (Verdict.unsupported, Corroboration.unverified, ["no cited source has a passage on this"], 0.0),
+    "The fault was foreseen": (
+        Verdict.not_stated,
+        Corroboration.unverified,
+        ["2019 stands nowhere in its sources"],
+        0.21,
+    ),
+    "The basin will": (Verdict.not_checked, Corroboration.unverified, [], 0.0),
 }
 _AGAINST = {
+    "Over nine years": (1, "The mean of the eight years from 2016 was 54 GWh."),
     "The operator states": (
         1,
         "Independent measurements put the usable capacity at 32 MW in every year but the first.",
@@ -116,7 +122,10 @@ _AGAINST = {
 
 def sample_report() -> Report:
     """Return the report."""
-    sections = [ReportSection(heading=heading, markdown=text.format(*_IDS)) for heading, text in _SECTIONS]
+    written = [ReportSection(heading=heading, markdown=text.format(*_IDS)) for heading, text in _SECTIONS]
+    claims = _claims(written)
+    objected = {claim.sentence: claim.verdict for claim in claims if claim.verdict.objects}
+    sections = [part.model_copy(update={"markdown": marked(part.markdown, objected)}) for part in written]
     sources = [
         Source(source_id=i, url=url, title=title, kind="web" if url.startswith("http") else "document", published=date)
         for i, (url, title, date) in zip(_IDS, _SOURCES, strict=True)
@@ -127,12 +136,12 @@ def sample_report() -> Report:
         extractive=False,
         sections=sections,
         sources=sources,
-        claims=_claims(sections),
+        claims=claims,
         qualities=_qualities(),
         warnings=[
-            "8 claims rest on a single source.",
-            "“Is the lagoon worth it? (forum thread)” (1 claim) scores 0.31.",
-            "What is said of turbine gates is from 2019.",
+            "This sentence cites a source that says otherwise: “Over nine years the mean was 54 GWh.”",
+            "1 claim cites “Is the lagoon worth it? (forum thread)”, a forum.",
+            "“TL 210: Turbine gates in saline basins” is from 2019 and may be outdated: look for a newer one.",
         ],
         open_questions=["What will it cost to replace the gates?", "Who pays for emptying the basin?"],
         contradictions=[
@@ -169,7 +178,8 @@ PHASES = [
 
 def _claims(sections: list[ReportSection]) -> list[Claim]:
     claims: list[Claim] = []
-    for number, (section, sentence, ids, _) in enumerate(claims_of(sections), 1):
+    for number, found in enumerate(claims_of(sections), 1):
+        sentence, ids = found.sentence, found.source_ids
         start = next((start for start in _VERDICTS if sentence.startswith(start)), "")
         corroboration = Corroboration.verified if len(ids) > 1 else Corroboration.single_source
         verdict, corroboration, complaints, score = _VERDICTS.get(start, (Verdict.supported, corroboration, [], 0.86))
@@ -177,7 +187,7 @@ def _claims(sections: list[ReportSection]) -> list[Claim]:
         claims.append(
             Claim(
                 number=number,
-                section=section,
+                section=found.section,
                 sentence=sentence,
                 source_ids=list(ids),
                 verdict=verdict,

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.config.models import RoleModel
+from fathom.evidence.claims import MARKS
 from fathom.extractive.answering import write_answer
 from fathom.llm.base import ModelCall
 from fathom.llm.dialects import Dialect
@@ -147,13 +148,28 @@ async def test_a_confidence_is_told_as_far_as_the_evidence_goes(
 
 
 @pytest.mark.usefixtures("home")
-async def test_what_the_sources_do_not_say_is_not_confident(providers: Stubs, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("verdict", "most"), [("not_stated", 0.3), ("contradicted", 0.1)])
+async def test_what_the_sources_do_not_say_is_marked_and_not_confident(
+    providers: Stubs, tmp_path: Path, verdict: str, most: float
+) -> None:
     providers.settings.confidence = 1.0
     providers.settings.answer = "Invented basins of Atlantis drained in 1234. [ID]"
+    providers.settings.verdicts = {"Atlantis": verdict}
     result = await investigated(tmp_path, **SMALL)
-    assert "Atlantis" not in (result.answer or "")
-    assert result.confidence is not None
-    assert result.confidence < 1, "a quotation stands there instead, with its own confidence"
+    assert result.answer and result.answer.endswith(f"] {MARKS[Verdict(verdict)]}")
+    assert result.confidence == most
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_corrected_answer_is_as_confident_as_it_was_stated(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.confidence = 0.8
+    providers.settings.answer = "Invented basins of Atlantis drained in 1234. [ID]"
+    providers.settings.replacement = "No basin is known to have drained."
+    providers.settings.verdicts = {"No basin": "supported"}
+    result = await investigated(tmp_path, **SMALL)
+    assert without_citations(result.answer or "").strip() == "No basin is known to have drained."
+    assert cited_ids(result.answer or "") == [source.source_id for source in result.sources]
+    assert result.confidence == 0.8
 
 
 @given(st.floats(0, 1), st.lists(st.tuples(st.sampled_from(Verdict), st.booleans()), max_size=4))
@@ -173,7 +189,7 @@ def test_evidence_only_lowers_a_stated_confidence(stated: float, found: list[tup
     confidence = confidence_within(stated, claims)
     assert confidence is not None
     assert confidence <= stated
-    assert confidence == stated or any(verdict is not Verdict.supported or disputed for verdict, disputed in found)
+    assert confidence == stated or any(verdict.objects or disputed for verdict, disputed in found)
     assert confidence_within(None, claims) is None
 
 

@@ -122,7 +122,7 @@ def test_claims_are_traced_and_checked_again(client: httpx.Client, server: Serve
     base = f"/api/v1/runs/{run['id']}"
     claims = client.get(f"{base}/claims").json()
     assert claims["counts"]["supported"] == len(claims["claims"]) > 0
-    assert client.get(f"{base}/claims", params={"verdict": "weak"}).json()["claims"] == []
+    assert client.get(f"{base}/claims", params={"verdict": "contradicted"}).json()["claims"] == []
     quote = claims["claims"][0]["quotes"][0]
     stored = client.get(f"{base}/artifacts/{quote['artifact_file']}").content
     assert stored[quote["start"] : quote["end"]]

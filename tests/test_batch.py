@@ -16,6 +16,7 @@ from fathom.batch.page import render_index
 from fathom.batch.questions import format_of, lines_of, read_questions, read_settings, settings_of
 from fathom.budget.ledger import Cost
 from fathom.budget.shares import SharedBudget, caps
+from fathom.config.groups import Judging
 from fathom.config.profiles import Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, InvalidInput
@@ -46,9 +47,9 @@ def test_every_form_of_file_gives_its_questions(name: str, text: str) -> None:
 def test_a_row_has_settings_of_its_own() -> None:
     text = "question,profile,max_usd,docs,report.words,run_key\nWhat are tides?,deep,0.5,a.md;b.md,300,mine\n"
     (question,) = read_questions(text, "csv", BASE)
-    merged = settings_of(question, ResearchSettings(breadth=2, report={"judge": True}))
+    merged = settings_of(question, ResearchSettings(breadth=2, report={"judge": "always"}))
     assert (merged.profile, merged.breadth, merged.budget.max_usd) == (Profile.deep, 2, 0.5)
-    assert (merged.docs, merged.report.words, merged.report.judge) == (["a.md", "b.md"], 300, True)
+    assert (merged.docs, merged.report.words, merged.report.judge) == (["a.md", "b.md"], 300, Judging.always)
     assert question.run_key == "mine"
     assert read_settings(["max-usd=0.5", "depth=2"]) == {"budget": {"max_usd": "0.5"}, "depth": "2"}
 

@@ -10,6 +10,7 @@ import pytest
 
 from fathom.config.groups import ReportSettings, SourceRules, Unsupported
 from fathom.errors import StoreError
+from fathom.evidence.claims import MARKS
 from fathom.models import Ending, Report, RunResult, Verdict
 from fathom.storage.store import ArtifactStore
 from flows.runs import find
@@ -19,7 +20,8 @@ from tests.inprocess import investigated, research
 from tests.stubs import Stubs
 from tests.stubs.openai import INVENTED
 
-INVENTIONS = ("invented.example", "Sffffff", "S0a0a0a", "Sabcdef01", "Vasterby", "4711", "zeppelin")
+INVENTED_SOURCES = ("invented.example", "Sffffff", "S0a0a0a", "Sabcdef01")
+INVENTIONS = (*INVENTED_SOURCES, "Vasterby", "4711", "zeppelin")
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -42,12 +44,11 @@ def text_of(result: RunResult) -> str:
 
 
 @pytest.mark.parametrize("role", ["compressor", "section", "stub"])
-async def test_what_a_model_invents_is_not_in_the_report(providers: Stubs, tmp_path: Path, role: str) -> None:
+async def test_what_a_model_invents_is_not_in_the_report_or_marked(providers: Stubs, tmp_path: Path, role: str) -> None:
     providers.settings.faults = {role: ["invented*"]}
     result = await investigated(tmp_path)
     assert result.report, result.reason
     report, text = report_of(result), text_of(result)
-    assert not [word for word in INVENTIONS if word in text]
     retrieved = {
         source["source_id"]
         for path in Path(result.artifacts).glob("*__step*.json")
@@ -57,48 +58,89 @@ async def test_what_a_model_invents_is_not_in_the_report(providers: Stubs, tmp_p
     assert cited <= retrieved
     assert {source.source_id for source in report.sources} <= retrieved
     assert report.claims
-    assert not [claim for claim in report.claims if claim.verdict is Verdict.unsupported]
+    assert not [word for word in INVENTED_SOURCES if word in text]
+    invented = [claim for claim in report.claims if any(word in claim.sentence for word in INVENTIONS)]
+    failing = [claim for claim in report.claims if claim.verdict.objects]
+    assert bool(invented) is (role != "compressor"), "what a writer invents stands there, as nothing else does"
+    assert [claim for claim in invented if claim not in failing] == []
+    assert text.count(MARKS[Verdict.not_stated]) == len(failing) >= len(invented)
 
 
-async def test_the_reporter_is_asked_again_once_with_what_the_sources_say(providers: Stubs, tmp_path: Path) -> None:
-    providers.settings.faults = {"section": ["invented", "ok*"]}
+async def test_the_writer_corrects_a_sentence_to_which_the_judge_objects(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.faults = {"section": ["half_false", "ok*"]}
+    providers.settings.replacement = "Nobody counted the zeppelins."
+    providers.settings.verdicts = {"Nobody counted": "supported"}
     result = await investigated(tmp_path)
     assert result.status is Ending.complete
-    first, again, *others = providers.calls("section")
-    assert len(others) == 3
-    told = again.body["messages"][-1]["content"]
-    assert "Professor Quillon Vasterby counted 4711 of them in 1899." in told
-    assert "The sources say:\n<source>\nFACT-" in told
-    assert "not supported by the sources they cite" in told
-    assert "not supported by the sources they cite" not in first.body["messages"][-1]["content"]
-    assert not any("left out" in line for line in report_of(result).limitations)
+    assert len(providers.calls("section")) == 4
+    (correction,) = providers.calls("correction")
+    told = correction.body["messages"][-1]["content"]
+    assert "Objection 1: not stated (as scripted)" in told
+    assert "Exactly 4711 zeppelins did it in 1899 [S" in told
+    assert told.count("Objection") == 1 and "\n<source>\n[S" in told
+    report, text = report_of(result), text_of(result)
+    assert "zeppelins did it" not in text and not [mark for mark in MARKS.values() if mark in text]
+    (claim,) = [claim for claim in report.claims if claim.sentence == "Nobody counted the zeppelins."]
+    assert claim.source_ids, "the sources of the sentence that it replaces"
+    assert claim.verdict is Verdict.supported and claim.judgement
+    assert (claim.judgement.model, claim.judgement.reason) == ("openai/stub", "as scripted")
+    assert not any("Taken out" in line for line in report.limitations)
 
 
-async def test_sentences_can_be_marked_instead(providers: Stubs, tmp_path: Path) -> None:
-    providers.settings.faults = {"section": ["invented*"]}
-    result = await investigated(tmp_path, report=ReportSettings(unsupported=Unsupported.mark))
+async def test_what_the_writer_takes_out_is_named_in_the_report(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.faults = {"section": ["half_false", "ok*"]}
+    result = await investigated(tmp_path)
     report = report_of(result)
-    failing = [claim for claim in report.claims if claim.verdict is Verdict.unsupported]
-    marks = sum(section.markdown.count("(not supported by the sources)") for section in report.sections)
-    assert len(failing) == marks > 4
-    assert "left out or marked" in " ".join(report.limitations)
+    assert "zeppelins" not in text_of(result)
+    assert not [claim for claim in report.claims if claim.verdict.objects]
+    taken_out = "Taken out, because its sources do not say it: “Exactly 4711 zeppelins did it in 1899.”"
+    assert [line for line in report.limitations if "Taken out" in line] == [taken_out]
 
 
-async def test_an_answer_that_its_source_does_not_have_is_not_given(providers: Stubs, tmp_path: Path) -> None:
+@pytest.mark.parametrize("verdict", MARKS)
+@pytest.mark.parametrize("unsupported", Unsupported)
+async def test_a_sentence_that_stays_objected_is_marked_or_removed(
+    providers: Stubs, tmp_path: Path, unsupported: Unsupported, verdict: Verdict
+) -> None:
+    providers.settings.faults = {"section": ["half_false*"]}
+    providers.settings.verdicts = {"Exactly 4711": verdict.value}
+    providers.settings.replacement = "Exactly 4711 zeppelins did it in 1899."
+    result = await investigated(tmp_path, report=ReportSettings(unsupported=unsupported))
+    report, text = report_of(result), text_of(result)
+    marks = text.count(f" {MARKS[verdict]}")
+    taken_out = sum("Taken out" in line and "zeppelins" in line for line in report.limitations)
+    if unsupported is Unsupported.remove:
+        assert (text.count("zeppelins"), marks, taken_out) == (0, 0, 4)
+    else:
+        assert (text.count("zeppelins"), marks, taken_out) == (4, 4, 0)
+        failing = [claim for claim in report.claims if claim.verdict.objects]
+        assert [(claim.verdict, claim.sentence) for claim in failing] == [(verdict, providers.settings.replacement)] * 4
+    assert len(providers.calls("correction")) == 4, "the writer is asked once for each section"
+
+
+async def test_an_answer_that_its_source_does_not_have_is_marked_and_unsure(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.answer = "Two zeppelins crossed the liquid methane in 1931. [ID]"
     result = await investigated(tmp_path, mode="answer")
-    assert result.status is Ending.degraded
-    assert result.answer
-    assert "zeppelins" not in result.answer
-    assert not [claim for claim in report_of(result).claims if claim.verdict is Verdict.unsupported]
+    assert result.status is Ending.complete
+    assert result.answer and result.answer.endswith(MARKS[Verdict.not_stated])
+    assert result.confidence is not None and result.confidence < 0.5 < providers.settings.confidence
+    assert [claim.verdict for claim in report_of(result).claims] == [Verdict.not_stated]
+    assert "**How sure:** low. The sources cited do not say it" in Path(result.artifacts, "report.md").read_text()
 
 
-async def test_a_judge_s_opinion_stands_beside_the_words(providers: Stubs, tmp_path: Path) -> None:
-    result = await investigated(tmp_path, report=ReportSettings(judge=True))
-    judges = providers.calls("judge")
-    claims = report_of(result).claims
-    assert len(judges) == -(-len(claims) // 10)
-    assert {claim.judgement.model for claim in claims if claim.judgement} <= {"openai/stub"}
+async def test_the_judge_decides_what_words_do_not_settle(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.section = "Methane seas rise and fall twice a day. [ID] The wind is stronger than the moon. [ID]"
+    providers.settings.verdicts = {"Methane": "supported", "The wind": "contradicted"}
+    result = await investigated(tmp_path)
+    report = report_of(result)
+    assert {(claim.sentence.split()[0], claim.verdict) for claim in report.claims} == {("Methane", Verdict.supported)}
+    assert {claim.judgement.model for claim in report.claims if claim.judgement} == {"openai/stub"}
+    said = " ".join(report.limitations)
+    assert "What no source says word for word was judged by openai/stub." in said
+    assert "“The wind is stronger than the moon.”" in said
+    asked = json.loads(Path(result.artifacts, "judgements.json").read_bytes())
+    assert {one["model"] for one in asked} == {"openai/stub"}
+    assert len(asked) == len(providers.calls("judge"))
 
 
 async def test_a_blocked_domain_is_never_read(providers: Stubs, tmp_path: Path) -> None:
@@ -183,9 +225,9 @@ async def test_rows_and_code_of_a_document_are_quoted_checked_and_shown(
     ]
     rows = ["| 404 | not found [ID] |", "| 405 | not found [ID] |", "| 404 | all went well [ID] |"]
     providers.settings.section = f"{TABLE}{chr(10).join(rows)}\n\n{CODE}"
-    mark = ReportSettings(unsupported=Unsupported.mark)
+    remove = ReportSettings(unsupported=Unsupported.remove)  # a row is marked even so
     result = await research(
-        tmp_path / "store", "What is frob?", docs=[str(notes)], tools=["documents"], report=mark, profile="quick"
+        tmp_path / "store", "What is frob?", docs=[str(notes)], tools=["documents"], report=remove, profile="quick"
     )
     assert result.report, result.reason
     report = report_of(result)
@@ -195,13 +237,17 @@ async def test_rows_and_code_of_a_document_are_quoted_checked_and_shown(
     verdicts = {claim.sentence: claim.verdict for claim in report.claims}
     assert verdicts == {
         "404 | not found": Verdict.supported,
-        "405 | not found": Verdict.unsupported,
-        "404 | all went well": Verdict.unsupported,
+        "405 | not found": Verdict.not_stated,
+        "404 | all went well": Verdict.not_stated,
+        "Install the tides client with:": Verdict.supported,
         "pip install frob frob tides --all": Verdict.supported,
     }
     code = next(claim for claim in report.claims if claim.sentence.startswith("pip"))
     assert [quote.text for quote in code.quotes] == ["pip install frob\nfrob tides --all"]
-    assert "the cells are of different rows" in str([claim.complaints for claim in report.claims])
+    complaints = {claim.sentence: claim.complaints for claim in report.claims}
+    assert complaints["405 | not found"] == ["405 stands nowhere in its sources"]
+    for row in ("405 | not found", "404 | all went well"):
+        assert f"| {row} [{report.claims[0].source_ids[0]}] {MARKS[Verdict.not_stated]} |" in text_of(result)
     page = Path(result.artifacts, "report.html").read_text()
     assert '<pre tabindex="0"><code>pip install frob\nfrob tides --all\n</code></pre>' in page
     assert f'href="#claim-{code.number}"' in page

@@ -122,6 +122,33 @@ def answered(stubs: Stubs) -> int:
     return len({record.fingerprint for record in stubs.requests if record.ended is not None})
 
 
+def test_a_run_killed_while_its_claims_are_judged_asks_no_batch_twice(
+    stubs: Stubs, env: dict[str, str], forked: Forked, prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    stubs.settings.section = " ".join(f"The lake number {n} was studied in other words [ID]." for n in range(50))
+    stubs.settings.faults = {"judge": ["ok", "silent*"]}
+    root = tmp_path / "judged"
+    root.mkdir()
+    attempts = Attempts(stubs, root)
+    options = ["--model", "openai/stub", "--profile", "quick", "--json", "--quiet", "--artifacts", str(root)]
+    process = forked(env, "research", QUERY, *options)
+    stubs.wait_for(3, "judge", ended=False)
+    (judged,) = stubs.wait_for(1, "judge")
+    while not any(
+        judged.fingerprint and "opinions" in path.read_text() for path in root.glob(".results/*/model_call-*")
+    ):
+        time.sleep(0.05)  # until its result is stored
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    attempts.ended(0)
+    stubs.settings.faults = {}
+    run_id = flow_runs(prefect_server.api_url)[0]["id"]
+    result = finish(forked(env, "resume", run_id, "--json", "--quiet"))
+    assert result["status"] == "complete"
+    assert attempts.repeated() == [0]
+    assert len([r for r in stubs.calls("judge") if r.fingerprint == judged.fingerprint]) == 1
+
+
 def wait_for_answers(stubs: Stubs, count: int, process: Fork) -> None:
     deadline = time.monotonic() + 120
     while answered(stubs) < count:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 import subprocess
 import sys
 
@@ -11,13 +12,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fathom.evidence.claims import MARK, claims_of, marked, without
+from fathom.evidence.claims import MARKS, Statement, claims_of, marked, with_replacements, without
 from fathom.evidence.corroboration import corroborate
 from fathom.evidence.grounding import PARAPHRASE, ground
+from fathom.evidence.likeness import Likeness, nearest, nearest_in
 from fathom.evidence.passages import Search
-from fathom.evidence.stored import locate, read_quote, stored_texts
+from fathom.evidence.stored import StoredText, locate, read_quote, stored_texts
 from fathom.evidence.verbatim import places
-from fathom.evidence.verdict import check, check_texts
+from fathom.evidence.words import ByWords, check
 from fathom.facts.dates import find_dates
 from fathom.facts.extraction import facts_of
 from fathom.models import Note, ReportSection, Source, SourceText, ToolCall, ToolResult
@@ -42,25 +44,48 @@ TRUE = [
     "Nobody may fish from the bridge.",
 ]
 FALSE = {
-    "The bridge spans 603 metres and carries eight lanes.": (Verdict.unsupported, "603"),
-    "The bridge carries six lanes.": (Verdict.unsupported, "six"),
-    "The bridge cost 4.2 million pounds, 21 % more than the council planned.": (Verdict.unsupported, "21 %"),
-    "Mayor Edna Vance opened the Lyndhaven Bridge in 1932.": (Verdict.unsupported, "Edna"),
-    "The Lyndhaven Bridge was opened on 21 March 1932.": (Verdict.unsupported, "21 March 1932"),
-    "Trams returned after the line was closed in 1958.": (Verdict.weak, "denies"),
-    "The engineer, Anna Gruber, was not born in Graz.": (Verdict.weak, "denies"),
+    "The bridge spans 603 metres and carries eight lanes.": (Likeness.apart, "603"),
+    "The bridge carries six lanes.": (Likeness.apart, "six"),
+    "The bridge cost 4.2 million pounds, 21 % more than the council planned.": (Likeness.apart, "21 %"),
+    "Mayor Edna Vance opened the Lyndhaven Bridge in 1932.": (Likeness.apart, "Edna"),
+    "The Lyndhaven Bridge was opened on 21 March 1932.": (Likeness.apart, "21 March 1932"),
+    "Trams returned after the line was closed in 1958.": (Likeness.near, "denies"),
+    "The engineer, Anna Gruber, was not born in Graz.": (Likeness.near, "denies"),
 }
+NOWHERE = {  # of the false ones, what stands nowhere on the page; "more" may be derived, and so may a number in words
+    "The bridge spans 603 metres and carries eight lanes.": "603 metres",
+    "The Lyndhaven Bridge was opened on 21 March 1932.": "21 March 1932",
+}
+
+
+def checked(claim: str, texts: list[StoredText], kind: Kind = "prose") -> ByWords:
+    """Return what words alone say of a claim that cites some texts."""
+    ids = tuple(dict.fromkeys(text.source.source_id for text in texts))
+    return check(Statement(0, claim, ids, kind), Search(texts))
 
 
 def test_twenty_claims_of_which_seven_are_false_in_a_number_a_name_a_date_or_a_negation() -> None:
     page = [in_memory(BRIDGE, "Lyndhaven Bridge")]
-    checks = {claim: check_texts(claim, page) for claim in [*TRUE, *FALSE]}
-    assert len(checks) == 20
-    assert [(c, checks[c].complaints) for c in TRUE if checks[c].verdict is not Verdict.supported] == []
-    for claim, (verdict, complaint) in FALSE.items():
-        assert checks[claim].verdict is verdict, claim
-        assert any(complaint in found for found in checks[claim].complaints), checks[claim].complaints
-    assert check_texts("Bananas are rich in potassium.", page).verdict is Verdict.unsupported
+    found = {claim: nearest_in(claim, page) for claim in [*TRUE, *FALSE]}
+    assert len(found) == 20
+    assert [(c, found[c].complaints) for c in TRUE if found[c].likeness is not Likeness.alike] == []
+    for claim, (likeness, complaint) in FALSE.items():
+        assert found[claim].likeness is likeness, claim
+        assert any(complaint in text for text in found[claim].complaints), found[claim].complaints
+    assert nearest_in("Bananas are rich in potassium.", page).likeness is Likeness.apart
+
+
+def test_words_alone_object_to_no_true_claim_and_support_no_false_one() -> None:
+    page = [in_memory(BRIDGE, "Lyndhaven Bridge")]
+    found = {claim: checked(claim, page) for claim in [*TRUE, *FALSE]}
+    assert [claim for claim in TRUE if found[claim].verdict.objects or found[claim].complaints] == []
+    for claim in FALSE:
+        verdict = Verdict.not_stated if claim in NOWHERE else Verdict.not_checked
+        assert found[claim].verdict is verdict, claim
+        missing = [f"{NOWHERE[claim]} stands nowhere in its sources"] if claim in NOWHERE else []
+        assert found[claim].complaints == missing
+    assert checked("Bananas are rich in potassium.", page).verdict is Verdict.not_checked
+    assert checked("It spans 503 metres and carries eight lanes.", page).verdict is Verdict.supported
 
 
 @pytest.mark.parametrize(
@@ -74,8 +99,8 @@ def test_twenty_claims_of_which_seven_are_false_in_a_number_a_name_a_date_or_a_n
     ],
 )
 def test_direction_unit_name_and_year_are_compared(claim: str, complaint: str) -> None:
-    found = check_texts(claim, [in_memory(BRIDGE)])
-    assert found.verdict is not Verdict.supported
+    found = nearest_in(claim, [in_memory(BRIDGE)])
+    assert found.likeness is not Likeness.alike
     assert any(complaint in text for text in found.complaints), found.complaints
 
 
@@ -136,30 +161,30 @@ extension had been put off twice. After a short break all hands went up. So it i
 
 
 @pytest.mark.parametrize(
-    ("claim", "verdict", "complaint"),
+    ("claim", "likeness", "complaint"),
     [
         (
             "After debating budget, staff and winter weather, members approved the harbour extension.",
-            "weak",
+            Likeness.near,
             "far from each other",
         ),
-        ("After debating budget, staff and winter weather, 40 approved the harbour extension.", "unsupported", "40"),
-        ("After debating fees, noise and summer crowds, members approved a new marina.", "unsupported", ""),
+        ("After debating budget, staff and winter weather, 40 approved the harbour extension.", Likeness.apart, "40"),
+        ("After debating fees, noise and summer crowds, members approved a new marina.", Likeness.apart, ""),
     ],
 )
-def test_a_sentence_in_other_words_is_weak_if_its_source_has_the_rest_near_each_other(
-    claim: str, verdict: str, complaint: str
+def test_a_sentence_in_other_words_is_near_if_its_source_has_the_rest_near_each_other(
+    claim: str, likeness: Likeness, complaint: str
 ) -> None:
-    found = check_texts(claim, [in_memory(MINUTES)])
-    assert (found.verdict.value, complaint in " ".join(found.complaints)) == (verdict, True)
-    assert found.verdict is Verdict.unsupported or "harbour" in found.passages[0].words
+    found = nearest_in(claim, [in_memory(MINUTES)])
+    assert (found.likeness, complaint in " ".join(found.complaints)) == (likeness, True)
+    assert found.likeness is Likeness.apart or "harbour" in found.passages[0].words
 
 
-def test_of_a_compound_name_a_part_is_enough_for_a_doubt_unless_a_number_is_another() -> None:
+def test_of_a_compound_name_a_part_is_enough_to_be_near_unless_a_number_is_another() -> None:
     page = [in_memory("The RANK pathway was found in 1997. It is a target of the Falcon-9 trial of bone loss.")]
-    for claim, verdict in [("RANK-TRAF", Verdict.weak), ("TRAF-RIP", Verdict.unsupported)]:
-        assert check_texts(f"Discovered in 1997, the {claim} pathway was found.", page).verdict is verdict
-    assert check_texts("It is a target of the Falcon-12 trial of bone loss.", page).verdict is Verdict.unsupported
+    for claim, likeness in [("RANK-TRAF", Likeness.near), ("TRAF-RIP", Likeness.apart)]:
+        assert nearest_in(f"Discovered in 1997, the {claim} pathway was found.", page).likeness is likeness
+    assert nearest_in("It is a target of the Falcon-12 trial of bone loss.", page).likeness is Likeness.apart
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -219,8 +244,8 @@ code = "is no claim" [S1a2b3c]
 
 Is this a question about the bridge of Lyndhaven? A short remark.
 """
-    found = [(s.sentence, list(s.source_ids)) for s in claims_of([ReportSection(heading="x", markdown=markdown)])]
-    assert found == [
+    claims = claims_of([ReportSection(heading="x", markdown=markdown)])
+    assert [(claim.sentence, list(claim.source_ids)) for claim in claims] == [
         ("The first claim has no citation.", ["S1a2b3c"]),
         ("The second one has a citation.", ["S1a2b3c"]),
         ("The third says something after all of them.", []),
@@ -230,6 +255,8 @@ Is this a question about the bridge of Lyndhaven? A short remark.
         ("1932 | six", ["S1a2b3c"]),
         ("1958 | eight", []),
     ]
+    every = ("S1a2b3c", "S2a2b3c", "S3a2b3c")  # what cites nothing is checked against all that its section cites
+    assert [claim.checked_against for claim in claims if not claim.source_ids] == [every, every]
 
 
 CLAIM = "The Lyndhaven Bridge was opened on 12 March 1932."
@@ -302,12 +329,13 @@ def test_a_note_keeps_to_the_words_of_its_sources() -> None:
     ]
     elsewhere = f"Eight lanes lead over the water. [{b}]"
     close = f"The steel for the bridge came from Harmund. [{b}]"
-    made_up = [f"It spans 603 metres and carries eight lanes. [{b}]", f"The bridge is painted green. [{b}]"]
+    in_other_words = f"The bridge is painted green. [{b}]"
+    made_up = [f"It spans 603 metres and carries eight lanes. [{b}]"]
     note = Note(
         step_id=1,
         summary_title="The bridge",
         summary="",
-        extraction=[*kept, elsewhere, close, *made_up],
+        extraction=[*kept, elsewhere, close, in_other_words, *made_up],
         is_useful=True,
         artifact_file="a.json",
         source_ids=[b, g],
@@ -318,19 +346,24 @@ def test_a_note_keeps_to_the_words_of_its_sources() -> None:
         *kept,
         f"Eight lanes lead over the water. [{g}]",
         f"The steel for the bridge came from Harmund. {PARAPHRASE} [{b}]",
+        f"The bridge is painted green. {PARAPHRASE} [{b}]",
     ]
 
 
 def test_text_without_spaces_is_checked_too() -> None:
     page = in_memory("大橋は1932年3月12日に開通した。全長は503メートルである。", url="https://jp.example.jp/")
-    assert check_texts("大橋は1932年に開通した。", [page]).verdict is Verdict.supported
-    assert check_texts("全長は603メートルである。", [page]).verdict is Verdict.unsupported
+    assert nearest_in("大橋は1932年に開通した。", [page]).likeness is Likeness.alike
+    assert nearest_in("全長は603メートルである。", [page]).likeness is Likeness.apart
+    assert checked("全長は503メートルである。", [page]).verdict is Verdict.supported
+    assert checked("全長は603メートルである。", [page]).verdict is Verdict.not_stated
 
 
 def test_no_source_no_support() -> None:
     source = Source(source_id="S000000", url="https://a.example.org/", title="", kind="web")
-    assert check_texts("", [in_memory(BRIDGE)]).verdict is Verdict.unsupported
-    assert check_texts(CLAIM, []).passages == []
+    assert nearest_in("", [in_memory(BRIDGE)]).likeness is Likeness.apart
+    assert checked("", [in_memory(BRIDGE)]).verdict is Verdict.not_checked
+    assert nearest_in(CLAIM, []).passages == checked(CLAIM, []).passages == []
+    assert checked(CLAIM, []).verdict is Verdict.not_checked
     assert stored_texts({}, [ToolResult(call=ToolCall(tool="t", input=""), artifact_file="a", sources=[source])]) == []
 
 
@@ -342,20 +375,23 @@ the bridge Anna Gruber Harmund not never rose fell more 503 metres 1,000 1.5 mil
 said = st.lists(st.sampled_from(WORDS.split()), min_size=4, max_size=25).map(" ".join)
 
 
-@given(said, said, said)
+@given(said, said.filter(re.compile(r"\w").search), said)  # one without a word is no claim
 @settings(deadline=None)
 @example("the the the the", "rose U.S. WHO not bridge", "the the the the")
+@example("the the bridge the", "the the the the", "the the the the")
 def test_what_a_source_says_word_for_word_is_supported(before: str, sentence: str, after: str) -> None:
     page = in_memory(f"{before}.\n\n{sentence}.\n\n{after}.")
-    found = check_texts(sentence, [page])
-    assert found.complaints == []
-    assert found.verdict is Verdict.supported
+    found = checked(sentence, [page])
+    assert (found.verdict, found.score, found.complaints) == (Verdict.supported, 1.0, [])
+    near = nearest_in(sentence, [page])
+    assert (near.likeness, near.complaints) == (Likeness.alike, [])
 
 
 @given(st.text(max_size=200), st.text(max_size=400))
 def test_any_text_can_be_checked(claim: str, text: str) -> None:
-    found = check_texts(claim, [in_memory(text)])
-    assert 0 <= found.score <= 1
+    page = [in_memory(text)]
+    assert 0 <= nearest_in(claim, page).score <= 1
+    assert 0 <= checked(claim, page).score <= 1
     for statement in claims_of([ReportSection(heading="", markdown=claim)]):
         assert statement.sentence.strip()
 
@@ -367,8 +403,13 @@ def drawn_checks() -> str:
     words += ["harbour", "ferry", "council", "budget", "winter", "storm", "bridge", "vote", "412", "1,930", "87"]
     said = [" ".join(chance.choices(words, k=chance.randint(4, 9))).capitalize() for _ in range(60)]
     page = [in_memory(". ".join(said))]
-    checks = [check_texts(" ".join(chance.choices(words, k=14)), page) for _ in range(160)]
-    return repr([(found.verdict.value, found.score, [w[1:3] for w in found.passages]) for found in checks])
+    claims = [" ".join(chance.choices(words, k=14)) for _ in range(160)]
+    near = [nearest_in(claim, page) for claim in claims]
+    by_words = [checked(claim, page) for claim in claims]
+    return repr(
+        [(found.likeness.name, found.score, [w[1:3] for w in found.passages]) for found in near]
+        + [(found.verdict.value, found.score, [w[1:3] for w in found.passages]) for found in by_words]
+    )
 
 
 def test_a_check_comes_out_alike_in_every_process() -> None:
@@ -424,7 +465,8 @@ def test_sentences_are_taken_out_and_leave_no_holes() -> None:
     assert without(SECTION_OF_THREE, set()) == SECTION_OF_THREE
     every = {statement.sentence for statement in claims_of([ReportSection(heading="", markdown=SECTION_OF_THREE)])}
     assert "|" not in without(SECTION_OF_THREE, every)
-    assert marked(SECTION_OF_THREE, gone).count(MARK) == len(gone)
+    for verdict, mark in MARKS.items():
+        assert marked(SECTION_OF_THREE, dict.fromkeys(gone, verdict)).count(mark) == len(gone)
 
 
 QUOTED_SECTION = """\
@@ -467,12 +509,40 @@ def test_rows_items_and_code_are_claims_that_can_be_taken_out_or_marked() -> Non
         left = without(QUOTED_SECTION, {name})
         assert left == QUOTED_SECTION.replace(block, "").replace("\n\n\n\n", "\n\n").strip()
         assert without(left, {name}) == left
-        once = marked(QUOTED_SECTION, {name})
-        assert once.count(MARK) == 1
-        assert marked(once, {name}) == once
-        assert [claim.sentence for claim in claims_of([ReportSection(heading="", markdown=once)])] == names
-    assert f"Install it with: [S1a2b3c] {MARK}\n" in marked(QUOTED_SECTION, {names[1]})
+        for verdict, mark in MARKS.items():
+            once = marked(QUOTED_SECTION, {name: verdict})
+            assert once.count(mark) == 1
+            assert marked(once, {name: verdict}) == once
+            assert [claim.sentence for claim in claims_of([ReportSection(heading="", markdown=once)])] == names
+    mark = MARKS[Verdict.not_stated]
+    assert f"Install it with: [S1a2b3c] {mark}\n" in marked(QUOTED_SECTION, {names[1]: Verdict.not_stated})
     assert without(QUOTED_SECTION, set(names)) == ""
+
+
+def test_a_claim_is_said_anew_in_the_form_and_with_the_sources_that_it_has() -> None:
+    changes = {
+        "It is good for all of them.": "It is good for some of them.",
+        "pip install x # [0] - -": "```sh\npip install y\n```",
+        "one of the options": "- another option [S2a2b3c]",
+        "404 | not found": "| 404 | gone |",
+    }
+    text, left = with_replacements(QUOTED_SECTION, changes)
+    assert left == []
+    assert [(claim.sentence, claim.source_ids) for claim in claims_of([ReportSection(heading="", markdown=text)])] == [
+        ("It is good for some of them.", ("S1a2b3c",)),
+        ("pip install y", ("S1a2b3c",)),
+        ("another option", ("S2a2b3c",)),
+        ("404 | gone", ("S1a2b3c",)),
+        ("The default is 30 seconds", ("S1a2b3c",)),
+    ]
+    assert "\n- another option [S2a2b3c]\n" in text and "- -" not in text
+    unfit = {
+        "It is good for all of them.": "# It is good",
+        "pip install x # [0] - -": "pip install y",
+        "one of the options": "One.\n\nTwo.",
+        "404 | not found": "| 404 | not | found |",
+    }
+    assert with_replacements(QUOTED_SECTION, unfit) == (QUOTED_SECTION, list(unfit))
 
 
 MANUAL = """# Status
@@ -501,29 +571,36 @@ if x != 3:
 
 
 @pytest.mark.parametrize(
-    ("kind", "claim", "verdict", "said"),
+    ("kind", "claim", "likeness", "verdict", "said"),
     [
-        ("table", "404 | not found", "supported", "| 404 | not found | no |"),
-        ("table", "2019 | 4,200,000", "supported", "| 2019 | 4.2 million |"),
-        ("table", "405 | not found", "unsupported", "“405” is not in the row"),
-        ("table", "404 | ok", "unsupported", "the cells are of different rows"),
-        ("table", "2019 | 120,000", "unsupported", "the cells are of different rows"),
-        ("table", "503 | service is available", "weak", "denies"),
-        ("code", "pip install frob if x != 3: run(x)", "supported", "pip install frob\nif x != 3:\n    run(x)"),
-        ("code", "pip install frob if x == 3: run(x)", "weak", "does not have this code word for word"),
-        ("code", "pip install frob if x != 4: run(x)", "unsupported", "the number 4 is not in the quote"),
-        ("prose", "not supported", "supported", "not supported"),
-        ("prose", "supported", "weak", "denies"),
-        ("prose", "Tracing is supported.", "weak", "denies"),
+        ("table", "404 | not found", "alike", "supported", "| 404 | not found | no |"),
+        ("table", "2019 | 4,200,000", "alike", "supported", "| 2019 | 4.2 million |"),
+        ("table", "405 | not found", "apart", "not_stated", "“405” is not in the row"),
+        ("table", "404 | ok", "apart", "not_checked", "the cells are of different rows"),
+        ("table", "2019 | 120,000", "apart", "not_checked", "the cells are of different rows"),
+        ("table", "503 | service is available", "near", "not_checked", "denies"),
+        (
+            "code",
+            "pip install frob if x != 3: run(x)",
+            "alike",
+            "supported",
+            "pip install frob\nif x != 3:\n    run(x)",
+        ),
+        ("code", "pip install frob if x == 3: run(x)", "near", "not_checked", "does not have this code word for word"),
+        ("code", "pip install frob if x != 4: run(x)", "apart", "not_checked", "the number 4 is not in the quote"),
+        ("prose", "Tracing is not supported.", "alike", "supported", "Tracing is not supported."),
+        ("prose", "not supported", "alike", "not_checked", ""),
+        ("prose", "supported", "near", "not_checked", "denies"),
+        ("prose", "Tracing is supported.", "near", "not_checked", "denies"),
     ],
 )
 def test_what_is_quoted_word_for_word_is_found_in_its_row_its_code_or_its_clause(
-    kind: Kind, claim: str, verdict: str, said: str
+    kind: Kind, claim: str, likeness: str, verdict: str, said: str
 ) -> None:
-    found = check(claim, Search([in_memory(MANUAL)]), None, kind)
-    assert found.verdict.value == verdict
-    words = found.passages[0].words if found.verdict is Verdict.supported else " ".join(found.complaints)
-    assert said in words
+    page = [in_memory(MANUAL)]
+    near, found = nearest(claim, Search(page), None, kind), checked(claim, page, kind)
+    assert (near.likeness.name, found.verdict.value) == (likeness, verdict)
+    assert said in (found.passages[0].words if found.verdict is Verdict.supported else " ".join(near.complaints))
 
 
 def test_looking_for_the_very_words_takes_no_longer_where_they_nearly_are() -> None:
@@ -543,20 +620,21 @@ def test_a_note_may_quote_rows_below_a_header_code_and_items() -> None:
         f"{table}| 503 | service is not available | after 30 s |\n[S1a2b3c]",
         "Install it with:\n\n```sh\npip install frob\nif x != 3:\n    run(x)\n``` [S1a2b3c]",
     ]
+    other_row = f"{table}| 404 | ok | no |"
+    other_code = "Install it with:\n\n```sh\npip install frob\n    run(x)\n```"
     dropped = [
-        f"{table}| 404 | ok | no | [S1a2b3c]",
         f"{table}| 405 | not found | no | [S1a2b3c]",
-        "Install it with:\n\n```sh\npip install frob\n    run(x)\n``` [S1a2b3c]",
+        "Install it with:\n\n```sh\npip install frob\n    run(y)\n``` [S1a2b3c]",
     ]
     note = Note(
         step_id=1,
         summary_title="Codes",
         summary="",
-        extraction=[*kept, *dropped],
+        extraction=[*kept, f"{other_row} [S1a2b3c]", f"{other_code} [S1a2b3c]", *dropped],
         is_useful=True,
         artifact_file="a.json",
         source_ids=["S1a2b3c"],
     )
     grounded = ground(note, [text])
-    assert grounded.note.extraction == kept
+    assert grounded.note.extraction == [*kept, *(f"{one}\n{PARAPHRASE} [S1a2b3c]" for one in (other_row, other_code))]
     assert grounded.dropped == dropped

@@ -64,7 +64,7 @@ ENVIRONMENT = {
 PINNED = {"sqlalchemy", "prefect-redis", "python-multipart"}
 """Declared for others, which import them: Prefect, by a setting in the case of Redis, and Starlette."""
 
-MAX_LINES = 300
+MAX_LINES = 500
 
 
 def relative(path: Path) -> str:

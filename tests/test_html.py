@@ -88,6 +88,19 @@ def test_every_citation_leads_to_its_claim_and_each_claim_to_its_quotes(page: Pa
             assert f"bytes {quote.start} to {quote.end}" in said
 
 
+def test_what_the_check_objects_to_is_marked_and_who_judged_is_said(page: Page) -> None:
+    marks = [link for link in page.of("a") if (link.get("class") or "").startswith("mark ")]
+    assert {link["class"] for link in marks} == {"mark contradicted", "mark not_stated", "mark disputed"}
+    chips = {span["class"] for span in page.of("span") if (span.get("class") or "").startswith("chip ")}
+    assert chips == {f"chip {verdict.value}" for verdict in Verdict} | {"chip disputed"}
+    judged = "What no source says word for word was judged by example/judge-1"
+    assert judged in "".join(page.said)
+    report = sample_report()
+    claims = [claim.model_copy(update={"judgement": None}) for claim in report.claims]
+    unjudged = "".join(Page(render_html(report.model_copy(update={"claims": claims}))).said)
+    assert "No model judged the claims" in unjudged and "was judged by" not in unjudged
+
+
 def test_headings_are_in_order_and_tables_can_be_reached(page: Page) -> None:
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
     assert levels[0] == 1
@@ -176,7 +189,7 @@ def test_whatever_a_report_holds_it_can_neither_run_nor_load_anything(texts: lis
                 section=0,
                 sentence=body,
                 source_ids=["S0a0a0a"],
-                verdict=Verdict.weak,
+                verdict=Verdict.not_stated,
                 score=0.5,
                 quotes=[Quote(source_id="S0a0a0a", artifact_file="a.json", start=0, end=1, sha256="0", text=quoted)],
             )

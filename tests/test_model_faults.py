@@ -59,7 +59,7 @@ from fathom.storage.store import ArtifactStore
 from fathom.text.retry_after import retry_after
 from fathom.text.tokens import count_tokens
 from tests.conftest import ROOT, FathomCLI, PrefectServer, ask_model, new_ledger
-from tests.fault_matrix import REQUESTS, Cell, runs
+from tests.fault_matrix import CHECKED, REQUESTS, WRITTEN, Cell, runs
 from tests.generated import DOCUMENTS
 from tests.inprocess import QUERY, investigated, research
 from tests.stubs import Stubs
@@ -91,11 +91,11 @@ async def providers(providers: Stubs) -> AsyncIterator[Stubs]:
 
 
 SMALL: dict[str, Any] = {"depth": 2, "turns": 1, "max_results": 2, "model_calls": PATIENCE}
-"""Settings of a run that asks as often as `REQUESTS` says."""
+"""Settings of a run that asks as often as `REQUESTS` says, and as `WRITTEN` does where every sentence is quoted."""
 
 
 def name_of(cells: list[Cell]) -> str:
-    return f"{cells[0].fault.name}-{cells[0].role if cells[0].fault.alone else 'every role'}"
+    return f"{cells[0].fault.name}-{cells[0].role if len(cells) == 1 else 'every role'}"
 
 
 @pytest.mark.usefixtures("home", "short_rests")
@@ -106,6 +106,10 @@ async def test_each_fault_ends_as_declared(providers: Stubs, tmp_path: Path, cel
     providers.settings.faults = {cell.role: fault.script_for(cell.role) for cell in cells}
     providers.settings.context_window, providers.settings.retry_after = fault.context_window, fault.retry_after
     providers.settings.refuses = set(fault.refuses)
+    if any(cell.role in CHECKED for cell in cells):  # else the sections quote, and there is nothing to judge
+        providers.settings.section = "It was counted in other words. [ID]"
+        providers.settings.replacement = "It was counted in words."
+        providers.settings.verdicts = {"in other words": "contradicted", "in words": "supported"}
     if fault.ending == "failed":
         with pytest.raises(ModelRejected) as failure:
             await investigated(tmp_path, **SMALL | {"model_calls": patience})
@@ -155,8 +159,8 @@ async def test_one_prompt_that_always_fails_costs_its_own_answer_only(
     failed = [record for record in providers.calls("llm") if record.status == 500]
     assert [len(failed), len({record.fingerprint for record in failed})] == [FAILURES, 1]
     answered = [record.role for record in providers.calls("llm") if record.status == 200]
-    expected = REQUESTS | {"compressor": REQUESTS["compressor"] - 1}
-    assert {role: answered.count(role) for role in REQUESTS} == expected
+    expected = WRITTEN | {"compressor": WRITTEN["compressor"] - 1}
+    assert {role: answered.count(role) for role in WRITTEN} == expected
 
 
 @pytest.mark.usefixtures("home", "short_rests")
@@ -168,9 +172,9 @@ async def test_a_provider_that_is_down_costs_few_requests(providers: Stubs, tmp_
     )
     for result in results:
         assert result.status is Ending.degraded
-        assert all(f"{role}: answered without the model" in result.reason for role in REQUESTS)
+        assert all(f"{role}: answered without the model" in result.reason for role in WRITTEN)
     # Five attempts of the calls that find out, four at once at most; then a probe for each rest.
-    assert len(providers.calls("llm")) <= FAILURES * PATIENCE.at_once + 2 * sum(REQUESTS.values())
+    assert len(providers.calls("llm")) <= FAILURES * PATIENCE.at_once + 2 * sum(WRITTEN.values())
 
 
 @pytest.mark.usefixtures("home", "quiet")
@@ -181,7 +185,7 @@ async def test_a_fallback_model_answers_and_is_not_asked_again(providers: Stubs,
     assert result.status is Ending.complete, result.reason
     asked = [record.body["model"] for record in providers.calls("llm")]
     assert asked.count("stub") == FAILURES + 1, "the first call, and one more request: then its circuit is open"
-    assert asked.count("spare") == sum(REQUESTS.values())
+    assert asked.count("spare") == sum(WRITTEN.values())
     await research(tmp_path, run_key="spare", **SMALL, fallback_models=["openai/spare"])
     assert len(providers.calls("llm")) == len(asked)
 

@@ -3,6 +3,7 @@
 import math
 import time
 import tomllib
+from collections.abc import Sequence
 from datetime import date, timedelta
 from importlib.resources import files
 from typing import get_args
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, Source, SourceText
-from fathom.models.claims import Claim, Corroboration, SourceQuality, SourceType, Verdict
+from fathom.models.claims import Claim, Corroboration, Quote, SourceQuality, SourceType, Verdict
 from fathom.sources.domains import rate
 from fathom.sources.hosts import site_of
 from fathom.sources.published import parse_date, published_on
@@ -434,16 +435,23 @@ def claim(
     *source_ids: str,
     verdict: Verdict = Verdict.supported,
     corroboration: Corroboration = Corroboration.verified,
+    contradicting: Sequence[str] = (),
 ) -> Claim:
     return Claim(
         number=number,
         section=0,
-        sentence="S.",
+        sentence=f"It is number {number}.",
         source_ids=list(source_ids),
         verdict=verdict,
         score=1,
+        quotes=[quote(source_id) for source_id in source_ids],
         corroboration=corroboration,
+        contradicting=[quote(source_id) for source_id in contradicting],
     )
+
+
+def quote(source_id: str) -> Quote:
+    return Quote(source_id=source_id, artifact_file="a.json", start=0, end=1, sha256="0", text="q")
 
 
 def quality(number: int, credibility: float = 0.8, **fields: object) -> SourceQuality:
@@ -465,32 +473,37 @@ def test_warnings_name_what_a_report_rests_on_the_gravest_first() -> None:
         quality(4, 0.1),
     ]
     claims = [
-        claim(1, "S000001", corroboration=Corroboration.contradicted),
+        claim(1, "S000001", corroboration=Corroboration.contradicted, contradicting=["S000004"]),
         claim(2, "S000001", "S000002", corroboration=Corroboration.single_source),
-        claim(3, "S000001", corroboration=Corroboration.single_source),
-        claim(4, "S000003", verdict=Verdict.unsupported, corroboration=Corroboration.unverified),
-        claim(5, "S000002", verdict=Verdict.weak),
+        claim(3, "S000001", verdict=Verdict.contradicted),
+        claim(4, "S000003", verdict=Verdict.not_stated, corroboration=Corroboration.unverified),
+        claim(5, "S000002", verdict=Verdict.not_stated),
+        claim(6, "S000002", verdict=Verdict.not_checked),
     ]
-    assert report_warnings(claims, qualities, sources, TODAY) == [
-        "1 claim is contradicted by another source (1).",
-        "1 claim is not supported by the sources cited (4).",
-        "1 claim has only weak support in the sources cited (5).",
-        "2 claims rest on a single source and could not be verified independently (2, 3).",
-        "“Ferry times”, used for 3 claims, has a credibility of 0.40.",
-        "What “Old news” says (2 claims) is from 2019 and may be outdated.",
-        "“Gazette”, used for 1 claim, may have been written by a machine.",
-        "“Gazette”, used for 1 claim, is behind a paywall: only a part of it was read.",
+    missing = "This sentence was not found in the sources that it cites: “It is number 4.”"
+    gravest = [
+        "This sentence cites a source that says otherwise (“Ferry times”): “It is number 3.”",
+        f"{missing} So it is with 1 more sentence.",
+        "Another source, “Never cited”, says otherwise about this: “It is number 1.”",
     ]
+    assert report_warnings(claims, qualities, sources, TODAY) == gravest, "no more than three"
+    fewer = [claim(1, "S000001"), claim(2, "S000001", "S000002"), claim(3, "S000003")]
+    others = [
+        "2 claims cite “Ferry times”, an unknown site without a date.",
+        "“Old news” is from 2019 and may be outdated: look for a newer one.",
+        "“Gazette” may have been written by a machine.",
+    ]
+    assert report_warnings(fewer, qualities, sources, TODAY) == others
+    (paywalled,) = report_warnings([claim(1, "S000003")], [quality(3, flags=["paywalled"])], sources, TODAY)
+    assert paywalled == "“Gazette” is behind a paywall: only a part of it was read."
 
 
 def test_of_the_user_s_own_documents_nobody_is_told_that_only_one_says_it() -> None:
-    documents = [source(n, f"Report {n}").model_copy(update={"kind": "document"}) for n in (1, 2)]
-    claims = [claim(n, f"S{n:06x}", corroboration=Corroboration.single_source) for n in (1, 2)]
+    sources = [source(n, f"Report {n}") for n in (1, 2, 3)]
+    claims = [claim(n, f"S{n:06x}", corroboration=Corroboration.single_source) for n in (1, 2, 3)]
+    assert report_warnings(claims, [], sources, TODAY) == ["No second, independent source was found for 3 of 3 claims."]
+    documents = [one.model_copy(update={"kind": "document"}) for one in sources]
     assert report_warnings(claims, [], documents, TODAY) == []
-    mixed = [*claims, claim(3, "S000003", corroboration=Corroboration.single_source)]
-    assert report_warnings(mixed, [], [*documents, source(3, "A page")], TODAY) == [
-        "3 claims rest on a single source and could not be verified independently (1, 2, 3)."
-    ]
 
 
 def test_warnings_stay_few_and_a_sound_report_has_none() -> None:
@@ -499,10 +512,17 @@ def test_warnings_stay_few_and_a_sound_report_has_none() -> None:
     ]
     many = [claim(n, f"S{n:06x}", corroboration=Corroboration.single_source) for n in range(1, 9)]
     warnings = report_warnings(many, [quality(n, 0.2) for n in range(1, 9)], sources, TODAY)
-    assert warnings[0].endswith("(1, 2, 3, 4, 5, 6, …).")
-    assert warnings[-1] == "6 more sources have a credibility below 0.45."
-    assert len(warnings) == 4
-    assert max(map(len, warnings)) < 150
+    title = "“A title that is far too long to be repeated in a warning, so it is…”"
+    assert warnings == [
+        f"1 claim cites {title}, an unknown site without a date. "
+        "7 more sources of this kind: check what rests on them.",
+        "No second, independent source was found for 8 of 8 claims.",
+    ]
+    half = [*many[:4], *(claim(n, f"S{n:06x}") for n in range(5, 9))]
+    assert report_warnings(half, [quality(n) for n in range(1, 9)], sources, TODAY) == []
+    unspaced = source(1, "潟湖的闸门" * 40)
+    (warning,) = report_warnings([claim(1, "S000001")], [quality(1, 0.2)], [unspaced], TODAY)
+    assert warning.startswith(f"1 claim cites “{('潟湖的闸门' * 40)[:69]}…”")
     sound = [claim(n, f"S{n:06x}") for n in range(1, 5)]
     assert report_warnings(sound, [quality(n) for n in range(1, 5)], sources, TODAY) == []
     assert report_warnings([], [], [], TODAY) == []

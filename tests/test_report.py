@@ -9,13 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fathom.evidence.claims import MARK, claims_of, comparable
+from fathom.evidence.claims import MARKS, claims_of, comparable
 from fathom.models import (
     Answered,
     Claim,
     Contradiction,
     Corroboration,
-    Judgement,
     Making,
     Quote,
     Report,
@@ -30,8 +29,8 @@ from fathom.report.figures import figures_of, series_of
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
 
-REJECTED = Judgement(verdict=Verdict.unsupported, model="a/b", reason="It says something else.")
 IDS = ("S00000a", "S00000b")
+MARK, OTHER_MARK = MARKS.values()
 SENTENCES = st.lists(
     st.sampled_from(["The gate is old.", "It was built in 1998!", "Dr. Holm paid 4.2 million."]), max_size=6
 )
@@ -72,6 +71,7 @@ PIECES = st.lists(
 
 @given(PIECES.filter(str.strip))
 @example("A 1998. [S00000a] B. [S00000a] It costs 5 million. [S00000a] " + MARK + " The town paid half. [S00000a]")
+@example("A 1998. [S00000a] B. [S00000a] It costs 5 million. [S00000a] " + OTHER_MARK + " It is old. [S00000a]")
 @example("The supported formats are:\n\n- PDF files of any size [S00000a].\n- Word files too [S00000a].")
 @example("One. Two is old [S00000a]. Install it with: [S00000a]\n\n```sh\npip install x\n```\n\nThen run it [S00000b].")
 def test_the_answer_takes_nothing_apart_and_nothing_is_lost(markdown: str) -> None:
@@ -80,7 +80,7 @@ def test_the_answer_takes_nothing_apart_and_nothing_is_lost(markdown: str) -> No
     assert found
     rest = found.key_points.markdown if found.key_points else ""
     assert "".join(f"{found.section.markdown}{rest}".split()) == "".join(markdown.split())
-    assert not rest.startswith(MARK)
+    assert not rest.startswith((MARK, OTHER_MARK))
     cited = [claim.source_ids for claim in claims_of([found.section])]
     assert cited == [claim.source_ids for claim in claims_of(report.sections)][: len(cited)]
     if rest:
@@ -122,11 +122,12 @@ def test_the_answer_has_three_sentences_at_most(first: list[str], rest: list[str
         ({}, Answered.yes, "high", "two independent sources say it"),
         ({}, Answered.partly, "medium", "a part of the question is not answered"),
         ({}, Answered.no, "low", "the sources do not answer the question"),
-        ({"judgement": REJECTED}, Answered.yes, "low", "the model that judged the claims doubts it"),
+        ({}, Answered.yes, "high", "the sources support it"),
         ({"corroboration": Corroboration.single_source}, Answered.yes, "medium", "no second independent source"),
-        ({"corroboration": Corroboration.contradicted}, Answered.yes, "low", "another source contradicts it"),
-        ({"verdict": Verdict.weak}, Answered.yes, "low", "the passages cited do not support it"),
-        ({"verdict": Verdict.unsupported}, Answered.yes, "low", "the passages cited do not support it"),
+        ({"corroboration": Corroboration.contradicted}, Answered.yes, "medium", "another source contradicts it"),
+        ({"verdict": Verdict.not_checked}, Answered.yes, "high", "it was not checked by a model"),
+        ({"verdict": Verdict.not_stated}, Answered.yes, "low", "the sources cited do not say it"),
+        ({"verdict": Verdict.contradicted}, Answered.yes, "low", "a source that it cites says otherwise about it"),
     ],
 )
 def test_how_sure_an_answer_is_follows_from_its_claims(
@@ -136,6 +137,24 @@ def test_how_sure_an_answer_is_follows_from_its_claims(
     assert found
     assert (found.sure, found.heading == "Answer") == (sure, answered is Answered.yes)
     assert said in "; ".join(found.why)
+
+
+@pytest.mark.parametrize(("sufficiency", "sure", "said"), [(8, "high", False), (7, "medium", True), (0, "high", False)])
+def test_evidence_that_the_critic_found_too_thin_makes_an_answer_less_sure(
+    sufficiency: int, sure: str, said: bool
+) -> None:
+    report = report_of("It is old [S00000a].", sufficiency=sufficiency, wanted_sufficiency=8 if sufficiency else 0)
+    found = answer_of(report)
+    assert found
+    assert (found.sure, f"the evidence was judged {sufficiency} of 10" in found.why) == (sure, said)
+
+
+def test_of_an_answer_from_the_user_s_own_documents_no_second_source_is_wanted() -> None:
+    report = report_of("It is old [S00000a].", standing={"corroboration": Corroboration.single_source})
+    own = [source.model_copy(update={"kind": "document"}) for source in report.sources]
+    found = answer_of(report.model_copy(update={"sources": own}))
+    assert found
+    assert (found.sure, found.why) == ("high", ["the sources support it"])
 
 
 def test_quotations_are_not_rated_and_say_which_words_they_lack() -> None:
@@ -162,10 +181,11 @@ def test_what_made_a_report_is_said_without_the_time_in_markdown() -> None:
     assert "1 min" not in said
 
 
-def test_sources_disagree_in_two_dated_columns() -> None:
+def test_sources_disagree_in_two_dated_columns_and_one_for_which_is_better_supported() -> None:
     found = Contradiction(claim_a="It is 4 m.", claim_b="It is | 5 m.", source_ids=[*IDS], other_source_ids=["S00000b"])
     said = render_markdown(report_of("The gate is old [S00000a].", contradictions=[found]))
-    assert "| It is 4 m. (2024) [1] | It is &#124; 5 m. (2024) [2] |" in said
+    assert "| One side | The other | Better supported |" in said
+    assert "| It is 4 m. (2024) [1] | It is &#124; 5 m. (2024) [2] | neither: as many sources, as credible |" in said
     assert said.index("Where sources disagree") < said.index("## Sources")
 
 
@@ -192,8 +212,9 @@ def test_sources_stand_in_the_order_of_their_numbers() -> None:
 def test_sources_of_no_known_side_stand_beside_both() -> None:
     found = Contradiction(claim_a="It is 4 m.", claim_b="It is 5 m.", source_ids=[*IDS])
     report = report_of("The gate is old [S00000a].", contradictions=[found])
-    assert "| It is 4 m. | It is 5 m. | (2024) [1][2] |" in render_markdown(report)
-    assert "Sources of both" in render_html(report)
+    unknown = "not known: which source says what was not told apart"
+    assert f"| It is 4 m. (2024) [1][2] | It is 5 m. (2024) [1][2] | {unknown} |" in render_markdown(report)
+    assert unknown in render_html(report)
     answer = answer_of(report)
     assert answer
     assert (answer.sure, "sources disagree on the question" in answer.why) == ("medium", True)
@@ -209,7 +230,7 @@ def test_a_claim_is_shown_as_a_quotation_only_where_it_is_one() -> None:
     assert is_quotation(claim("The **gate** is `15 m` high.", "- The gate is 15 m\nhigh."))
     assert not is_quotation(claim("The gate is 15 m high.", "The gate is 1.5 m high."))
     assert not is_quotation(claim("a != b", "a == b"))
-    assert not is_quotation(claim("The gate is high.", "The gate is high.", Verdict.unsupported))
+    assert not is_quotation(claim("The gate is high.", "The gate is high.", Verdict.not_stated))
 
 
 def test_a_question_for_events_gets_a_timeline() -> None:
@@ -239,8 +260,9 @@ def test_a_comparison_puts_what_is_said_of_each_side_beside_the_other() -> None:
     (figure,) = figures_of(report_of(sentences, query=query))
     assert figure.columns == ("Ferries", "Trains")
     assert [tuple(cell.text for cell in row) for row in figure.rows] == [(texts[0], texts[1]), (texts[2], texts[3])]
-    doubted = {"verdict": Verdict.unsupported}
-    assert figures_of(report_of(sentences, query=query, standing=doubted)) == []
+    for verdict in MARKS:
+        assert figures_of(report_of(sentences, query=query, standing={"verdict": verdict})) == []
+    assert len(figures_of(report_of(sentences, query=query, standing={"verdict": Verdict.not_checked}))) == 1
 
 
 def test_numbers_by_year_are_drawn() -> None:
@@ -252,4 +274,4 @@ def test_numbers_by_year_are_drawn() -> None:
     assert (chart.title, chart.decimals) == ("Output (GWh)", 1)
     assert chart.rows == (("2021", 1055.2), ("2022", 38.9), ("2023", 57.0))
     assert series_of(report_of(table.replace("2021", "first"))) == []
-    assert series_of(report_of(table, standing={"verdict": Verdict.unsupported})) == []
+    assert series_of(report_of(table, standing={"verdict": Verdict.not_stated})) == []

@@ -29,7 +29,7 @@ from fathom.roles import PLANNER, PlanAnswer, PlanRequest
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import Event, listen
 from tests.conftest import ROOT, new_ledger
-from tests.fault_matrix import REQUESTS
+from tests.fault_matrix import WRITTEN
 from tests.inprocess import QUERY, investigated
 from tests.stubs import FACT, Stubs
 from tests.stubs.behaviours import SECRET
@@ -109,7 +109,7 @@ async def test_a_server_that_does_not_stream_is_no_worse(model: Stubs, tmp_path:
     model.settings.refuses = {"stream"}
     result = await investigated(tmp_path, **SMALL)
     assert result.status is Ending.complete, result.reason
-    assert len(model.calls("llm")) == sum(REQUESTS.values())
+    assert len(model.calls("llm")) == sum(WRITTEN.values())
 
 
 @pytest.mark.usefixtures("home")
@@ -266,7 +266,7 @@ def test_no_table_of_up_to_twelve_columns_is_cut_off(data: st.DataObject, column
 async def test_thoughts_are_paid_for_and_kept_nowhere(
     model: Stubs, tmp_path: Path, behaviour: str, ending: Ending, more: int | None
 ) -> None:
-    model.settings.faults = {role: [f"{behaviour}*"] for role in REQUESTS}
+    model.settings.faults = {role: [f"{behaviour}*"] for role in WRITTEN}
     result = await investigated(tmp_path, **SMALL)
     assert result.status is ending, result.reason
     assert SECRET not in text_of(result)
@@ -274,7 +274,7 @@ async def test_thoughts_are_paid_for_and_kept_nowhere(
     calls = model.calls("llm")
     assert result.metrics.completion_tokens == sum(record.usage["completion_tokens"] for record in calls)
     if more is not None:
-        assert len(calls) == sum(REQUESTS.values()) + more
+        assert len(calls) == sum(WRITTEN.values()) + more
     if behaviour == "thinks_long":
         first, second = (record.body["max_tokens"] for record in calls[:2])
         assert second > 8_000 > first
@@ -327,7 +327,7 @@ async def test_a_cause_is_warned_of_once(model: Stubs, tmp_path: Path, fault: st
     again = [message.split()[0] for message in warned if "tries again" in message]
     assert len(again) == len(set(again)) == 1, warned
     without = [message.partition(" after ")[0] for message in warned if "answered without the model" in message]
-    assert set(without) == {f"{role}: answered without the model" for role in REQUESTS}
-    assert len(without) <= 2 * len(REQUESTS)  # the failure itself, and that the service rests
+    assert set(without) == {f"{role}: answered without the model" for role in WRITTEN}
+    assert len(without) <= 2 * len(WRITTEN)  # the failure itself, and that the service rests
     assert len(warned) == len(again) + len(without)
     assert not any("litellm." in message or "Exception -" in message for message in warned)

@@ -57,16 +57,18 @@ def test_an_untouched_run_is_as_it_was_recorded(files: dict[str, bytes]) -> None
         Verdict.supported,
         Verdict.supported,
         Verdict.supported,
-        Verdict.unsupported,
-        Verdict.unsupported,
-        Verdict.supported,
+        Verdict.not_stated,
+        Verdict.not_stated,
+        Verdict.not_checked,  # prose says it, not a row
     ]
     assert [found.claims[n].corroboration for n in (0, 1, 2)] == [
         Corroboration.verified,
         Corroboration.single_source,
         Corroboration.contradicted,
     ]
-    assert found.claims[4].complaints == ["no source is cited"]
+    assert found.claims[3].complaints == ["603 metres stands nowhere in its sources"]
+    assert found.claims[4].source_ids == [], "it is checked against what its section cites"
+    assert found.claims[4].complaints == ["ten thousand stands nowhere in its sources"]
 
 
 def test_one_changed_byte_of_any_file_is_found_and_named(files: dict[str, bytes]) -> None:
@@ -100,7 +102,7 @@ def test_a_forged_record_does_not_survive_the_check_itself(files: dict[str, byte
     better = wrong.model_copy(update={"verdict": Verdict.supported, "complaints": []})
     forged = resealed(files, record.model_copy(update={"claims": [*record.claims[:3], better, *record.claims[4:]]}))
     problems = [(p.claim, p.message) for p in verify_run(forged).problems]
-    assert (4, "verdict is not what the check finds: unsupported") in problems
+    assert (4, "verdict is not what the check finds: not_stated") in problems
     quote = cited.quotes[0].model_copy(update={"start": cited.quotes[0].start + 1})
     moved = cited.model_copy(update={"quotes": [quote, *cited.quotes[1:]]})
     misplaced = resealed(files, record.model_copy(update={"claims": [moved, *record.claims[1:]]}))
@@ -140,9 +142,9 @@ def test_a_model_that_invents_ids_quotes_and_addresses_is_cited_with_nothing() -
     assert found.ok
     assert {source_id for claim in found.claims for source_id in claim.source_ids} <= known
     assert [claim.verdict for claim in found.claims] == [
-        Verdict.supported,
-        Verdict.unsupported,
-        Verdict.unsupported,
+        Verdict.not_checked,  # words alone settle only what a source says word for word
+        Verdict.not_checked,
+        Verdict.not_checked,
     ]
 
 
@@ -177,12 +179,12 @@ def test_the_commands_need_only_the_folder(files: dict[str, bytes], tmp_path: Pa
 
     done = fathom("verify", "bridge")
     assert done.returncode == 0, done.stderr
-    assert "6 claims: 4 supported, 0 weak, 2 unsupported" in done.stdout
+    assert "6 claims: 3 supported, 0 contradicted, 2 not stated, 1 not checked" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert json.loads(fathom("verify", "1a2b3c4d", "--json").stdout)["problems"] == []
     traced = fathom("trace", "bridge", "4")
     assert traced.returncode == 0, traced.stderr
-    assert "603 metres is not in the quote; it says 503 metres" in traced.stdout
+    assert "603 metres stands nowhere in its sources" in traced.stdout
     assert "nearest passage" in traced.stdout and "https://gazette.example.com/traffic" in traced.stdout
     (folder / "report.md").write_bytes(files["report.md"] + b" ")
     done = fathom("verify", "bridge")

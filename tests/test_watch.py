@@ -76,19 +76,21 @@ def test_what_is_done_at_once_is_shown_until_it_ends() -> None:
 
 
 async def test_every_phase_of_a_run_is_named_with_its_counts(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.section = "Tides rise and fall twice a day. [ID]"
+    providers.settings.verdicts = {"Tides": "supported"}
     events: list[Event] = []
     with listen(events.append):
-        result = await investigated(tmp_path, QUERY, profile="quick", report={"judge": True})
+        result = await investigated(tmp_path, QUERY, profile="quick")
     phases = [event.message for event in events if event.kind == "phase"]
     assert phases[:2] == ["planning", "researching, round 1 of at most 1"]
     sources = len({source for event in events for source in event.sources})
     assert phases[2:4] == [f"scoring {sources} sources", "choosing sections"]
-    sections = [phase for phase in phases if phase.startswith("writing ")]
-    assert [phase.split(":")[0] for phase in sections] == [
-        f"writing {n} of {len(sections)}" for n in range(1, len(sections) + 1)
-    ]
-    assert phases[4 + len(sections)].startswith("checking ")
-    assert phases[5 + len(sections)].startswith("asking about claims 1 to ")
+    assert [phase.split(":")[0] for phase in phases[4:-1]] == [
+        *(f"writing {n} of 4" for n in (1, 2, 3)),
+        "judging 3 claims",
+        "writing 4 of 4",
+        "checking 4 claims",
+    ], "the summary is written when the other sections were judged, and what it says as they do is judged once"
     assert phases[-1] == "saving the report"
     began, ended = ([event.key for event in events if event.kind == kind] for kind in ("begin", "end"))
     assert sorted(began) == sorted(ended)

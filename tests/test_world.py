@@ -341,7 +341,7 @@ def test_hostile_and_outdated_pages_are_read_and_not_followed(world: str, tmp_pa
         scores = score(run)
         assert scores.false_facts == 0
         assert scores.right or run.question.id == "latest-4", "whose answer stands in a PDF file"
-        assert (scores.invented, scores.unsupported) == (0, 0.0)
+        assert (scores.invented, scores.apart) == (0, 0.0)
         assert misled(run).false_facts == 1  # had it followed the page, the score would say so
         assert misled(run).right is False
     again = ask_all(tmp_path, chosen, system, settings, world, at_once=1, say=lambda *_: pytest.fail("asked again"))

@@ -13,11 +13,10 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from fathom.config.caps import Budget
-from fathom.evidence.claims import MARK, claim_text, claims_of
-from fathom.models import Ending, Note, Plan, Report, RunResult, Verdict
+from fathom.evidence.claims import claims_of, marked
+from fathom.models import Ending, Note, Plan, Report, RunResult
 from fathom.roles.planner import plan_complaints
 from fathom.text.citations import cited_ids
-from fathom.text.fences import split_markdown
 from tests.model.recording import Exchange
 
 __all__ = ["Finished", "broken_rules"]
@@ -139,11 +138,13 @@ def _citations(report: Report, markdown: str) -> Iterator[str]:
 
 
 def _claims(report: Report) -> Iterator[str]:
-    """Every claim was checked, and one that its sources do not support is marked."""
+    """Every claim was checked, and one to which the judge objects is marked."""
     claimed = [statement.sentence for statement in claims_of(report.sections)]
     if claimed != [claim.sentence for claim in report.claims]:
         yield f"{len(claimed)} claims are made, {len(report.claims)} were checked"
-    marked = {claim_text(s) for section in report.sections for s in split_markdown(section.markdown) if MARK in s.text}
     for claim in report.claims:
-        if claim.verdict is Verdict.unsupported and claim.sentence not in marked:
-            yield f"unsupported and not marked: {claim.sentence}"
+        section = report.sections[claim.section]
+        if not claim.judgement or not claim.verdict.objects or section.quoted:
+            continue
+        if marked(section.markdown, {claim.sentence: claim.verdict}) != section.markdown:
+            yield f"{claim.verdict.words} and not marked: {claim.sentence}"

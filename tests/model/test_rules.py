@@ -71,9 +71,11 @@ def unchecked(run: Finished) -> Finished:
     return run
 
 
-def unsupported(run: Finished) -> Finished:
+def objected(run: Finished) -> Finished:
     path = run.folder / "report.json"
-    path.write_text(path.read_text().replace('"verdict": "supported"', '"verdict": "unsupported"', 1))
+    report = json.loads(path.read_text())
+    said = {"verdict": "not_stated", "judgement": {"verdict": "not_stated", "model": "a/b", "reason": ""}}
+    path.write_text(json.dumps({**report, "claims": [report["claims"][0] | said, *report["claims"][1:]]}))
     return run
 
 
@@ -88,7 +90,7 @@ def unsupported(run: Finished) -> Finished:
         (added("He said. [S123abc]"), "shows the id S123abc"),
         (instructed, "repeats the instructions"),
         (unchecked, "were checked"),
-        (unsupported, "unsupported and not marked"),
+        (objected, "not stated and not marked"),
         (ended(Ending.degraded, ""), "degraded with the reason ''"),
         (ended(Ending.degraded, "outline: answered without the model after E4004"), "names the outline"),
         (ended(Ending.failed, "x"), "the run failed"),

@@ -29,6 +29,7 @@ _MARKS = {
     "sections": "outline",
     "opinions": "judge",
     "confidence": "answer",
+    "corrections": "correction",
 }
 
 
@@ -115,6 +116,30 @@ class Prompt:
             text = self.user[mark.end() : following.start() if following else None]
             found.setdefault(mark[0], []).extend(FACT.findall(text))
         return found
+
+    @cached_property
+    def claims(self) -> dict[int, tuple[str, list[str]]]:
+        """The claims that a judge is shown by number: each sentence, and the numbers of its sources' passages."""
+        shown, _, asked = self.user.partition("\nClaims:\n")
+        passages: dict[str, list[str]] = {}
+        for source in re.finditer(r'^<source id="(S[0-9a-f]+)".*?^</source>', shown, re.MULTILINE | re.DOTALL):
+            passages[source[1]] = re.findall(r"^\[(\d+)\] ", source[0], re.MULTILINE)
+        found = re.findall(r"^(\d+)\. (?:\(\w+\) )?(.+)\n   (cites .+)$", asked, re.MULTILINE)
+        return {
+            int(number): (sentence, [n for one in _SOURCE_ID.findall(cites) for n in passages.get(one, [])])
+            for number, sentence, cites in found
+        }
+
+    @cached_property
+    def passages(self) -> dict[int, str]:
+        """The passages that a judge is shown, by number."""
+        found = re.split(r"^\[(\d+)\] ", self.user.partition("\nClaims:\n")[0], flags=re.MULTILINE)
+        return dict(zip(map(int, found[1::2]), found[2::2], strict=True))
+
+    @cached_property
+    def objections(self) -> list[int]:
+        """The numbers of the objections that a writer is shown."""
+        return [int(number) for number in re.findall(r"^Objection (\d+): ", self.user, re.MULTILINE)]
 
     @property
     def noise(self) -> bool:

@@ -140,6 +140,26 @@ def _answer(prompt: Prompt, settings: Settings) -> dict[str, Any]:
     return {"answer": said, "confidence": settings.confidence}
 
 
+def _judge(prompt: Prompt, settings: Settings) -> dict[str, Any]:
+    """Find each sentence word for word in what its sources say, but judge otherwise what the settings name."""
+    opinions: list[dict[str, Any]] = []
+    for number, (sentence, numbers) in prompt.claims.items():
+        wanted = " ".join(re.findall(r"\w+", sentence.lower()))
+        own = [int(n) for n in numbers if wanted in " ".join(re.findall(r"\w+", prompt.passages[int(n)].lower()))]
+        named = next((verdict for part, verdict in settings.verdicts.items() if part in sentence), "")
+        verdict = named or ("supported" if own else "not_stated")
+        shown = own or [int(n) for n in numbers[:1]]
+        missing = sentence if verdict == "not_stated" else ""
+        opinions.append(
+            {"claim": number, "verdict": verdict, "passages": shown, "reason": "as scripted", "look_for": missing}
+        )
+    return {"opinions": opinions}
+
+
+def _correct(prompt: Prompt, settings: Settings) -> dict[str, Any]:
+    return {"corrections": [{"number": n, "replacement": settings.replacement} for n in prompt.objections]}
+
+
 def _instance(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
     """Return the smallest value of a schema, for a role without a script."""
     if reference := schema.get("$ref"):
@@ -170,4 +190,6 @@ _SCRIPTS: dict[str, Callable[[Prompt, Settings], dict[str, Any]]] = {
     "critic": _criticise,
     "outline": _outline,
     "answer": _answer,
+    "judge": _judge,
+    "correction": _correct,
 }

@@ -29,6 +29,8 @@ class Settings:
         attacker: address to which planted pages lead a model that obeys them; empty: the model obeys nobody.
         bullets, section, answer: what the model notes and writes instead, with ID for the id of the first source.
         confidence: what the model states of a short answer.
+        verdicts: what the judge says of sentences that have a part; of others, whether their sources say them.
+        replacement: what the writer puts in place of a sentence to which the judge objects; empty: it takes it out.
         lacking: regular expression; the model finds nothing for sections of a template whose heading matches.
         context_window: tokens; a longer prompt is refused as too long. 0: no limit.
         window_style: in whose words: "openai", "llama.cpp" or "vllm"; the last counts the room for the answer too.
@@ -65,6 +67,8 @@ class Settings:
     section: str = ""
     answer: str = ""
     confidence: float = 0.9
+    verdicts: dict[str, str] = field(default_factory=dict)
+    replacement: str = ""
     lacking: str = ""
     context_window: int = 0
     window_style: str = "openai"

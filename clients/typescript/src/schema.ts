@@ -1477,7 +1477,10 @@ export interface components {
         };
         /**
          * Claim
-         * @description One sentence of the report, checked. `complaints` are numbers, dates or names that no quote has.
+         * @description One sentence of the report, checked.
+         *
+         *     `quotes` begins with the passages by which a model judged it, or that have it word for word; else they come nearest
+         *     to it. `complaints` are numbers, dates, names and code that no cited source has anywhere, by words alone.
          */
         Claim: {
             /** Number */
@@ -1525,9 +1528,10 @@ export interface components {
             /**
              * Counts
              * @example {
-             *       "supported": 39,
-             *       "unsupported": 0,
-             *       "weak": 2
+             *       "contradicted": 0,
+             *       "not_checked": 2,
+             *       "not_stated": 1,
+             *       "supported": 39
              *     }
              */
             counts: {
@@ -1863,7 +1867,7 @@ export interface components {
         JsonValue: unknown;
         /**
          * Judgement
-         * @description A model's opinion of a claim, shown beside the lexical verdict.
+         * @description What a model said of a claim; `searches` is 2 where it was asked again, with what a second search found.
          */
         Judgement: {
             verdict: components["schemas"]["Verdict"];
@@ -1871,6 +1875,11 @@ export interface components {
             model: string;
             /** Reason */
             reason: string;
+            /**
+             * Searches
+             * @default 1
+             */
+            searches: number;
         };
         /**
          * Kind
@@ -2334,7 +2343,7 @@ export interface components {
          * @description The roles that a model can take.
          * @enum {string}
          */
-        Role: "clarifier" | "planner" | "researcher" | "compressor" | "critic" | "reporter";
+        Role: "clarifier" | "planner" | "researcher" | "compressor" | "critic" | "reporter" | "judge";
         /**
          * RowStatus
          * @description How far a question is, or how it ended.
@@ -3094,10 +3103,13 @@ export interface components {
         };
         /**
          * Verdict
-         * @description Whether the cited sources support a claim, by their words.
+         * @description Whether the cited sources support a claim.
+         *
+         *     Words alone say `supported` of what a source says word for word or cell by cell, and `not_stated` of a number, date,
+         *     name or code that no cited source has anywhere. All else a model judges; where none does, it is `not_checked`.
          * @enum {string}
          */
-        Verdict: "supported" | "weak" | "unsupported";
+        Verdict: "supported" | "contradicted" | "not_stated" | "not_checked";
         /**
          * Watch
          * @description A watched question. `next_run` is an ISO 8601 time in UTC, null while it is paused or not planned yet.

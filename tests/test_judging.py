@@ -1,0 +1,399 @@
+"""Claims judged by what they mean: what the judge is shown, what its answers come to, and what a run does with them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.world.web import all_pages
+from fathom.config.groups import Judging, ReportSettings
+from fathom.errors import InvalidInput
+from fathom.evidence.bearing import Bearing, place_of
+from fathom.evidence.claims import Statement, claims_of, marked, with_replacements
+from fathom.evidence.judging import JUDGEMENTS, Asked, judge, key_of, settled
+from fathom.evidence.passages import Search
+from fathom.evidence.stored import StoredText
+from fathom.evidence.verify import check_claims
+from fathom.evidence.words import check
+from fathom.models import Ending, Report, ReportSection, RunResult, Source, Verdict
+from fathom.roles.judge import JudgeAnswer, JudgeRequest, Opinion
+from fathom.storage.store import ArtifactStore
+from fathom.text.urls import source_ids
+from flows.runs import find
+from flows.verifying import verified
+from tests.conftest import ROOT
+from tests.inprocess import investigated, research
+from tests.stubs import Stubs
+from tests.stubs.reading import Prompt
+
+pytestmark = pytest.mark.usefixtures("home")
+
+YEARBOOK = """Statistical yearbook: crossings with a toll
+
+| Crossing | Main span | Open since | Toll for a car |
+|---|---|---|---|
+| Orlin Bridge | 312 metres | 1931 | 3 crowns |
+| Vasse Viaduct | 488 metres | 1958 | 5 crowns |
+| Mirren Span | 176 metres | 1894 | 2 crowns |
+"""
+AUTHORITY = """# Vasse Viaduct
+
+Status: open
+Number: RA-17
+
+Inspectors found the bearings in good order. Between the two towers it crosses 488 m of open water. In strong wind it is
+closed to high vehicles.
+
+## History
+
+Work began in 1954. Tomas Arkwell drew the plans, after he had won the competition against eleven others. The proposal
+to make the crossing free of charge was not accepted; its cost was not outweighed by the expected savings.
+
+## Maintenance
+
+Cyclists share the northern lane with pedestrians. The lamps may be replaced by less bright ones. A yearly inspection is
+recommended, but not required. {filler}
+
+To read the traffic of a day:
+
+```
+traffic --bridge vasse --day 2024-03-01
+```
+"""
+FILLER = " ".join(
+    f"The depot counts {n} brooms, and painter number {n} begins again at the other end of the railing."
+    for n in range(7, 60)
+)
+SOURCES = {
+    "S00000a": ("Statistical yearbook", "https://statistics.example/yearbook", YEARBOOK),
+    "S00000b": ("Vasse Viaduct", "https://roads.example/vasse", AUTHORITY.format(filler=FILLER)),
+}
+TEXTS = [
+    StoredText(Source(source_id=i, url=url, title=title, kind="web"), text, f"{i}.txt")
+    for i, (title, url, text) in SOURCES.items()
+]
+TRUE = """The Vasse Viaduct spans nearly half a kilometre of water, 0.488 km to be exact [S00000b].
+High vehicles may not use it when the wind is strong [S00000b].
+It was Tomas Arkwell who designed it, the winner among twelve [S00000b].
+Four years after work had begun, in 1958, it was opened [S00000a][S00000b].
+Nobody has to inspect it every year; that is only advised [S00000b].
+Ein Auto zahlt fünf Kronen [S00000a].
+The authority gives it the number RA-17 [S00000b].
+The yearbook does not say who designed the bridges [S00000a].
+
+The oldest of the three is therefore also the shortest.
+
+| Crossing | Length | Year |
+|---|---|---|
+| Orlin Bridge | 312 m | 1931 [S00000a] |
+| Vasse Viaduct | 488 m | 1958 [S00000a] |
+| Mirren Span | 176 m | 1894 [S00000a] |
+
+- A day's traffic is read with `traffic --bridge vasse` [S00000b].
+"""
+FALSE = {
+    "number": ("The Vasse Viaduct crosses 4.88 km of water [S00000b].", "488 m of open water"),
+    "date": ("The Mirren Span has been open since 1931 [S00000a].", "| Mirren Span | 176 metres | 1894"),
+    "name": ("Per Lindqvale drew the plans of the Vasse Viaduct [S00000b].", "Tomas Arkwell drew the plans"),
+    "status": ("The proposal to make the crossing free was accepted [S00000b].", "was not accepted"),
+    "negation cut off": ("Its cost was “outweighed by the expected savings” [S00000b].", "its cost was not outweighed"),
+    "scope": ("High vehicles may never use the Vasse Viaduct [S00000b].", "In strong wind it is"),
+    "hedge": ("The lamps will be replaced by less bright ones [S00000b].", "The lamps may be replaced"),
+    "exchanged": ("Orlin Bridge costs 5 crowns and Vasse Viaduct 3 crowns [S00000a].", "488 metres | 1958 | 5 crowns"),
+    "row": ("| Vasse Viaduct | 312 m | 1958 [S00000a] |", "488 metres | 1958 | 5 crowns"),
+    "code": ("Traffic is read with `traffic --all` [S00000b].", "traffic --bridge vasse --day"),
+    "absence": ("The authority does not say who drew the plans [S00000b].", "Tomas Arkwell drew the plans"),
+    "other language": ("Tomas Arkwell gewann gegen zwanzig andere [S00000b].", "against eleven others"),
+}
+"""False sentences of each kind, with words of the place that decides."""
+
+
+def statements(markdown: str) -> list[Statement]:
+    return claims_of([ReportSection(heading="Bridges", markdown=markdown)])
+
+
+def shown(requests: Sequence[JudgeRequest]) -> str:
+    return "\n".join(passage.text for request in requests for _, passage in request.passages.values())
+
+
+def answering(decide: Callable[[str, JudgeRequest], Opinion | None]) -> tuple[Any, list[JudgeRequest]]:
+    """Return a judge that decides each claim by its sentence and the request, and the requests it was sent."""
+    requests: list[JudgeRequest] = []
+
+    async def ask(request: JudgeRequest) -> tuple[JudgeAnswer, str]:
+        requests.append(request)
+        found = ((claim.number, decide(claim.sentence, request)) for claim in request.claims)
+        return JudgeAnswer(opinions=[o.model_copy(update={"claim": n}) for n, o in found if o]), "scripted"
+
+    return ask, requests
+
+
+def judged(
+    markdown: str, decide: Callable[[str, JudgeRequest], Opinion | None]
+) -> tuple[list[Asked], list[JudgeRequest]]:
+    ask, requests = answering(decide)
+    return asyncio.run(judge(statements(markdown), Bearing(TEXTS), ask)), requests
+
+
+def supported(_sentence: str, _request: JudgeRequest) -> Opinion:
+    return Opinion(claim=0, verdict=Verdict.supported, passages=[1])
+
+
+# -- words alone ------------------------------------------------------------------------------------------------------
+
+
+def test_words_alone_object_to_nothing_true_and_support_nothing_false() -> None:
+    search = Search(TEXTS)
+    true = {s.sentence: check(s, search) for s in statements(TRUE)}
+    assert not [sentence for sentence, found in true.items() if found.verdict.objects]
+    false = {
+        kind: check(statements(f"{HEAD if kind == 'row' else ''}{said}")[-1], search)
+        for kind, (said, _) in FALSE.items()
+    }
+    assert not [kind for kind, found in false.items() if found.verdict is Verdict.supported]
+    assert false["name"].verdict is Verdict.not_stated and "Lindqvale" in false["name"].complaints[0]
+    assert false["number"].verdict is Verdict.not_stated and "4.88 km" in false["number"].complaints[0]
+
+
+def test_words_alone_object_to_no_true_sentence_of_a_strong_writer() -> None:
+    pages = {page.url: page for page in all_pages()}
+    lines = (ROOT / "tests/strong_drafts.jsonl").read_text(encoding="utf-8").splitlines()
+    for draft in map(json.loads, lines):  # of first drafts of reports over the closed world
+        urls = [f"http://{page.replace('/', '.example:8008/', 1)}" for page in draft["pages"]]
+        ids = source_ids(urls)
+        texts = [
+            StoredText(Source(source_id=ids[url], url=url, title=pages[url].title, kind="web"), pages[url].markdown)
+            for url in urls
+        ]
+        claim = re.sub(r"\[(\d)\]", lambda found: f"[{ids[urls[int(found[1]) - 1]]}]", draft["claim"])  # noqa: B023
+        said = statements(f"{draft['head']}\n{claim}" if draft["head"] else claim)[-1:]
+        found = [check(s if s.source_ids else s._replace(beside=tuple(ids.values())), Search(texts)) for s in said]
+        assert found and not any(one.verdict.objects for one in found), (draft["claim"], found)
+
+
+HEAD = "| Crossing | Length | Year |\n|---|---|---|\n"
+
+
+def test_words_alone_support_what_stands_there_word_for_word() -> None:
+    search = Search(TEXTS)
+    said = (
+        "In strong wind it is closed to high vehicles. [S00000b]\n\n"
+        + HEAD
+        + "| Orlin Bridge | 312 metres | 1931 [S00000a] |"
+    )
+    assert [check(s, search).verdict for s in statements(said)] == [Verdict.supported] * 2
+
+
+# -- what the judge is shown ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", FALSE)
+def test_a_false_sentence_of_each_kind_is_shown_with_the_passage_that_decides(kind: str) -> None:
+    said, place = FALSE[kind]
+    markdown = f"{HEAD}{said}" if kind == "row" else said
+    asked, requests = judged(markdown, lambda _s, _r: Opinion(claim=0, verdict=Verdict.contradicted, passages=[1]))
+    assert place in shown(requests)
+    (found,) = settled(asked).values()
+    assert found.judgement.verdict is Verdict.contradicted
+
+
+def test_a_passage_begins_where_its_sentence_begins_and_is_sent_once() -> None:
+    _, requests = judged(TRUE, supported)
+    (request,) = requests
+    texts = [passage.text for _, passage in request.passages.values()]
+    assert all(not re.match(r"[a-z]", text) for text in texts), texts
+    lines = [line for text in texts for line in text.split("\n") if line.strip("` ")]
+    assert len(lines) == len(set(lines))
+    assert len(request.claims) == len(statements(TRUE))
+    assert sum(map(len, texts)) < 3_000 + 450 * len(request.claims) + 1_000
+
+
+def test_a_judge_is_told_what_stands_around_a_claim() -> None:
+    _, requests = judged(
+        f"It opened in 1958 [S00000a]. Nobody knows why [S00000b].\n\n{HEAD}| Orlin Bridge | 1 m | 1931 [S00000a] |",
+        supported,
+    )
+    contexts = {claim.sentence: claim.context for claim in requests[0].claims}
+    assert contexts["Nobody knows why."] == "It opened in 1958."
+    assert contexts["Orlin Bridge | 1 m | 1931"] == "Bridges\nCrossing | Length | Year"
+
+
+def test_what_the_notes_quote_is_shown_though_the_claim_is_in_another_language() -> None:
+    quoted = "Cyclists share the northern lane with pedestrians."
+    ask, requests = answering(supported)
+    said = statements("Radfahrer fahren dort gemeinsam mit Leuten zu Fuß [S00000b].")
+    asyncio.run(judge(said, Bearing(TEXTS, [(quoted, ["S00000b"])]), ask))
+    assert quoted in shown(requests)
+
+
+def test_what_is_not_found_is_searched_for_in_the_words_of_the_judge() -> None:
+    def decide(_sentence: str, request: JudgeRequest) -> Opinion:
+        if not request.again:
+            return Opinion(claim=0, verdict=Verdict.not_stated, look_for="lamps replaced by less bright ones")
+        return Opinion(claim=0, verdict=Verdict.supported, passages=[1])
+
+    asked, requests = judged("Die Beleuchtung könnte gedämpft werden [S00000b].", decide)
+    assert [request.again for request in requests] == [False, True]
+    assert "The lamps may be replaced" in shown(requests[1:])
+    (found,) = settled(asked).values()
+    assert (found.judgement.verdict, found.judgement.searches) == (Verdict.supported, 2)
+
+
+def test_a_first_not_stated_is_no_verdict_unless_the_sources_were_shown_whole() -> None:
+    missing = Opinion(claim=0, verdict=Verdict.not_stated, look_for="brass")
+    only_once = judged("Its lamps are of brass [S00000b].", lambda _s, r: None if r.again else missing)
+    (found,) = settled(only_once[0]).values()
+    assert found.judgement.verdict is Verdict.not_checked
+    whole, requests = judged("Its lamps are of brass [S00000a].", lambda _s, _r: missing)
+    (found,) = settled(whole).values()
+    assert (found.judgement.verdict, len(requests)) == (Verdict.not_stated, 1)
+
+
+def test_a_conclusion_without_citations_is_judged_by_the_sources_of_its_section() -> None:
+    _, requests = judged(TRUE, supported)
+    (claim,) = [claim for claim in requests[0].claims if claim.sentence.startswith("The oldest of the three")]
+    assert (claim.cited, claim.source_ids) == (False, ["S00000a", "S00000b"])
+    assert "The yearbook does not say who designed the bridges" in claim.context
+
+
+@given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 900)), max_size=8))
+def test_every_passage_leads_back_to_its_place(spans: list[tuple[int, int]]) -> None:
+    text = StoredText(TEXTS[0].source, 'äß“\\n€ 🌊 x\t"q" ' * 80, "out.json", first_byte=17)
+    for start, end in (sorted(span) for span in spans):
+        quote = text.quote(start, end)
+        assert text.characters(quote.start, quote.end) == (start, end)
+
+
+def test_the_verdicts_follow_from_the_record_alone() -> None:
+    asked, requests = judged(TRUE, supported)
+    again = [Asked.model_validate_json(one.model_dump_json()) for one in asked]
+    assert settled(again) == settled(asked)
+    report = Report(
+        title="", query="", extractive=False, sources=[], sections=[ReportSection(heading="Bridges", markdown=TRUE)]
+    )
+    claims = check_claims(report, TEXTS, {}, settled(again))
+    assert {claim.verdict for claim in claims} == {Verdict.supported}
+    assert all(place_of(passage, TEXTS) for _, passage in requests[0].passages.values())
+
+
+# -- corrections ------------------------------------------------------------------------------------------------------
+
+
+def test_a_correction_stands_where_the_sentence_stood_and_nothing_else_changes() -> None:
+    wrong = {
+        "Mirren Span | 176 m | 1894": "| Mirren Span | 176 m | 1895 |",
+        "Ein Auto zahlt fünf Kronen.": "Ein Auto zahlt 5 Kronen.",
+    }
+    text, left = with_replacements(TRUE, wrong)
+    assert left == []
+    assert "| Mirren Span | 176 m | 1895 [S00000a] |\n" in text
+    assert "Ein Auto zahlt 5 Kronen. [S00000a]" in text
+    before, after = TRUE.splitlines(), text.splitlines()
+    assert len(before) == len(after)
+    assert sum(a != b for a, b in zip(before, after, strict=True)) == 2
+
+
+@given(st.text("|#`\n ab", max_size=12))
+def test_a_row_stays_a_row_whatever_is_put_in_its_place(said: str) -> None:
+    text, left = with_replacements(TRUE, {"Orlin Bridge | 312 m | 1931": said})
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 5 and all(line.count("|") == 4 for line in rows)
+    assert left or text != TRUE or said.strip("| ") == ""
+
+
+@given(st.sampled_from([s.sentence for s in statements(TRUE)]), st.sampled_from(list(Verdict)[1:3]))
+def test_a_mark_is_no_claim_and_changes_none(sentence: str, verdict: Verdict) -> None:
+    text = marked(TRUE, {sentence: verdict})
+    assert text != TRUE
+    assert [key_of(s) for s in statements(text)] == [key_of(s) for s in statements(TRUE)]
+    assert marked(text, {sentence: verdict}) == text
+
+
+# -- in a run ---------------------------------------------------------------------------------------------------------
+
+SECTION = "FACT-00000000 was studied in other words than its source has [ID]. It was found in a few cases [ID]."
+
+
+@pytest.fixture
+def providers(providers: Stubs) -> Stubs:
+    """The providers, for a small run whose writer says nothing word for word."""
+    providers.settings.page_bytes = 2_000
+    providers.settings.section = SECTION
+    return providers
+
+
+def report_of(result: RunResult) -> Report:
+    return Report.model_validate_json(Path(result.artifacts, "report.json").read_bytes())
+
+
+async def test_without_a_judge_nothing_is_removed_marked_or_held_against_the_report(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    result = await investigated(tmp_path, report=ReportSettings(judge=Judging.never))
+    report = report_of(result)
+    assert result.status is Ending.complete
+    assert not providers.calls("judge") and not providers.calls("correction")
+    assert {claim.verdict for claim in report.claims} == {Verdict.not_checked}
+    text = Path(str(result.report)).read_text()
+    assert "It was not checked by a model" in text and "**How sure:** medium" in text
+    assert "not found in the sources" not in text and "Taken out" not in text
+
+
+async def test_what_is_judged_is_the_writers_by_default_and_anybody_elses_by_choice(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    providers.settings.verdicts = {"studied": "supported", "found": "supported"}
+    result = await investigated(tmp_path, role_models={"judge": {"model": "openai/judge"}})
+    assert {record.body["model"] for record in providers.calls("judge")} == {"judge"}
+    assert {claim.judgement.model for claim in report_of(result).claims if claim.judgement} == {"openai/judge"}
+    assert "judged by openai/judge" in " ".join(report_of(result).limitations)
+
+
+async def test_a_run_without_a_model_is_refused_where_one_must_judge(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="no role of the run has a model") as refused:
+        await investigated(tmp_path, model="extractive", report=ReportSettings(judge=Judging.always))
+    assert "--model" in str(refused.value.next_step)
+
+
+@pytest.mark.parametrize("fault", ["broken_json*", "refusal*", "empty*", "500*"])
+async def test_a_judge_that_fails_leaves_the_claims_unchecked_and_the_run_degraded(
+    providers: Stubs, tmp_path: Path, fault: str
+) -> None:
+    providers.settings.faults = {"judge": [fault]}
+    result = await investigated(tmp_path)
+    assert result.status is Ending.degraded
+    assert result.reason.count("judge: answered without the model") == 1
+    report = report_of(result)
+    assert report.claims and {claim.verdict for claim in report.claims} == {Verdict.not_checked}
+    assert not providers.calls("correction")
+
+
+@pytest.mark.usefixtures("prefect_server")
+async def test_what_the_judge_saw_and_said_is_verified_offline(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.verdicts = {"studied": "supported", "found": "contradicted"}
+    providers.settings.replacement = "It was found in some cases [ID]."
+    result = await research(tmp_path)
+    folder = Path(result.artifacts)
+    record = json.loads((folder / JUDGEMENTS).read_bytes())
+    shown_first = Prompt(providers.calls("judge")[0].body).passages
+    assert [p["text"].strip() for s in record[0]["request"]["sources"] for p in s["passages"]] == [
+        re.sub(r"\A\([^)]*\) ", "", text.split("\n</source>")[0].strip()) for text in shown_first.values()
+    ]
+    for before, after, problem in (
+        ('"verdict": "supported"', '"verdict": "contradicted"', "verdict is not what the check finds"),
+        ('"start": ', '"start": 1', "do not say what was shown to the judge"),
+    ):
+        changed = (folder / JUDGEMENTS).read_text()
+        (folder / JUDGEMENTS).write_text(changed.replace(before, after, 1))
+        store = ArtifactStore(str(tmp_path))
+        found = await verified(store, await find(store, result.run_id))
+        assert any(problem in one.message for one in found.problems), [one.message for one in found.problems]
+        (folder / JUDGEMENTS).write_text(changed)
