@@ -19,12 +19,13 @@ from fathom.config.caps import Budget
 from fathom.config.environment import Environment
 from fathom.config.models import RoleModel
 from fathom.errors import ModelTimeout
+from fathom.evidence.claims import MARKS
 from fathom.llm.base import CutOff, InvalidAnswer, ModelCall
 from fathom.llm.client import ModelBackend
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import PENALTY, REPETITIONS, WARMER
 from fathom.llm.repetition import Repetition
-from fathom.models import Ending, RunResult
+from fathom.models import Ending, RunResult, Verdict
 from fathom.roles import PLANNER, PlanAnswer, PlanRequest
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import Event, listen
@@ -300,14 +301,16 @@ async def test_nothing_but_prose_is_in_the_report(model: Stubs, tmp_path: Path, 
 
 
 @pytest.mark.usefixtures("home", "short_rests")
-@pytest.mark.parametrize("rewrite", [["half_false"], ["false"], ["json_prose", "json_prose"], ["500*"]], ids=str)
-async def test_a_worse_rewrite_does_not_replace_the_draft(model: Stubs, tmp_path: Path, rewrite: list[str]) -> None:
-    model.settings.faults = {"section": ["half_false", *rewrite]}
+@pytest.mark.parametrize("correction", ["broken_json*", "empty*", "500*"])
+async def test_a_correction_that_fails_leaves_the_sentence_marked(
+    model: Stubs, tmp_path: Path, correction: str
+) -> None:
+    model.settings.faults = {"section": ["half_false", "ok*"], "correction": [correction]}
     result = await investigated(tmp_path, **SMALL)
-    if rewrite != ["500*"]:
-        assert result.status is Ending.complete, result.reason
+    assert result.status is Ending.degraded, result.reason
+    assert result.reason.count("correction: answered without the model") == 1
     report = text_of(result)
-    assert "zeppelins" not in report
+    assert f"zeppelins did it in 1899 [1]. {MARKS[Verdict.not_stated]}" in report
     sections = json.loads((Path(result.report or "").parent / "report.json").read_text())["sections"]
     assert all(FACT.search(section["markdown"]) for section in sections)
 
