@@ -27,7 +27,7 @@ from fathom.config.environment import Environment
 from fathom.config.models import ModelCallSettings, RoleModel
 from fathom.evidence.bearing import Bearing, Span, place_of
 from fathom.evidence.claims import Statement, claim_text, claims_of
-from fathom.evidence.judging import Ask, Asked, Key, judge, key_of, settled
+from fathom.evidence.judging import Ask, Exchange, Key, judge, key_of, settled, unsettled
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.words import ByWords, check
@@ -84,13 +84,12 @@ def main() -> None:
     bearing = Bearing(texts.values())
     every = asyncio.run(judge([s for item in items for s in item.statements], bearing, _nobody))
     shown_of(items, every, texts)
-    pairs = [pair for item in items for pair in zip(item.statements, item.words, strict=True)]
-    unsettled = list({key_of(s): s for s, words in pairs if words.verdict is not Verdict.supported}.values())
-    scripted = asyncio.run(judge(unsettled, bearing, perfect(items, texts)))
+    waiting = unsettled([statement for item in items for statement in item.statements], search)
+    scripted = asyncio.run(judge(waiting, bearing, perfect(items, texts)))
     report("with a scripted judge", items, verdicts_of(items, scripted))
     told, reasons = by_words, dict[str, str]()
     if asked.model:
-        answers = asyncio.run(_by_model(unsettled, bearing, asked.model, asked.at_once, asked.seconds))
+        answers = asyncio.run(_by_model(waiting, bearing, asked.model, asked.at_once, asked.seconds))
         told, reasons = verdicts_of(items, answers), reasons_of(items, answers)
         report(f"with {asked.model}", items, told, reasons, asked.worst)
     if asked.verdicts:
@@ -146,7 +145,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return min(verdicts, key=_WORST.index, default=Verdict.not_checked)
 
 
-def verdicts_of(items: Sequence[Item], asked: Sequence[Asked]) -> dict[str, Verdict]:
+def verdicts_of(items: Sequence[Item], asked: Sequence[Exchange]) -> dict[str, Verdict]:
     """Return the verdict on each line: the judge's where words did not settle it."""
     judged = settled(asked)
 
@@ -160,7 +159,7 @@ def verdicts_of(items: Sequence[Item], asked: Sequence[Asked]) -> dict[str, Verd
     }
 
 
-def reasons_of(items: Sequence[Item], asked: Sequence[Asked]) -> dict[str, str]:
+def reasons_of(items: Sequence[Item], asked: Sequence[Exchange]) -> dict[str, str]:
     """Return what the judge said of each line."""
     said = {key: found.judgement.reason for key, found in settled(asked).items()}
     return {
@@ -176,12 +175,12 @@ async def _nobody(request: JudgeRequest) -> tuple[JudgeAnswer, str]:
     return JudgeAnswer(opinions=[]), ""
 
 
-def spans_by_claim(asked: Iterable[Asked], texts: Mapping[str, StoredText]) -> dict[Key, list[Span]]:
+def spans_by_claim(asked: Iterable[Exchange], texts: Mapping[str, StoredText]) -> dict[Key, list[Span]]:
     """Return what was shown of the sources of each claim, in all requests about it."""
     found: defaultdict[Key, list[Span]] = defaultdict(list)
     for one in asked:
         for claim in one.request.claims:
-            found[claim.sentence, tuple(claim.source_ids)] += shown_for(claim, one.request, texts)
+            found[claim.key] += shown_for(claim, one.request, texts)
     return found
 
 
@@ -217,7 +216,7 @@ def decided_by(item: Item, spans: Sequence[Span], texts: Mapping[str, StoredText
     return True
 
 
-def shown_of(items: Sequence[Item], asked: Sequence[Asked], texts: Mapping[str, StoredText]) -> None:
+def shown_of(items: Sequence[Item], asked: Sequence[Exchange], texts: Mapping[str, StoredText]) -> None:
     """Print for how many claims the first requests have all that decides, and how much they send."""
     spans = spans_by_claim(asked, texts)
     rows: defaultdict[str, list[bool]] = defaultdict(list)
@@ -252,7 +251,7 @@ def perfect(items: Sequence[Item], texts: Mapping[str, StoredText]) -> Ask:
     async def ask(request: JudgeRequest) -> tuple[JudgeAnswer, str]:
         opinions: list[Opinion] = []
         for claim in request.claims:
-            item = by_key[claim.sentence, tuple(claim.source_ids)]
+            item = by_key[claim.key]
             own = shown_for(claim, request, texts)
             right = Verdict.supported if item.true else Verdict.contradicted
             found = right if decided_by(item, own, texts) else Verdict.not_stated
@@ -264,7 +263,7 @@ def perfect(items: Sequence[Item], texts: Mapping[str, StoredText]) -> Ask:
 
 async def _by_model(
     statements: Sequence[Statement], bearing: Bearing, model: str, at_once: int, seconds: float
-) -> list[Asked]:
+) -> list[Exchange]:
     calls = ModelCallSettings(at_once=at_once, seconds=seconds)
     ledger = Ledger(Budget(), ArtifactStore("memory://claims"), "ledger")
     chosen = RoleModel(model=model, max_tokens=8_192)

@@ -36,7 +36,7 @@ from fathom.tools.base import RunContext
 from flows.preflight import artifact_root, settings_from
 
 MOST_BYTES = 10_000_000
-ANSWER_TOKENS = 8_192  # of the judge, for 25 claims
+ANSWER_TOKENS = 8_192  # of the judge, for `AT_ONCE` claims
 
 
 @dataclass(frozen=True)

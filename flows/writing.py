@@ -10,7 +10,7 @@ from datetime import date
 from fathom.config.models import Role
 from fathom.config.settings import Mode
 from fathom.evidence.claims import claims_of
-from fathom.evidence.judging import JUDGEMENTS, Asked
+from fathom.evidence.judging import JUDGEMENTS
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
 from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage, Unanswered
@@ -29,11 +29,11 @@ from fathom.sources.warnings import report_warnings
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
 from fathom.text.counting import counted
-from tasks.checking import review, verify_claims
+from tasks.checking import Reviewer
 from tasks.evidence import read_texts, score_retrieved
 from tasks.planning import look_for_words
 from tasks.reporting import make_outline, write_answer, write_section
-from tasks.results import Outlined, Reviewed, Scored
+from tasks.results import Outlined, Scored
 from tasks.start import seconds_worked
 
 MOST_TEXT = 8_000  # characters of a section in the audit log
@@ -51,33 +51,35 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     run.notes = usable(run.notes, scored.qualities, engine.settings.sources)
     if not run.notes:
         return None
-    report, asked, removed = await _draft(engine, run, scored, texts)
+    reviewer = Reviewer(run.notes, texts, engine)
+    report = await _draft(engine, run, scored, texts, reviewer)
     phase(f"checking {counted(len(claims_of(report.sections)), 'claim')}")
-    verified = await verify_claims(report, run.notes, texts, asked, _engine=engine)
-    if verified.usage.llm_calls or verified.usage.fallbacks:
-        run.spend(JUDGE.name, verified.usage)
-    if verified.asked:
-        await engine.run_folder.save_json(JUDGEMENTS, verified.asked)
+    claims = await reviewer.verify(report)
+    for role, usage in reviewer.usage.items():
+        if usage.llm_calls or usage.fallbacks:
+            run.spend(role, usage)
+    if reviewer.asked:
+        await engine.run_folder.save_json(JUDGEMENTS, reviewer.asked)
     await engine.audit.record(
         AuditType.synthesis_completed,
         Role.reporter,
         report.title,
         sections=[section.heading for section in report.sections],
         sources=len(report.sources),
-        claims=dict(sorted(Counter(claim.verdict.value for claim in verified.claims).items())),
-        left_out=removed,
+        claims=dict(sorted(Counter(claim.verdict.value for claim in claims).items())),
+        left_out=reviewer.removed,
     )
     today = date.fromisoformat(engine.start.today)
     warnings = [
         *engine.start.warnings,
         *unread_warnings(run.unread),
-        *report_warnings(verified.claims, report.qualities, report.sources, today),
+        *report_warnings(claims, report.qualities, report.sources, today),
     ]
     seconds = await seconds_worked(engine.start.run_id, _engine=engine)
     writer = "" if report.extractive else engine.model_for(SECTION).model
     used = engine.start.template
     checked: dict[str, object] = {
-        "claims": verified.claims,
+        "claims": claims,
         "warnings": warnings,
         "made": making(
             run, as_of=engine.start.today, model=writer, seconds=seconds, template=used.title if used else ""
@@ -86,10 +88,10 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     }
     if engine.settings.mode is Mode.answer:
         checked["limitations"] = clarified(run.plan)
-        checked["confidence"] = confidence_within(report.confidence, verified.claims)
+        checked["confidence"] = confidence_within(report.confidence, claims)
     else:
         checked["limitations"] = limitations(
-            run, verified.claims, removed, engine.model_for(JUDGE).model if engine.settings.judges else ""
+            run, claims, reviewer.removed, engine.model_for(JUDGE).model if engine.settings.judges else ""
         )
         checked["next_steps"] = next_steps(run.reflection)
     return report.model_copy(update=checked)
@@ -136,9 +138,9 @@ async def save_provenance(engine: Engine, run: RunState, report: Report) -> None
 
 
 async def _draft(
-    engine: Engine, run: RunState, scored: Scored, texts: Sequence[StoredText]
-) -> tuple[Report, list[Asked], list[str]]:
-    """Return the report, what the judge was asked of its claims and answered, and the sentences that were taken out."""
+    engine: Engine, run: RunState, scored: Scored, texts: Sequence[StoredText], reviewer: Reviewer
+) -> Report:
+    """Return the report before its claims are checked."""
     authority = {quality.source_id: quality.overall for quality in scored.qualities}
     questions, steps, answered, confidence = list[str](), list[StepCoverage](), Answered.yes, None
     if engine.settings.mode is Mode.answer:  # how it was researched is in the plan and the notes
@@ -147,8 +149,7 @@ async def _draft(
         run.spend(ANSWER.name, written.usage)
         title = run.plan.plan_title
         await _tell_section(engine, written.section, 1, 1, 0)
-        reviewed = await _reviewed(engine, run, [written.section], texts, [])
-        sections, asked, removed = reviewed.sections, reviewed.asked, reviewed.removed
+        sections = await reviewer.review([written.section])
         answered, confidence = written.answered, written.confidence
     else:
         phase("choosing sections")
@@ -158,8 +159,8 @@ async def _draft(
         )
         run.spend(OUTLINE.name, outlined.usage)
         title, answered = outlined.outline.title, outlined.outline.answered
-        sections, asked, removed = await _sections(engine, run, outlined, authority, texts)
-    report = assemble(
+        sections = await _sections(engine, run, outlined, authority, texts, reviewer=reviewer)
+    return assemble(
         query=engine.start.query,
         parent=engine.start.parent.named() if engine.start.parent else None,
         title=title,
@@ -175,12 +176,17 @@ async def _draft(
         confidence=confidence,
         sufficiency=(run.reflection.sufficiency_score, engine.settings.sufficiency) if run.reflection else (0, 0),
     )
-    return report, asked, removed
 
 
 async def _sections(
-    engine: Engine, run: RunState, outlined: Outlined, authority: dict[str, float], texts: Sequence[StoredText]
-) -> tuple[list[ReportSection], list[Asked], list[str]]:
+    engine: Engine,
+    run: RunState,
+    outlined: Outlined,
+    authority: dict[str, float],
+    texts: Sequence[StoredText],
+    *,
+    reviewer: Reviewer,
+) -> list[ReportSection]:
     """Write the sections one by one and have their claims judged.
 
     Where a model writes, the first section comes last, because it sums up the others as they were corrected.
@@ -190,8 +196,6 @@ async def _sections(
     by_model = not engine.settings.extractive and not outlined.usage.fallbacks
     parts = [positions[1:], positions[:1]] if by_model else [positions]
     sections: dict[int, ReportSection] = {}
-    asked: list[Asked] = []
-    removed: list[str] = []
     for part in filter(None, parts):
         for position in part:
             number = len(sections) + 1
@@ -201,26 +205,8 @@ async def _sections(
             sections[position] = written.section
             await _tell_section(engine, written.section, number, len(positions), position)
             run.spend(SECTION.name, written.usage)
-        reviewed = await _reviewed(engine, run, [sections[p] for p in part], texts, asked)
-        sections |= dict(zip(part, reviewed.sections, strict=True))
-        asked = reviewed.asked
-        removed += reviewed.removed
-    return [sections[p] for p in positions], asked, removed
-
-
-async def _reviewed(
-    engine: Engine,
-    run: RunState,
-    sections: Sequence[ReportSection],
-    texts: Sequence[StoredText],
-    asked: Sequence[Asked],
-) -> Reviewed:
-    """Return sections after the judge and the writer have seen their claims."""
-    reviewed = await review(sections, run.notes, texts, asked, engine)
-    for role, usage in reviewed.usage.items():
-        if usage.llm_calls or usage.fallbacks:
-            run.spend(role, usage)
-    return reviewed
+        sections |= dict(zip(part, await reviewer.review([sections[p] for p in part]), strict=True))
+    return [sections[p] for p in positions]
 
 
 async def _tell_section(engine: Engine, section: ReportSection, number: int, of: int, position: int) -> None:

@@ -12,82 +12,65 @@ from collections.abc import Collection, Mapping, Sequence
 from fathom.config.groups import Unsupported
 from fathom.evidence.bearing import Bearing
 from fathom.evidence.claims import Statement, as_written, claims_of, marked, with_replacements, without
-from fathom.evidence.judging import Asked, Known, Settled, judge, key_of, settled
+from fathom.evidence.judging import Exchange, Known, Settled, judge, key_of, settled, unsettled
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
-from fathom.evidence.words import check
-from fathom.models import Note, Report, ReportSection, Usage, Verdict
+from fathom.models import Claim, Note, Report, ReportSection, Usage
 from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
 from fathom.roles.correction import Objection
 from fathom.roles.judge import JudgeAnswer, JudgeRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.progress import phase
+from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids
 from fathom.text.counting import counted
 from tasks.durable import run_logger
 from tasks.model_calls import ask
-from tasks.results import Reviewed, Verified
+
+LASTING: frozenset[Kind] = frozenset(("table", "code"))
+"""What is corrected or marked, and never taken out: a row is missed by those below it."""
 
 
-async def review(
-    sections: Sequence[ReportSection],
-    notes: Sequence[Note],
-    texts: Sequence[StoredText],
-    asked: Sequence[Asked],
-    engine: Engine,
-) -> Reviewed:
-    """Have the claims of some sections judged, and let the writer correct those that the judge objects to.
+class Reviewer:
+    """Has the claims of one report judged, corrected and checked.
 
-    `asked` is what the judge was asked before of other sections: no claim is judged twice.
+    Attributes:
+        asked: what the judge was asked so far, and its answers; no claim is judged twice.
+        removed: the sentences that were taken out.
+        usage: what the judge and the writer's corrections took, by role.
     """
-    reviewing = _Reviewing(notes, texts, engine, asked)
-    return await reviewing.review(list(sections))
 
-
-async def verify_claims(
-    report: Report, notes: Sequence[Note], texts: Sequence[StoredText], asked: Sequence[Asked], _engine: Engine
-) -> Verified:
-    """Check every sentence of the report against the stored bytes; the judge is asked of those it has not seen yet."""
-    reviewing = _Reviewing(notes, texts, _engine, asked)
-    await reviewing.judge(report.sections)
-    credibility = {quality.source_id: quality.credibility for quality in report.qualities}
-    claims = await asyncio.to_thread(check_claims, report, texts, credibility, settled(reviewing.asked))
-    return Verified(claims=claims, asked=reviewing.asked, usage=reviewing.usage[JUDGE.name])
-
-
-class _Reviewing:
-    """What the judge and the writer said so far of some sections, and what it took."""
-
-    def __init__(
-        self,
-        notes: Sequence[Note],
-        texts: Sequence[StoredText],
-        engine: Engine,
-        asked: Sequence[Asked] = (),
-    ) -> None:
+    def __init__(self, notes: Sequence[Note], texts: Sequence[StoredText], engine: Engine) -> None:
         self._engine = engine
+        self._texts = texts
         self._search = Search(texts)
         self._bearing = Bearing(texts, [quoted for note in notes for quoted in note.quotations()])
-        self.asked = list(asked)
+        self.asked: list[Exchange] = []
+        self.removed: list[str] = []
         self.usage = {JUDGE.name: Usage(), CORRECTION.name: Usage()}
 
-    async def review(self, sections: list[ReportSection]) -> Reviewed:
-        removed: list[str] = []
-        await self.judge(sections)
-        objections = self._objections(sections)
-        if objections:
+    async def review(self, written: Sequence[ReportSection]) -> list[ReportSection]:
+        """Return some sections after their claims were judged, and the writer corrected those objected to."""
+        sections = list(written)
+        await self._judge(sections)
+        if objections := self._objections(sections):
             changes = await asyncio.gather(*(self._corrected(sections[n], found) for n, found in objections.items()))
             for number, (markdown, gone) in zip(objections, changes, strict=True):
                 sections[number] = sections[number].model_copy(update={"markdown": markdown})
-                removed += gone
-            await self.judge(sections, objections)
+                self.removed += gone
+            await self._judge(sections, objections)
         for number, found in self._objections(sections).items():
-            sections[number], gone = self._left(sections[number], found)
-            removed += gone
-        return Reviewed(sections=sections, asked=self.asked, removed=removed, usage=self.usage)
+            sections[number] = self._left(sections[number], found)
+        return sections
 
-    async def judge(
+    async def verify(self, report: Report) -> list[Claim]:
+        """Check every sentence of the report against the stored bytes; the judge is asked of what it has not seen."""
+        await self._judge(report.sections)
+        credibility = {quality.source_id: quality.credibility for quality in report.qualities}
+        return await asyncio.to_thread(check_claims, report, self._texts, credibility, settled(self.asked))
+
+    async def _judge(
         self, sections: Sequence[ReportSection], corrected: Mapping[int, Mapping[Statement, Settled]] | None = None
     ) -> None:
         """Have those claims judged that words do not settle and that were not judged yet.
@@ -96,8 +79,9 @@ class _Reviewing:
         """
         if not self._engine.settings.judges:
             return
-        judged = {(claim.sentence, tuple(claim.source_ids)) for one in self.asked for claim in one.request.claims}
-        waiting = [s for s in await asyncio.to_thread(self._open, sections) if key_of(s) not in judged]
+        judged = {claim.key for one in self.asked for claim in one.request.claims}
+        claims = [s for s in claims_of(sections) if not sections[s.section].quoted and key_of(s) not in judged]
+        waiting = await asyncio.to_thread(unsettled, claims, self._search)
         if waiting:
             phase(f"judging {counted(len(waiting), 'claim')}")
             before = {
@@ -106,10 +90,6 @@ class _Reviewing:
             }
             known = {key_of(s): Known("", before[s.section]) for s in waiting if s.section in before}
             self.asked += await judge(waiting, self._bearing, self._ask, known)
-
-    def _open(self, sections: Sequence[ReportSection]) -> list[Statement]:
-        found = {key_of(s): s for s in claims_of(sections) if s.checked_against and not sections[s.section].quoted}
-        return [s for s in found.values() if check(s, self._search).verdict is not Verdict.supported]
 
     async def _ask(self, request: JudgeRequest) -> tuple[JudgeAnswer, str]:
         answer, usage = await ask(JUDGE, request, self._engine)
@@ -151,27 +131,29 @@ class _Reviewing:
             statement = statements[one.number - 1]
             if one.replacement:
                 replaced[statement.sentence] = one.replacement
-            elif statement.kind not in ("table", "code"):  # a row is corrected or marked, never dropped
+            elif statement.kind not in LASTING:
                 gone.add(statement.sentence)
         markdown, _ = with_replacements(section.markdown, replaced)
         return _taken_out(markdown, gone)
 
-    def _left(self, section: ReportSection, found: Mapping[Statement, Settled]) -> tuple[ReportSection, list[str]]:
-        """Return a section with what the judge still objects to marked or removed, and what was removed."""
+    def _left(self, section: ReportSection, found: Mapping[Statement, Settled]) -> ReportSection:
+        """Return a section with what the judge still objects to marked, or removed if the settings say so."""
         said = counted(len(found), "sentence")
         run_logger().warning("The judge still objects to %s of the section %r", said, section.heading)
-        rows = {statement.sentence for statement in found if statement.kind in ("table", "code")}
-        verdicts = {statement.sentence: settled.judgement.verdict for statement, settled in found.items()}
-        removes = self._engine.settings.report.unsupported is Unsupported.remove
-        markdown, gone = _taken_out(section.markdown, verdicts.keys() - rows if removes else set())
+        verdicts = {statement.sentence: one.judgement.verdict for statement, one in found.items()}
+        removable: set[str] = set()
+        if self._engine.settings.report.unsupported is Unsupported.remove:
+            removable = {statement.sentence for statement in found if statement.kind not in LASTING}
+        markdown, gone = _taken_out(section.markdown, removable)
+        self.removed += gone
         left = {sentence: verdict for sentence, verdict in verdicts.items() if sentence not in gone}
-        return section.model_copy(update={"markdown": marked(markdown, left)}), gone
+        return section.model_copy(update={"markdown": marked(markdown, left)})
 
 
 def _taken_out(markdown: str, sentences: Collection[str]) -> tuple[str, list[str]]:
     """Return a section without some sentences, and these; the section as it is if nothing of it would be left."""
-    shorter = without(markdown, sentences) if sentences else markdown
-    if not claims_of([ReportSection(heading="", markdown=shorter)]):
+    shorter = without(markdown, sentences)
+    if not sentences or not claims_of([ReportSection(heading="", markdown=shorter)]):
         return markdown, []
     return shorter, sorted(sentences)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from fathom.budget.ledger import Allowance
-from fathom.evidence.judging import Asked
 from fathom.models import (
     Answered,
-    Claim,
     Contradiction,
     Model,
     Note,
@@ -87,23 +85,3 @@ class Scored(Model):
 
     qualities: list[SourceQuality]
     contradictions: list[Contradiction]
-
-
-class Reviewed(Model):
-    """Sections after the judge and the writer have seen their claims.
-
-    `removed` are sentences that were taken out, `usage` is by role, and `asked` what the judge was asked and answered.
-    """
-
-    sections: list[ReportSection]
-    asked: list[Asked]
-    removed: list[str]
-    usage: dict[str, Usage]
-
-
-class Verified(Model):
-    """The report's claims with their verdicts, and all that the judge was asked and answered."""
-
-    claims: list[Claim]
-    asked: list[Asked]
-    usage: Usage

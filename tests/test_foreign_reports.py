@@ -18,7 +18,7 @@ from fathom.evidence.claims import claims_of
 from fathom.models import Source
 from fathom.report.foreign import read_markdown
 from fathom.report.foreign_report import report_of
-from fathom.report.foreign_sources import Wanted, in_folder
+from fathom.report.foreign_sources import NumberedSource, in_folder
 from tests.conftest import FathomCLI, base_env
 from tests.forking import Forks
 from tests.stubs import Stubs
@@ -265,8 +265,8 @@ def test_whatever_is_written_is_read(pieces: list[str]) -> None:
 # -- sources of a folder -----------------------------------------------------------------------------------------------
 
 
-def wanted(url: str, title: str = "", number: str = "1") -> Wanted:
-    return Wanted(Source(source_id="Sabcdef", url=url, title=title, kind="web"), (number,))
+def wanted(url: str, title: str = "", number: str = "1") -> NumberedSource:
+    return NumberedSource(Source(source_id="Sabcdef", url=url, title=title, kind="web"), (number,))
 
 
 PAGE = "<!doctype html><html><head><title>Any</title>{}</head><body><p>The sound is deep and cold.</p></body></html>"
@@ -302,7 +302,7 @@ def test_a_file_is_found_by_what_it_says_or_is_called(name: str, text: str, tmp_
 
 def test_a_file_that_fits_several_sources_alike_is_none_s(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text(PAGE.format(""), encoding="utf-8")
-    other = Wanted(Source(source_id="S123456", url=f"{B}/index.html", title="", kind="web"))
+    other = NumberedSource(Source(source_id="S123456", url=f"{B}/index.html", title="", kind="web"))
     found = in_folder(tmp_path, [wanted(f"{A}/index.html"), other])
     assert (found.places, found.unused) == ({}, ["index.html"])
     assert found.reasons == dict.fromkeys(("Sabcdef", "S123456"), f"not found in {tmp_path}")

@@ -18,7 +18,7 @@ from fathom.config.groups import Judging, ReportSettings
 from fathom.errors import InvalidInput
 from fathom.evidence.bearing import Bearing, place_of
 from fathom.evidence.claims import Statement, claims_of, marked, with_replacements
-from fathom.evidence.judging import JUDGEMENTS, Asked, judge, key_of, settled
+from fathom.evidence.judging import JUDGEMENTS, Exchange, judge, key_of, settled
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
@@ -138,7 +138,7 @@ def answering(decide: Callable[[str, JudgeRequest], Opinion | None]) -> tuple[An
 
 def judged(
     markdown: str, decide: Callable[[str, JudgeRequest], Opinion | None]
-) -> tuple[list[Asked], list[JudgeRequest]]:
+) -> tuple[list[Exchange], list[JudgeRequest]]:
     ask, requests = answering(decide)
     return asyncio.run(judge(statements(markdown), Bearing(TEXTS), ask)), requests
 
@@ -173,7 +173,9 @@ def test_words_alone_object_to_no_true_sentence_of_a_strong_writer() -> None:
             StoredText(Source(source_id=ids[url], url=url, title=pages[url].title, kind="web"), pages[url].markdown)
             for url in urls
         ]
-        claim = re.sub(r"\[(\d)\]", lambda found: f"[{ids[urls[int(found[1]) - 1]]}]", draft["claim"])  # noqa: B023
+        claim = draft["claim"]
+        for number, url in enumerate(urls, 1):
+            claim = claim.replace(f"[{number}]", f"[{ids[url]}]")
         said = statements(f"{draft['head']}\n{claim}" if draft["head"] else claim)[-1:]
         found = [check(s if s.source_ids else s._replace(beside=tuple(ids.values())), Search(texts)) for s in said]
         assert found and not any(one.verdict.objects for one in found), (draft["claim"], found)
@@ -274,7 +276,7 @@ def test_every_passage_leads_back_to_its_place(spans: list[tuple[int, int]]) -> 
 
 def test_the_verdicts_follow_from_the_record_alone() -> None:
     asked, requests = judged(TRUE, supported)
-    again = [Asked.model_validate_json(one.model_dump_json()) for one in asked]
+    again = [Exchange.model_validate_json(one.model_dump_json()) for one in asked]
     assert settled(again) == settled(asked)
     report = Report(
         title="", query="", extractive=False, sources=[], sections=[ReportSection(heading="Bridges", markdown=TRUE)]

@@ -41,8 +41,6 @@ OWN = 1.5  # how much a passage's own score counts, beside what it adds to those
 LENGTH, USUAL = 0.4, 20  # how far the score of a passage falls with its terms, and how many a usual one has
 QUOTED = 0.3  # added to the score of what notes quote
 CANDIDATES = 150  # passages of one claim that are weighed against each other
-
-
 _FIELD = re.compile(r"(?:^|\s)[A-Z][\w-]{1,30}: \S")
 
 
@@ -152,12 +150,10 @@ class Bearing:
         rated = [found for read in reads for found in read.rated(weights, forms, total)]
         rated.sort(key=lambda found: (-found.score, found.read.order, found.unit.own[0]))
         # A source may have been read in several parts, which have much in common.
-        rated = list(
-            {
-                (found.read.text.source.source_id, found.read.says(found.unit)): found for found in reversed(rated)
-            }.values()
-        )[::-1]
-        left, covered, used = rated[:CANDIDATES], dict[str, float](), set[int]()
+        first: dict[tuple[str, str], _Rated] = {}
+        for found in rated:
+            first.setdefault((found.read.text.source.source_id, found.read.says(found.unit)), found)
+        left, covered, used = list(first.values())[:CANDIDATES], dict[str, float](), set[int]()
         for _ in range(min(MOST, len(left))):
             best = max(left, key=lambda found: _worth(found, weights, covered, total, used))
             left.remove(best)
@@ -208,10 +204,8 @@ class _Taken:
     def add(self, spans: Iterable[Span]) -> None:
         """Add some passages."""
         for span in spans:
-            said, before = (
-                " ".join(span.text.text[span.start : span.end].split()),
-                self._said[span.text.source.source_id],
-            )
+            said = " ".join(span.text.text[span.start : span.end].split())
+            before = self._said[span.text.source.source_id]
             if any(said in other for other in before):  # the same in another text of the source
                 continue
             before.append(said)

@@ -17,26 +17,27 @@ from typing import NamedTuple
 
 from fathom.evidence.bearing import Bearing, Span, Wanted
 from fathom.evidence.claims import Statement
+from fathom.evidence.passages import Search
+from fathom.evidence.words import said_in
 from fathom.models import Judgement, Model, Verdict
 from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion, ShownPassage, ShownSource
 
 JUDGEMENTS = "judgements.json"
 AT_ONCE = 40  # claims of one request
+HEADINGS, HEADING_CHARS = 2, 80  # above a passage, the lowest ones
 # Characters of passages in a request, and more for each claim: those of one bear on others too. docs/evidence.md
 # has what more or less of them would buy.
-HEADINGS, HEADING_CHARS = 2, 80  # above a passage, the lowest ones
 ROOM, ROOM_A_CLAIM, ROOM_A_CLAIM_AGAIN = 1_000, 400, 800
 _KINDS = {"table": "row", "code": "code"}
 
 Key = tuple[str, tuple[str, ...]]
 """A claim as it is told from others: its sentence, and the ids of the sources that have to say it."""
 
-
 Ask = Callable[[JudgeRequest], Awaitable[tuple[JudgeAnswer, str]]]
 """Puts one request to the judge; returns its answer and the name of the model that gave it."""
 
 
-class Asked(Model):
+class Exchange(Model):
     """A request to the judge, and its answer; `model` gave it."""
 
     request: JudgeRequest
@@ -63,9 +64,10 @@ def key_of(statement: Statement) -> Key:
     return statement.sentence, statement.checked_against
 
 
-def kind_of(statement: Statement) -> str:
-    """Return what a claim is to the judge: a row, code, or a sentence."""
-    return _KINDS.get(statement.kind, "sentence")
+def unsettled(statements: Iterable[Statement], search: Search) -> list[Statement]:
+    """Return which of some claims have sources that do not say them word for word, each once: those to be judged."""
+    claims = {key_of(statement): statement for statement in statements if statement.checked_against}
+    return [statement for statement in claims.values() if not said_in(statement, search)]
 
 
 def requests_for(
@@ -87,18 +89,18 @@ def requests_for(
     return [_request(group, bearing, known or {}, again=again) for group in groups]
 
 
-def to_judge_again(asked: Iterable[Asked]) -> dict[Key, Known]:
+def to_judge_again(asked: Iterable[Exchange]) -> dict[Key, Known]:
     """Return which claims the judge did not find in what it was shown, with what it looks for and what it found."""
     found: dict[Key, Known] = {}
     for one in asked:
         shown = one.request.passages
         for claim, opinion in _opinions(one):
             if opinion.verdict is Verdict.not_stated and not _saw_all(one.request, claim):
-                found[_key(claim)] = Known(opinion.look_for, [shown[number][1] for number in opinion.passages])
+                found[claim.key] = Known(opinion.look_for, [shown[number][1] for number in opinion.passages])
     return found
 
 
-def settled(asked: Iterable[Asked]) -> dict[Key, Settled]:
+def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
     """Return what the judge's answers come to, by claim."""
     found: dict[Key, Settled] = {}
     for one in asked:
@@ -111,15 +113,11 @@ def settled(asked: Iterable[Asked]) -> dict[Key, Settled]:
                 verdict=verdict, model=one.model, reason=opinion.reason, searches=1 + one.request.again
             )
             decided = [(source.source_id, passage) for source, passage in map(shown.__getitem__, opinion.passages)]
-            found[_key(claim)] = Settled(judgement, decided)
+            found[claim.key] = Settled(judgement, decided)
     return found
 
 
-def _key(claim: JudgedClaim) -> Key:
-    return claim.sentence, tuple(claim.source_ids)
-
-
-def _opinions(asked: Asked) -> Iterable[tuple[JudgedClaim, Opinion]]:
+def _opinions(asked: Exchange) -> Iterable[tuple[JudgedClaim, Opinion]]:
     by_number = {claim.number: claim for claim in asked.request.claims}
     return ((by_number[opinion.claim], opinion) for opinion in asked.answer.opinions if opinion.claim in by_number)
 
@@ -145,7 +143,7 @@ def _request(
                 number=number,
                 sentence=statement.sentence,
                 context=statement.context,
-                kind=kind_of(statement),
+                kind=_KINDS.get(statement.kind, "sentence"),
                 source_ids=list(statement.checked_against),
                 cited=bool(statement.source_ids),
             )
@@ -192,7 +190,7 @@ def _shown(span: Span, number: int, bearing: Bearing) -> ShownPassage:
 
 async def judge(
     statements: Sequence[Statement], bearing: Bearing, ask: Ask, known: Mapping[Key, Known] | None = None
-) -> list[Asked]:
+) -> list[Exchange]:
     """Have some claims that have sources judged, and again those that the judge did not find.
 
     `known` has passages to show of some claims, such as those by which one was corrected.
@@ -209,7 +207,7 @@ async def _asked(
     bearing: Bearing,
     ask: Ask,
     known: Mapping[Key, Known],
-) -> list[Asked]:
+) -> list[Exchange]:
     made = await asyncio.to_thread(requests, statements, bearing, known)
     answers = await asyncio.gather(*map(ask, made))
-    return [Asked(request=one, answer=answer, model=by) for one, (answer, by) in zip(made, answers, strict=True)]
+    return [Exchange(request=one, answer=answer, model=by) for one, (answer, by) in zip(made, answers, strict=True)]

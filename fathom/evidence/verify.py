@@ -11,7 +11,7 @@ from fathom.evidence.bearing import place_of
 from fathom.evidence.claims import Statement, claims_of, comparable
 from fathom.evidence.corroboration import Judged, corroborate
 from fathom.evidence.followed import as_left
-from fathom.evidence.judging import JUDGEMENTS, Asked, Key, Settled, key_of, settled
+from fathom.evidence.judging import JUDGEMENTS, Exchange, Key, Settled, key_of, settled
 from fathom.evidence.passages import Passage, Search
 from fathom.evidence.provenance import PROVENANCE, RULES, Provenance, digest_of, read, results_of, sources_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
@@ -170,10 +170,10 @@ def _all_quotes(claim: Claim) -> list[Quote]:
     return [*claim.quotes, *claim.corroborating, *claim.contradicting]
 
 
-def _judgements(files: Mapping[str, bytes]) -> tuple[list[Asked], list[Problem]]:
+def _judgements(files: Mapping[str, bytes]) -> tuple[list[Exchange], list[Problem]]:
     """Return what the judge was asked and answered, and the passages shown to it that the files do not have."""
     try:
-        asked = TypeAdapter(list[Asked]).validate_json(files.get(JUDGEMENTS, b"[]"))
+        asked = TypeAdapter(list[Exchange]).validate_json(files.get(JUDGEMENTS, b"[]"))
     except ValidationError as error:
         return [], [Problem(file=JUDGEMENTS, message=f"it is not a record of a judge: {error.errors()[0]['msg']}")]
     shown = (passage for one in asked for _, passage in one.request.passages.values())

@@ -78,16 +78,17 @@ class ByWords(NamedTuple):
 def check(statement: Statement, search: Search) -> ByWords:
     """Check a claim against the texts of the sources that have to say it, or all if it has none."""
     ids = statement.checked_against or None
-    near = nearest(statement.sentence, search, ids, statement.kind)
-    if said := _said(statement, search, ids):
+    if said := said_in(statement, search):
         return ByWords(Verdict.supported, 1.0, said[:MAX_PASSAGES], [])
+    near = nearest(statement.sentence, search, ids, statement.kind)
     nowhere = facts_nowhere(statement.sentence, search, ids, statement.kind) if ids else []
     verdict = Verdict.not_stated if nowhere else Verdict.not_checked
     return ByWords(verdict, near.score, near.passages, [f"{what} stands nowhere in its sources" for what in nowhere])
 
 
-def _said(statement: Statement, search: Search, ids: Sequence[str] | None) -> list[Passage]:
-    """Return where sources say a claim word for word, or have all cells of a row."""
+def said_in(statement: Statement, search: Search) -> list[Passage]:
+    """Return where the sources of a claim say it word for word, or have all cells of a row: then words support it."""
+    ids = statement.checked_against or None
     if statement.kind == "table":
         rows = nearest_rows(statement.sentence, search, ids)
         return rows.passages if rows and not rows.missing else []

@@ -112,25 +112,26 @@ def sides_of(
 
     Where it is not known which source is on which side, both have them all.
     """
-    known = [i for i in found.source_ids if i in sources]
-    other = [i for i in found.other_source_ids if i in known]
-    own = [i for i in known if i not in other] if found.other_source_ids else []
+    own, other = _parted(found, sources)
 
     def dates(ids: Sequence[str]) -> str:
         days = (qualities[i].published if i in qualities else sources[i].published for i in ids)
         return ", ".join(dict.fromkeys(filter(None, days)))
 
-    sides = (
-        [(found.claim_a, own), (found.claim_b, other)] if other else [(found.claim_a, known), (found.claim_b, known)]
-    )
+    sides = [(found.claim_a, own), (found.claim_b, other or own)]
     return [(said, dates(ids), ids) for said, ids in sides]
+
+
+def _parted(found: Contradiction, sources: Mapping[str, Source]) -> tuple[list[str], list[str]]:
+    """Return the known sources of each side of a contradiction; all on the first where they were not told apart."""
+    known = [i for i in found.source_ids if i in sources]
+    other = [i for i in found.other_source_ids if i in known]
+    return [i for i in known if i not in other], other
 
 
 def better_side(found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]) -> str:
     """Return which side of a contradiction is better supported, and why, as a clause; that neither is, if so."""
-    known = [i for i in found.source_ids if i in sources]
-    other = [i for i in found.other_source_ids if i in known]
-    own = [i for i in known if i not in other]
+    own, other = _parted(found, sources)
     if not own or not other:
         return "not known: which source says what was not told apart"
     a, b = (_weighed(ids, sources, qualities) for ids in (own, other))

@@ -12,15 +12,14 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
 from fathom.evidence.claims import Statement, claims_of
-from fathom.evidence.judging import Key, Settled, key_of
+from fathom.evidence.judging import Key, Settled, unsettled
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
-from fathom.evidence.words import check
 from fathom.models import Claim, Model, Report, ReportSection, Source, Usage, Verdict
 from fathom.report.foreign import Cited
 from fathom.report.foreign_report import Foreign
-from fathom.report.foreign_sources import Looked, Wanted
+from fathom.report.foreign_sources import Looked, NumberedSource
 from fathom.report.html import render_html
 from fathom.sources.scoring import score_sources
 from fathom.text.citations import cited_ids
@@ -67,20 +66,19 @@ class ForeignCheck(Model):
         return Counter(claim.verdict for claim in self.claims)
 
 
-def wanted_of(foreign: Foreign) -> list[Wanted]:
+def wanted_of(foreign: Foreign) -> list[NumberedSource]:
     """Return the sources of a report with their numbers in its lists."""
     numbers: dict[str, list[str]] = {}
     for number, source_id in foreign.cited.numbers.items():
         numbers.setdefault(source_id, []).append(number)
-    return [Wanted(source, tuple(numbers.get(source.source_id, ()))) for source in foreign.report.sources]
+    return [NumberedSource(source, tuple(numbers.get(source.source_id, ()))) for source in foreign.report.sources]
 
 
 def to_judge(report: Report, texts: Sequence[StoredText]) -> list[Statement]:
     """Return the claims that words alone do not settle and of which a source was found."""
-    search, found = Search(texts), {text.source.source_id for text in texts}
+    found = {text.source.source_id for text in texts}
     statements = claims_of(_citing(report.sections, texts))
-    claims = {key_of(claim): claim for claim in statements if found & set(claim.checked_against)}
-    return [claim for claim in claims.values() if check(claim, search).verdict is not Verdict.supported]
+    return unsettled((one for one in statements if found & set(one.checked_against)), Search(texts))
 
 
 def checked(

@@ -53,7 +53,7 @@ _FIRST_NUMBER = re.compile(r"\[?0*(\d{1,3})\]?[-_. )]+\D")
 _SITE = re.compile(r"\s+[|–—·»-]\s+")
 
 
-class Wanted(NamedTuple):
+class NumberedSource(NamedTuple):
     """A source of the report, with the numbers that the report's lists give it."""
 
     source: Source
@@ -70,7 +70,7 @@ class Looked(NamedTuple):
     unread: dict[str, str]  # why files could not be read
 
 
-def in_folder(folder: Path, wanted: Sequence[Wanted], report: bytes = b"") -> Looked:
+def in_folder(folder: Path, wanted: Sequence[NumberedSource], report: bytes = b"") -> Looked:
     """Return what a folder has of some sources; the report itself and copies of it are none.
 
     Raises:
@@ -144,7 +144,7 @@ def _why(error: FathomError, url: str) -> str:
     return f"{said} ({error.next_step})" if error.next_step else said
 
 
-def _meant(file: File, name: str, read: LaidOut | None, wanted: Sequence[Wanted]) -> list[Wanted]:
+def _meant(file: File, name: str, read: LaidOut | None, wanted: Sequence[NumberedSource]) -> list[NumberedSource]:
     """Return the sources that a file is of: those for which most speaks, if that is more than a likeness to several."""
     rated = _Marks(file, name, read, {comparable(one.source.url) for one in wanted})
     ranks = [rated.rank(one) for one in wanted]
@@ -167,7 +167,7 @@ class _Marks:
         likely = {url for url in map(comparable, weak) if url in known}
         self._likely = likely if len(likely) == 1 and not strong else set()
 
-    def rank(self, one: Wanted) -> int:
+    def rank(self, one: NumberedSource) -> int:
         """Return how much speaks for a source, 0 for nothing."""
         source = one.source
         key = comparable(source.url)

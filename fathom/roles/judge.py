@@ -48,7 +48,12 @@ class JudgedClaim(Request):
     context: str
     kind: str  # "sentence", "row" or "code"
     source_ids: list[str]
-    cited: bool  # else the sources are those that its section cites
+    cited: bool  # else the sources are those that are cited around it
+
+    @property
+    def key(self) -> tuple[str, tuple[str, ...]]:
+        """What tells the claim from others: its sentence, and the ids of the sources that have to say it."""
+        return self.sentence, tuple(self.source_ids)
 
 
 class JudgeRequest(Request):
