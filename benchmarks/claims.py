@@ -35,6 +35,7 @@ from fathom.llm.base import ModelCall
 from fathom.llm.client import ModelBackend
 from fathom.llm.dialects import dialect_of
 from fathom.llm.directly import answer_of
+from fathom.llm.learnt import fitting
 from fathom.llm.prompts import Message, messages
 from fathom.models import ReportSection, Source, Verdict
 from fathom.roles import JUDGE
@@ -276,7 +277,8 @@ async def _by_model(
             used[1] += usage.completion_tokens
             return answer, by
 
-        asked = await judge(statements, bearing, ask)
+        fits = fitting(JUDGE, chosen, await backend.window(chosen))
+        asked = await judge(statements, bearing, ask, fits=fits)
     print(f"\n{model}: {len(asked)} requests for {len(statements)} sentences", end="")
     print(f", {used[0]:,} tokens sent, {used[1]:,} received")
     return asked

@@ -22,6 +22,7 @@ from fathom.evidence.claims import claims_of
 from fathom.evidence.judging import Ask, Key, Settled, judge, key_of, settled
 from fathom.llm.client import ModelBackend
 from fathom.llm.directly import answer_of
+from fathom.llm.learnt import fitting
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models import Report, Source, ToolOutput, Usage
 from fathom.report.foreign_check import ForeignCheck, checked, to_judge, wanted_of
@@ -173,7 +174,8 @@ class _Judging:
         ledger = Ledger(budget, store, "ledger", purse=purse)
         backend = ModelBackend(self.environment, ledger, self.settings.model_calls, self.settings.prices)
         async with aclosing(ledger), aclosing(backend):
-            asked = await judge(statements, Bearing(looked.texts), self._asking(backend))
+            fits = fitting(JUDGE, self._chosen, await backend.window(self._chosen))
+            asked = await judge(statements, Bearing(looked.texts), self._asking(backend), fits=fits)
         found = settled(asked)
         if self._failures and not found:
             raise self._failures[0]

@@ -16,6 +16,7 @@ from fathom.evidence.judging import Exchange, Known, Settled, judge, key_of, set
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
+from fathom.llm.learnt import fitting
 from fathom.models import Claim, Note, Report, ReportSection, Usage
 from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
 from fathom.roles.correction import Objection
@@ -26,7 +27,7 @@ from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids
 from fathom.text.counting import counted
 from tasks.durable import run_logger
-from tasks.model_calls import ask
+from tasks.model_calls import ask, find_window
 
 LASTING: frozenset[Kind] = frozenset(("table", "code"))
 """What is corrected or marked, and never taken out: a row is missed by those below it."""
@@ -89,7 +90,9 @@ class Reviewer:
                 for number, found in (corrected or {}).items()
             }
             known = {key_of(s): Known("", before[s.section]) for s in waiting if s.section in before}
-            self.asked += await judge(waiting, self._bearing, self._ask, known)
+            model = self._engine.model_for(JUDGE)
+            fits = fitting(JUDGE, model, await find_window(JUDGE, self._engine))
+            self.asked += await judge(waiting, self._bearing, self._ask, known, fits)
 
     async def _ask(self, request: JudgeRequest) -> tuple[JudgeAnswer, str]:
         answer, usage = await ask(JUDGE, request, self._engine)

@@ -215,7 +215,7 @@ class RunTask(Generic[P, R]):
     server on SQLite answers some of these with 503, which the client repeats only after two seconds (Prefect 3.8.8).
     """
 
-    def __init__(self, task: Task[P, Any], *, recorded: bool, shown: bool = True, absent: Any = None) -> None:
+    def __init__(self, task: Task[P, Any], *, recorded: bool, shown: bool = True, absent: Any = ...) -> None:
         self.task = task
         self._recorded = recorded
         self._shown = shown
@@ -228,7 +228,7 @@ class RunTask(Generic[P, R]):
             try:
                 result: R = await recorded(self.task, get_call_parameters(self.task.fn, args, kwargs))
             except RecordMissing:
-                if self._absent is None:
+                if self._absent is ...:
                     raise
                 result = self._absent
         elif recorded or self._shown:
@@ -264,12 +264,12 @@ def _eager(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
 
 
 def recorded_task(
-    *, name: str, run_name: str | Callable[[], str], shown: bool = True, absent: Any = None
+    *, name: str, run_name: str | Callable[[], str], shown: bool = True, absent: Any = ...
 ) -> Callable[[Callable[P, Awaitable[R]]], RunTask[P, R]]:
     """Make a coroutine function a task whose result is stored; its name and its inputs are the key of the result.
 
     One that is not `shown` has no task run: each costs the server and the process more than reading a clock does.
-    `absent` is its result in the replay of a run of a version that did not have the task.
+    `absent` is its result in the replay of a run of a version that did not have the task; without it, there is none.
     """
 
     def decorate(function: Callable[P, Awaitable[R]]) -> RunTask[P, R]:

@@ -58,6 +58,19 @@ async def complete(
     return completion
 
 
+@recorded_task(name="window", run_name="window of {model.model}", shown=False, absent=None)
+async def _window(role: str, model: RoleModel, _engine: Engine) -> int | None:
+    return await _engine.window(SPECS[role])
+
+
+async def find_window(spec: RoleSpec[RequestT, AnswerT], engine: Engine) -> int | None:
+    """Return how many tokens prompt and answer of a role may have together; None: not known, or without a model.
+
+    It is what was known when the run first asked: a resumed run and a replay make the same requests of it.
+    """
+    return await _window(spec.name, engine.model_for(spec), _engine=engine)
+
+
 async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engine) -> tuple[AnswerT, Usage]:
     """Ask a role and return its answer and what it used.
 

@@ -25,8 +25,9 @@ from fathom.evidence.verify import check_claims
 from fathom.evidence.words import check
 from fathom.models import Ending, Report, ReportSection, RunResult, Source, Verdict
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, Opinion
-from fathom.storage.store import ArtifactStore
+from fathom.storage.store import ArtifactStore, runs
 from fathom.text.urls import source_ids
+from flows.replay import replay
 from flows.runs import find
 from flows.verifying import verified
 from tests.conftest import ROOT
@@ -321,6 +322,7 @@ def test_a_mark_is_no_claim_and_changes_none(sentence: str, verdict: Verdict) ->
 
 # -- in a run ---------------------------------------------------------------------------------------------------------
 
+SMALL_WINDOW = 4_096  # tokens
 SECTION = "FACT-00000000 was studied in other words than its source has [ID]. It was found in a few cases [ID]."
 
 
@@ -376,6 +378,34 @@ async def test_a_judge_that_fails_leaves_the_claims_unchecked_and_the_run_degrad
     report = report_of(result)
     assert report.claims and {claim.verdict for claim in report.claims} == {Verdict.not_checked}
     assert not providers.calls("correction")
+
+
+@pytest.mark.usefixtures("prefect_server")
+async def test_a_judge_with_a_small_window_is_asked_in_smaller_batches_and_a_replay_asks_nobody_for_it(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    providers.settings.section = " ".join(
+        f"FACT-00000000 was studied in study number {n} in other words than its source has them [ID]."
+        for n in range(30)
+    )
+    providers.settings.verdicts = {"studied": "supported"}
+    providers.settings.context_window, providers.settings.window_style = SMALL_WINDOW, "vllm"
+    told = {"object": "list", "data": [{"id": "stub", "max_model_len": SMALL_WINDOW}]}
+    providers.settings.models = told
+    result = await research(tmp_path)
+    report = report_of(result)
+    assert result.status is Ending.complete, result.reason
+    assert [record.status for record in providers.calls("llm") if record.status != 200] == []
+    assert {claim.verdict for claim in report.claims} == {Verdict.supported}
+    batches = [len(Prompt(record.body).claims) for record in providers.calls("judge")]
+    assert len(batches) > 2 and max(batches) < len(report.claims)
+    asked = len(providers.calls("models")), len(providers.requests)
+    assert asked[0] == 1
+    providers.settings.models = {**told, "data": [{"id": "stub", "max_model_len": 2 * SMALL_WINDOW}]}
+    store = ArtifactStore(str(tmp_path))
+    files = await replay(store, (await runs(store))[0])
+    assert {file.state for file in files} == {"same"}
+    assert (len(providers.calls("models")), len(providers.requests)) == asked
 
 
 @pytest.mark.usefixtures("prefect_server")

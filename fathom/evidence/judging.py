@@ -1,14 +1,16 @@
 """What a judge is asked about the claims of a report, and what its answers come to.
 
 Claims that words alone do not settle are put into requests of up to `AT_ONCE`, those on the same sources together, so
-that no passage is sent twice in one. `not_stated` mostly means that the deciding sentence was not shown: such a claim
-is judged again, with what a wider search for the judge's own words finds. Only the second answer counts, unless the
-judge saw the sources whole. Requests and answers are stored beside the report, and `settled` follows from them alone.
+that no passage is sent twice in one; one that the model's window does not hold is halved. `not_stated` mostly means
+that the deciding sentence was not shown: such a claim is judged again, with what a wider search for the judge's own
+words finds. Only the second answer counts, unless the judge saw the sources whole. Requests and answers are stored
+beside the report, and `settled` follows from them alone.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
@@ -32,6 +34,9 @@ _KINDS = {"table": "row", "code": "code"}
 
 Key = tuple[str, tuple[str, ...]]
 """A claim as it is told from others: its sentence, and the ids of the sources that have to say it."""
+
+Fits = Callable[[JudgeRequest], bool]
+"""Whether the judge's model holds a request beside its answer."""
 
 Ask = Callable[[JudgeRequest], Awaitable[tuple[JudgeAnswer, str]]]
 """Puts one request to the judge; returns its answer and the name of the model that gave it."""
@@ -74,19 +79,30 @@ def requests_for(
     statements: Sequence[Statement],
     bearing: Bearing,
     known: Mapping[Key, Known] | None = None,
+    fits: Fits = lambda _request: True,
     *,
     again: bool = False,
 ) -> list[JudgeRequest]:
     """Return the requests about some claims that have sources.
 
-    `known` has what a judge said before of some of them; `again`: it is asked of what it did not find then.
+    `known` has what a judge said before of some of them; `again`: it is asked of what it did not find then. A request
+    about one claim is made even if it does not fit.
     """
     order = {
         source_id: n for n, source_id in enumerate(dict.fromkeys(i for s in statements for i in s.checked_against))
     }
     ordered = sorted(statements, key=lambda statement: [order[i] for i in statement.checked_against])
-    groups = [ordered[n : n + AT_ONCE] for n in range(0, len(ordered), AT_ONCE)]
-    return [_request(group, bearing, known or {}, again=again) for group in groups]
+    groups = deque(ordered[n : n + AT_ONCE] for n in range(0, len(ordered), AT_ONCE))
+    made: list[JudgeRequest] = []
+    while groups:
+        group = groups.popleft()
+        request = _request(group, bearing, known or {}, again=again)
+        if len(group) == 1 or fits(request):
+            made.append(request)
+        else:
+            half = len(group) // 2
+            groups.extendleft((group[half:], group[:half]))
+    return made
 
 
 def to_judge_again(asked: Iterable[Exchange]) -> dict[Key, Known]:
@@ -189,25 +205,23 @@ def _shown(span: Span, number: int, bearing: Bearing) -> ShownPassage:
 
 
 async def judge(
-    statements: Sequence[Statement], bearing: Bearing, ask: Ask, known: Mapping[Key, Known] | None = None
+    statements: Sequence[Statement],
+    bearing: Bearing,
+    ask: Ask,
+    known: Mapping[Key, Known] | None = None,
+    fits: Fits = lambda _request: True,
 ) -> list[Exchange]:
     """Have some claims that have sources judged, and again those that the judge did not find.
 
     `known` has passages to show of some claims, such as those by which one was corrected.
     """
-    asked = await _asked(requests_for, statements, bearing, ask, known or {})
+    asked = await _asked(partial(requests_for, statements, bearing, known, fits), ask)
     missed = to_judge_again(asked)
     left = [statement for statement in statements if key_of(statement) in missed]
-    return [*asked, *await _asked(partial(requests_for, again=True), left, bearing, ask, missed)]
+    return [*asked, *await _asked(partial(requests_for, left, bearing, missed, fits, again=True), ask)]
 
 
-async def _asked(
-    requests: Callable[[Sequence[Statement], Bearing, Mapping[Key, Known]], list[JudgeRequest]],
-    statements: Sequence[Statement],
-    bearing: Bearing,
-    ask: Ask,
-    known: Mapping[Key, Known],
-) -> list[Exchange]:
-    made = await asyncio.to_thread(requests, statements, bearing, known)
+async def _asked(requests: Callable[[], list[JudgeRequest]], ask: Ask) -> list[Exchange]:
+    made = await asyncio.to_thread(requests)
     answers = await asyncio.gather(*map(ask, made))
     return [Exchange(request=one, answer=answer, model=by) for one, (answer, by) in zip(made, answers, strict=True)]

@@ -136,6 +136,10 @@ class ModelBackend:
                 call = replace(fitting, request=smaller)
         raise AssertionError("the last one answers or raises")
 
+    async def window(self, model: RoleModel) -> int | None:
+        """Return the window of a model: of the settings, its server, litellm's table, or a refusal since."""
+        return (await self.learnt(model)).window
+
     async def learnt(self, model: RoleModel) -> Learnt:
         """Return what is known of a model; its server is asked for its window once."""
         async with self._learning:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fathom.config.models import RoleModel
+from fathom.config.models import RoleModel, StructuredOutput
 from fathom.llm.base import ModelCall
 from fathom.llm.dialects import Dialect, conceded
 from fathom.llm.prompts import request_options
 from fathom.llm.shrinking import shrunk
+from fathom.roles.base import AnswerT, RequestT, RoleSpec
 from fathom.text.tokens import count_tokens
 
 MARGIN = 1.25  # tokens of a model for one of our estimate: small vocabularies cut words into more pieces
@@ -72,6 +73,12 @@ class Learnt:
             return most
         return max(1, min(most, max(self.window - sent, int(self.window * ANSWER_SHARE))))
 
+    def room(self, model: RoleModel) -> float:
+        """Return how many tokens a prompt may have beside the answer."""
+        if self.window is None:
+            return math.inf
+        return self.window - min(self.answer_tokens(model), int(self.window * ANSWER_SHARE))
+
     def fit(self, call: ModelCall) -> ModelCall:
         """Return the call with as much of its material as the window holds beside the answer.
 
@@ -79,7 +86,7 @@ class Learnt:
         """
         if self.window is None:
             return call
-        room = self.window - min(self.answer_tokens(call.model), int(self.window * ANSWER_SHARE))
+        room = self.room(call.model)
         fitting = call
         for _ in range(CUTS):
             sent = sent_tokens(request_options(fitting, self.dialect))
@@ -90,6 +97,23 @@ class Learnt:
                 break
             fitting = replace(fitting, request=smaller)
         return fitting
+
+
+def fitting(spec: RoleSpec[RequestT, AnswerT], model: RoleModel, window: int | None) -> Callable[[RequestT], bool]:
+    """Return whether a request leaves room for its answer in a window of some tokens; None: any does.
+
+    It says the same before and after something is learnt of the model, so requests may be made by it: with the schema
+    in the prompt, and room for thoughts.
+    """
+    learnt = Learnt(Dialect(structured=StructuredOutput.prompt, thinks=True), window, None)
+
+    def fits(request: RequestT) -> bool:
+        if window is None:
+            return True
+        call = ModelCall(spec=spec, request=request, model=model)
+        return sent_tokens(request_options(call, learnt.dialect)) <= learnt.room(model)
+
+    return fits
 
 
 def sent_tokens(options: Mapping[str, Any]) -> int:

@@ -155,6 +155,15 @@ class Engine:
         """Return the backend that serves a model."""
         return self.extractive if model.model == EXTRACTIVE else self._models
 
+    async def window(self, spec: RoleSpec[Any, Any]) -> int | None:
+        """Return how many tokens prompt and answer of a role may have together; None: not known, or without a model.
+
+        It asks the model's server, once. What goes into a request takes it from `tasks.model_calls.find_window`, whose
+        answer is stored.
+        """
+        model = self.model_for(spec)
+        return None if model.model == EXTRACTIVE else await self._models.window(model)
+
     async def aclose(self) -> None:
         """Close the connections to providers and what the tools have started."""
         async with AsyncExitStack() as parts:
