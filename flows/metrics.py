@@ -83,6 +83,9 @@ def _of_runs(listed: list[RunUse], gone: list[RunUse]) -> Iterator[Metric]:
     said = "Tokens of answered model calls."
     tokens = [(name, "sent", use.sent) for name, use in used] + [(name, "received", use.received) for name, use in used]
     yield _labelled(Counting, "fathom_model_tokens", said, ["model", "direction"], tokens)
+    said = "Tokens sent that the provider read from its cache."
+    cached = [(name, use.cached) for name, use in used]
+    yield _labelled(Counting, "fathom_model_cached_tokens", said, ["model"], cached)
     paid = [*used, *services.items()]
     said = "Dollars of answered calls to models and paid services whose price is known."
     yield _labelled(Counting, "fathom_cost_usd", said, ["model"], [(name, use.usd) for name, use in paid])

@@ -110,6 +110,7 @@ def _line(row: Row) -> CostLine:
         unpriced_runs=row.unpriced_runs,
         calls=used.calls,
         sent=used.sent,
+        cached=used.cached,
         received=used.received,
         usd=float(used.usd),
     )

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from fathom.budget.ledger import Allowance, Cost, Ledger
 from fathom.budget.prices import Pricing
 from fathom.config.caps import Budget, Price
+from fathom.config.inputs import parse_prices
 from fathom.errors import BudgetExceeded, InvalidInput, StoreError
 from fathom.llm.services import FAILURES
 from fathom.models import Ending, RunResult
@@ -198,10 +199,19 @@ def test_a_dollar_cap_needs_a_price(providers: Stubs, prefect_server: PrefectSer
     assert counted(providers) <= Decimal(str(CAP))
 
 
-@pytest.mark.parametrize("price", ["openai/stub", "openai/stub=1", "openai/stub=1,x", "openai/stub=-1,2", "=1,2"])
+@pytest.mark.parametrize(
+    "price",
+    [
+        "openai/stub",
+        "openai/stub=1",
+        "openai/stub=1,x",
+        "openai/stub=1,2,x",
+        "openai/stub=1,2,3,4",
+        "openai/stub=-1,2",
+        "=1,2",
+    ],
+)
 def test_a_price_that_is_none_is_refused(price: str) -> None:
-    from fathom.config.inputs import parse_prices
-
     with pytest.raises(InvalidInput, match="--price"):
         parse_prices([price])
 
@@ -224,6 +234,32 @@ def test_a_call_costs_what_its_length_costs(model: str, sent: int, dollars: floa
     highest = pricing.highest(model)
     assert highest
     assert highest.of(sent, 1_000_000) >= cost
+
+
+@pytest.mark.parametrize(
+    ("model", "cached", "written", "dollars"),
+    [
+        ("openai/gpt-4o", 60_000, 0, 0.04 * 2.5 + 0.06 * 1.25),
+        ("anthropic/claude-sonnet-4-5", 60_000, 30_000, 0.01 * 3 + 0.06 * 0.3 + 0.03 * 3.75),
+        ("deepseek/deepseek-chat", 60_000, 10_000, 0.04 * 0.28 + 0.06 * 0.028),  # writing is free: nothing more
+        ("openai/stub", 60_000, 10_000, 0.1 * 3),
+        ("openai/cached", 60_000, 10_000, 0.04 * 3 + 0.06 * 0.3),
+        ("openai/gpt-4o", 900_000, 900_000, 0.1 * 1.25),  # not more than were sent
+        ("ollama/anything", 60_000, 0, 0),
+    ],
+)
+def test_tokens_at_the_cache_have_prices_of_their_own(model: str, cached: int, written: int, dollars: float) -> None:
+    pricing = Pricing({"openai/stub": PRICE, **parse_prices(["openai/cached=3,15,0.3"])})
+    cost = pricing.cost(model, 100_000, 0, cached, written)
+    assert cost == pytest.approx(Decimal(str(dollars)))
+    highest = pricing.highest(model)
+    assert highest
+    assert highest.of(100_000, 0) >= cost
+
+
+def test_a_reservation_expects_nothing_from_a_cache_and_pays_for_writing_to_it() -> None:
+    highest = Pricing({}).highest("anthropic/claude-haiku-4-5")
+    assert highest and highest.of(1_000_000, 0) == Decimal("1.25")  # and not 2, which an hour in the cache costs
 
 
 @pytest.mark.usefixtures("home", "short_rests")

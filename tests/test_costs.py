@@ -38,7 +38,7 @@ async def begin(store: ArtifactStore, key: str, run_id: str = "") -> AuditLog:
 
 
 async def answer(log: AuditLog, model: str, usd: float | None) -> None:
-    tokens = {"prompt_tokens": 1_000, "completion_tokens": 100}
+    tokens = {"prompt_tokens": 1_000, "cached_tokens": 400, "completion_tokens": 100}
     await log.record(AuditType.llm_called, "system", model, model=model, success=True, cost_usd=usd, **tokens)
 
 
@@ -139,6 +139,7 @@ def test_costs_are_told(fathom_cli: FathomCLI, store: ArtifactStore, prefect_ser
     rows = {row["name"]: (row["runs"], row["unpriced_runs"], row["used"]["usd"]) for row in found["rows"]}
     assert rows == {"a/large": (3, 0, pytest.approx(0.03)), "b/own": (1, 1, 0.0)}
     assert found["total"]["runs"] == 3 and found["total"]["used"]["sent"] == 4_000
+    assert found["total"]["used"]["cached"] == 1_600
     assert found["unsettled_usd"] == pytest.approx(0.52)
     shown = fathom_cli(["costs"]).stdout
     assert "price unknown: 1 run," in shown and "up to $0.5200 more" in shown

@@ -29,8 +29,8 @@ from fathom.llm.prompts import REPETITIONS, request_options
 from fathom.llm.services import Pulse
 from fathom.llm.shrinking import shrunk
 from fathom.llm.windows import OLLAMA_DEFAULT
-from fathom.models import Ending, SourceText, Usage
-from fathom.roles import COMPRESSOR, PLANNER, PlanAnswer, PlanRequest
+from fathom.models import Ending, Note, PlanStep, SourceText, Usage
+from fathom.roles import COMPRESSOR, PLANNER, RESEARCHER, PlanAnswer, PlanRequest, ResearchRequest
 from fathom.telemetry.progress import Event
 from fathom.telemetry.progress import listen as hear
 from tests.conftest import ask_model, new_ledger
@@ -49,7 +49,7 @@ async def servers(providers: Stubs, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
     """The stubs as every provider, for a small run."""
     providers.settings.steps, providers.settings.breadth, providers.settings.results = 3, 1, 2
     providers.settings.follow_ups, providers.settings.page_bytes = 0, 2_000
-    for name in ("HOSTED_VLLM", "DEEPSEEK", "XAI"):
+    for name in ("HOSTED_VLLM", "DEEPSEEK", "XAI", "OPENROUTER"):
         monkeypatch.setenv(f"{name}_API_BASE", providers.llm_url)
         monkeypatch.setenv(f"{name}_API_KEY", "stub-key")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", providers.url)
@@ -107,6 +107,7 @@ CASES = [
     Case("and the two above", "hosted_vllm/stub", frozenset({"max_completion_tokens"}), has=('"maxItems": 3',)),
     Case("the start of a longer prompt", "ollama_chat/stub", has=(f'"num_ctx": {OLLAMA_WINDOW}', '"maxItems": 3')),
     Case("a forced tool has a schema", "anthropic/claude-sonnet-4-5", has=('"tool_choice"',), lacks=("maxItems",)),
+    Case("the cache has what is marked", "openrouter/anthropic/claude-sonnet-4.5", lacks=("cache_control",)),  # short
     Case("only json_object", "deepseek/deepseek-chat", frozenset({"json_schema"}), lacks=("maxItems",)),
     Case("only the roles user and model", "openai/gemma-3-4b-it", frozenset({"system"})),
     Case("guides/reasoning_model", "openai/Qwen/Qwen3-8B", behaviour="thinks_long"),
@@ -286,6 +287,121 @@ def test_no_concession_is_made_twice() -> None:
         dialect = following
         forms.append(dialect.structured)
     assert forms == [StructuredOutput.json_object, StructuredOutput.prompt]
+
+
+# -- the provider's cache
+
+
+def research_call(notes: int, model: str = "anthropic/claude-sonnet-4-5") -> ModelCall:
+    """A call whose instructions are long, with some notes of 400 tokens each."""
+    step = PlanStep(step_id=1, title="Tides", description="Find how tides form.")
+    taken = [
+        Note(
+            step_id=1,
+            summary_title=f"Note {n}",
+            summary="Tides form. " * 130,
+            extraction=[],
+            is_useful=True,
+            artifact_file=f"{n}.json",
+            source_ids=[],
+        )
+        for n in range(notes)
+    ]
+    request = ResearchRequest(
+        query=QUERY,
+        today="2026-11-22",
+        step=step,
+        breadth=2,
+        tools={"web_search": "Finds pages of any kind. " * 300},
+        searching=["web_search"],
+        notes=taken,
+        tried=[],
+    )
+    return ModelCall(RESEARCHER, request, RoleModel(model=model))
+
+
+def marked(body: dict[str, Any]) -> list[str]:
+    """Return the beginnings of the texts that a request marks for a cache, in any protocol."""
+    system = body.get("system") or []
+    parts = [system, *(message["content"] for message in body["messages"])]
+    blocks = [block for part in parts if not isinstance(part, str) for block in part]
+    assert {json.dumps(block["cache_control"]) for block in blocks if "cache_control" in block} <= {
+        '{"type": "ephemeral"}'
+    }
+    return [block["text"][:17] for block in blocks if "cache_control" in block]
+
+
+@pytest.mark.parametrize("model", ["anthropic/claude-sonnet-4-5", "openrouter/anthropic/claude-sonnet-4.5"])
+async def test_what_calls_share_is_marked_for_the_cache(servers: Stubs, model: str) -> None:
+    async with backend() as models:
+        for call in (research_call(1, model), research_call(3, model), plan_call(model)):
+            await models.complete(call)
+    first, second, short = map(marked, bodies(servers))
+    assert [len(first), len(second), short] == [2, 2, []]
+    assert first[0] == second[0] == "You are a researc"
+    assert [first[1], second[1]] == ['{"summary_title":', '{"summary_title":']
+
+
+async def test_what_is_in_the_cache_is_read_and_costs_less(servers: Stubs) -> None:
+    asked = [research_call(1), research_call(3), research_call(3)]
+    ledger = new_ledger()
+    async with aclosing(ModelBackend(Environment.read(), ledger, PATIENCE)) as models:
+        first, second, third = [(await models.complete(call)).usage for call in asked]
+    assert (first.cached_tokens, first.cache_write_tokens > 1_024) == (0, True)
+    assert (second.cached_tokens, second.cache_write_tokens > 0) == (first.cache_write_tokens, True)
+    assert (third.cached_tokens, third.cache_write_tokens) == (second.cached_tokens + second.cache_write_tokens, 0)
+    sent = [record.usage["prompt_tokens"] for record in servers.calls("llm")]
+    assert [usage.prompt_tokens for usage in (first, second, third)] == sent
+    for usage in (first, second, third):
+        fresh = usage.prompt_tokens - usage.cached_tokens - usage.cache_write_tokens
+        dollars = fresh * 3 + usage.cached_tokens * 0.3 + usage.cache_write_tokens * 3.75 + usage.completion_tokens * 15
+        assert usage.cost_usd == pytest.approx(dollars / 1_000_000)
+    assert ledger.account.usd == pytest.approx(sum(u.cost_usd or 0 for u in (first, second, third)))
+    assert ledger.account.tokens == sum(u.prompt_tokens + u.completion_tokens for u in (first, second, third))
+
+
+@pytest.mark.parametrize("model", ["anthropic/claude-sonnet-4-5", "openrouter/anthropic/claude-sonnet-4.5"])
+async def test_a_server_that_takes_no_marks_gets_none(servers: Stubs, model: str) -> None:
+    servers.settings.refuses = {"cache_control"}
+    async with backend() as models:
+        for _ in range(2):
+            assert (await models.complete(research_call(1, model))).text
+    assert [len(marked(body)) for body in bodies(servers)] == [2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("model", "from_tokens"),
+    [
+        ("anthropic/claude-haiku-4-5", 4_096),
+        ("bedrock/anthropic.claude-sonnet-4-20250514-v1:0", 1_024),
+        ("vertex_ai/claude-haiku-4-5", 4_096),
+        ("openrouter/anthropic/claude-sonnet-4.5", 1_024),
+        ("bedrock/amazon.nova-pro-v1:0", None),  # these have a cache of their own, or none
+        ("openrouter/openai/gpt-5-mini", None),
+        ("openai/gpt-5-mini", None),
+        ("deepseek/deepseek-chat", None),
+        ("gemini/gemini-2.5-pro", None),
+    ],
+)
+def test_a_beginning_is_marked_from_the_length_that_its_model_keeps(model: str, from_tokens: int | None) -> None:
+    dialect = dialect_of(model, own_server=False)
+    assert dialect.marked_from == from_tokens
+    sent = request_options(research_call(8, model), dialect)["messages"]
+    assert [n for n, message in enumerate(sent) if "cache_control" in message] == {
+        None: [],
+        1_024: [0, 9],
+        4_096: [9],
+    }[from_tokens]
+
+
+@pytest.mark.parametrize("model", ["openai/stub", "openai/deepseek-v3", "deepseek/deepseek-chat", "hosted_vllm/stub"])
+async def test_what_a_provider_reads_from_its_own_cache_is_counted(servers: Stubs, model: str) -> None:
+    servers.settings.cached = 0.5
+    usage = (await ask_model(research_call(1, model), calls=PATIENCE)).usage
+    (record,) = servers.calls("llm")
+    assert usage.prompt_tokens == record.usage["prompt_tokens"]
+    assert usage.cached_tokens == usage.prompt_tokens // 2 > 0
+    assert usage.cache_write_tokens == 0
 
 
 # -- streams that litellm reads

@@ -221,13 +221,14 @@ async def test_the_metrics_of_a_store_and_of_prefect(
     providers: Stubs, scraped: tuple[CountingStore, str], pool: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     store, address = scraped
-    providers.settings.faults = {"search": ["400"]}
+    providers.settings.faults, providers.settings.cached = {"search": ["400"]}, 0.5
     first = await investigated(tmp_path, profile="quick", prices={"openai/stub": {"input": 1, "output": 4}})
     before = scrape(address)
     assert before["fathom_runs_total", first.status.value] == 1
     assert before["fathom_run_seconds_count",] == before["fathom_run_seconds_bucket", "+Inf"] == 1
     assert before["fathom_model_calls_total", "openai/stub"] == first.metrics.llm_calls
     assert before["fathom_model_tokens_total", "sent", "openai/stub"] == first.metrics.prompt_tokens
+    assert before["fathom_model_cached_tokens_total", "openai/stub"] == first.metrics.cached_tokens > 0
     dollars = {name[1]: value for name, value in before.items() if name[0] == "fathom_cost_usd_total"}
     assert {*dollars} == {"openai/stub", "search:tavily", "read:tavily"}
     assert sum(dollars.values()) == pytest.approx(first.metrics.cost_usd)

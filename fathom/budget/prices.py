@@ -12,21 +12,25 @@ from fathom.config.caps import Price
 
 _MILLION = Decimal(1_000_000)
 _LOCAL = frozenset({"ollama", "ollama_chat", "llamafile", "lm_studio"})  # servers of the user's own
-# Prices of tiers that Fathom never asks for.
-_OTHER_TIERS = ("_priority", "_flex", "_batches")
-_INPUT = ("input_cost_per_token", "cache_creation_input_token_cost")
+# Prices of tiers that Fathom never asks for, and of a cache that is kept for longer.
+_OTHER_TIERS = re.compile(r"_(?:priority|flex|batches)$|_above_1hr")
+_READ, _WRITTEN = "cache_read_input_token_cost", "cache_creation_input_token_cost"
+_INPUT = ("input_cost_per_token", _WRITTEN)
 _OUTPUT = ("output_cost_per_token", "output_cost_per_reasoning_token")
 
 
 class Rates(NamedTuple):
-    """US dollars per token, sent and received."""
+    """US dollars per token, sent and received; and of those sent that are read from a cache, and written to it."""
 
     sent: Decimal = Decimal(0)
     received: Decimal = Decimal(0)
+    cached: Decimal = Decimal(0)
+    written: Decimal = Decimal(0)
 
-    def of(self, sent: int, received: int) -> Decimal:
-        """Return the cost of a number of tokens."""
-        return sent * self.sent + received * self.received
+    def of(self, sent: int, received: int, cached: int = 0, written: int = 0) -> Decimal:
+        """Return the cost of a number of tokens; of those sent, some are read from the cache or written to it."""
+        fresh = sent - cached - written
+        return fresh * self.sent + cached * self.cached + written * self.written + received * self.received
 
 
 class Pricing:
@@ -39,19 +43,38 @@ class Pricing:
         """Return the most a token can cost, whatever the length of the prompt; None when the price is unknown."""
         return self._rates(model, lambda entry: Rates(_most(entry, _INPUT), _most(entry, _OUTPUT)))
 
-    def cost(self, model: str, sent: int, received: int) -> Decimal | None:
-        """Return the cost of a call; None when the price is unknown. Cached tokens count in full: an upper bound."""
-        names = ("input_cost_per_token", "output_cost_per_token")
-        rates = self._rates(model, lambda entry: Rates(*(_rate(entry, name, sent) for name in names)))
-        return None if rates is None else rates.of(sent, received)
+    def cost(self, model: str, sent: int, received: int, cached: int = 0, written: int = 0) -> Decimal | None:
+        """Return the cost of a call; None when the price is unknown.
+
+        Of the tokens sent, some were read from a cache and others written to it. Where these have no price of their
+        own, they count in full; and what is written never counts less.
+        """
+        rates = self._rates(model, lambda entry: _rates_of(entry, sent))
+        if rates is None:
+            return None
+        cached = min(cached, sent)
+        written = min(written, sent - cached)
+        return rates.of(sent, received, cached, written)
 
     def _rates(self, model: str, of_entry: Callable[[Mapping[str, object]], Rates]) -> Rates | None:
         if price := self._prices.get(model):
-            return Rates(Decimal(str(price.input)) / _MILLION, Decimal(str(price.output)) / _MILLION)
+            cached = price.input if price.cached is None else price.cached
+            dollars = (price.input, price.output, cached, price.input)
+            return Rates(*(Decimal(str(each)) / _MILLION for each in dollars))
         entry = model_entry(model)
         if entry.get("input_cost_per_token") is not None:
             return of_entry(entry)
         return Rates() if model.partition("/")[0] in _LOCAL else None
+
+
+def _rates_of(entry: Mapping[str, object], sent: int) -> Rates:
+    full = _rate(entry, "input_cost_per_token", sent)
+    return Rates(
+        full,
+        _rate(entry, "output_cost_per_token", sent),
+        _rate(entry, _READ, sent) if isinstance(entry.get(_READ), int | float) else full,
+        max(full, _rate(entry, _WRITTEN, sent)),
+    )
 
 
 def _rate(entry: Mapping[str, object], name: str, sent: int) -> Decimal:
@@ -68,6 +91,6 @@ def _most(entry: Mapping[str, object], names: tuple[str, ...]) -> Decimal:
     rates = [
         Decimal(str(rate))
         for name, rate in entry.items()
-        if name.startswith(names) and not name.endswith(_OTHER_TIERS) and isinstance(rate, int | float)
+        if name.startswith(names) and not _OTHER_TIERS.search(name) and isinstance(rate, int | float)
     ]
     return max(rates, default=Decimal(0))

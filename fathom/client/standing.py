@@ -165,6 +165,7 @@ class CostLine(Model):
     unpriced_runs: int
     calls: int
     sent: int
+    cached: int  # of the tokens sent, read from the provider's cache
     received: int
     usd: float
 

@@ -48,3 +48,10 @@ class Price(FormModel):
 
     input: float = Field(ge=0, description="US dollars per million tokens sent.", examples=[0.5])
     output: float = Field(ge=0, description="US dollars per million tokens received.", examples=[2])
+    cached: float | None = Field(
+        None,
+        ge=0,
+        description="US dollars per million tokens sent that the provider reads from its cache. Empty: as `input`.",
+        examples=[0.05],
+        exclude_if=lambda value: value is None,
+    )

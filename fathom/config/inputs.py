@@ -86,7 +86,7 @@ def parse_role_models(pairs: list[str]) -> dict[Role, RoleModel]:
 
 
 def parse_prices(pairs: list[str]) -> dict[str, Price]:
-    """Parse `MODEL=INPUT,OUTPUT` options, in US dollars per million tokens.
+    """Parse `MODEL=INPUT,OUTPUT` and `MODEL=INPUT,OUTPUT,CACHED` options, in US dollars per million tokens.
 
     Raises:
         InvalidInput: a pair has another form or an amount is not a price.
@@ -94,14 +94,13 @@ def parse_prices(pairs: list[str]) -> dict[str, Price]:
     parsed: dict[str, Price] = {}
     for pair in pairs:
         model, _, amounts = pair.rpartition("=")
-        sent, comma, received = amounts.partition(",")
         try:
-            price = Price.model_validate({"input": sent, "output": received})
+            price = Price.model_validate(dict(zip(Price.model_fields, amounts.split(","), strict=False)))
         except ValidationError:
             price = None
-        if price is None or not comma or not model.strip():
+        if price is None or amounts.count(",") >= len(Price.model_fields) or not model.strip():
             raise InvalidInput(
-                f"--price {pair!r} is not MODEL=INPUT,OUTPUT.",
+                f"--price {pair!r} is not MODEL=INPUT,OUTPUT or MODEL=INPUT,OUTPUT,CACHED.",
                 next_step="give dollars per million tokens, for example --price openai/my-model=0.25,2",
             )
         parsed[model.strip()] = price

@@ -86,6 +86,8 @@ class Piece(NamedTuple):
     refusal: str = ""
     finish: str | None = None
     prompt_tokens: int = 0
+    cached_tokens: int = 0  # of them, read from the provider's cache
+    cache_write_tokens: int = 0  # of them, written to it
     completion_tokens: int = 0
     model: str = ""  # as the provider names the one that answers
 
@@ -98,6 +100,8 @@ class Reply(NamedTuple):
     cut_off: CutOff | None
     thought: bool  # it reasoned before it answered
     prompt_tokens: int
+    cached_tokens: int
+    cache_write_tokens: int
     completion_tokens: int
     pace: Pace | None
     finish: str | None  # the provider's `finish_reason`; None where the answer was cut off here

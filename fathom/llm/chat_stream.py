@@ -1,7 +1,8 @@
 """The answer of a chat completion on the wire: server-sent events, or one JSON object of a server that does not stream.
 
 Thoughts have two names: `reasoning_content` (DeepSeek, llama.cpp, SGLang, LM Studio) and `reasoning` (OpenRouter, vLLM,
-Ollama).
+Ollama). So have the tokens of a prompt that are read from a cache: `cached_tokens` within the details (OpenAI, vLLM,
+llama.cpp, OpenRouter) and `prompt_cache_hit_tokens` (DeepSeek).
 """
 
 from __future__ import annotations
@@ -47,8 +48,15 @@ class _Choice(BaseModel):
     finish_reason: str | None = None
 
 
+class _PromptTokens(BaseModel):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
 class _Usage(BaseModel):
     prompt_tokens: int | None = None
+    prompt_tokens_details: _PromptTokens | None = None
+    prompt_cache_hit_tokens: int | None = None
     completion_tokens: int | None = None
 
 
@@ -119,6 +127,7 @@ def _chunk(data: bytes) -> _Chunk:
 def _piece(chunk: _Chunk, *, whole: bool) -> Piece:
     usage, first = chunk.usage or _Usage(), chunk.choices[0] if chunk.choices else None
     said = (first and (first.delta or first.message)) or _Message()
+    of_prompt = usage.prompt_tokens_details or _PromptTokens()
     return Piece(
         choice=first is not None,
         text=(said.content or "") + "".join(_arguments(said)),
@@ -126,6 +135,8 @@ def _piece(chunk: _Chunk, *, whole: bool) -> Piece:
         refusal=said.refusal or "",
         finish=(first and first.finish_reason) or ("stop" if whole and first else None),
         prompt_tokens=usage.prompt_tokens or 0,
+        cached_tokens=of_prompt.cached_tokens or usage.prompt_cache_hit_tokens or 0,
+        cache_write_tokens=of_prompt.cache_write_tokens or 0,
         completion_tokens=usage.completion_tokens or 0,
         model=chunk.model if isinstance(chunk.model, str) else "",
     )

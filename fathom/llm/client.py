@@ -252,10 +252,13 @@ class ModelBackend:
 
     def _usage(self, model: str, reply: Reply, seconds: float) -> Usage:
         """Return what an answer cost; zero tokens where the provider does not say."""
-        cost = self._pricing.cost(model, reply.prompt_tokens, reply.completion_tokens)
+        cached, written = reply.cached_tokens, reply.cache_write_tokens
+        cost = self._pricing.cost(model, reply.prompt_tokens, reply.completion_tokens, cached, written)
         return Usage(
             llm_calls=1,
             prompt_tokens=reply.prompt_tokens,
+            cached_tokens=cached,
+            cache_write_tokens=written,
             completion_tokens=reply.completion_tokens,
             cost_usd=None if cost is None else float(cost),
             seconds=round(seconds, 3),

@@ -28,6 +28,7 @@ class Dialect:
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     stream_usage: bool = True  # stream_options.include_usage
     num_ctx: int | None = None  # tokens of the window that is asked for with each request
+    marked_from: int | None = None  # tokens from which a beginning is marked for the provider's cache; None: never
     thinks: bool = False  # before it answers, and its thoughts count as tokens of the answer
 
 
@@ -103,6 +104,15 @@ TABLE = (
         providers=frozenset({"anthropic"}),
     ),
     Line(
+        {"marked_from": 1_024},
+        "https://docs.claude.com/en/docs/build-with-claude/prompt-caching, "
+        "https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html, "
+        "https://openrouter.ai/docs/features/prompt-caching: the cache has what is marked, up to four beginnings, each "
+        "of a least length (litellm's table knows the model's)",
+        providers=frozenset({"anthropic", "azure_ai", "bedrock", "databricks", "openrouter", "vertex_ai"}),
+        name="claude",
+    ),
+    Line(
         {"structured": StructuredOutput.json_object},
         "https://api-docs.deepseek.com/guides/json_mode: only json_object",
         providers=frozenset({"deepseek"}),
@@ -138,6 +148,8 @@ def dialect_of(model: str, *, own_server: bool) -> Dialect:
     for line in TABLE:
         if line.covers(provider, name, own_server, entry):
             differs |= line.differs
+    if "marked_from" in differs and isinstance(least := entry.get("prompt_cache_min_tokens"), int):
+        differs["marked_from"] = least
     return Dialect(**differs)
 
 
@@ -149,6 +161,7 @@ class Concession(NamedTuple):
 
 
 CONCESSIONS = (
+    Concession(r"cache_?(?:control|point)|prompt caching", {"marked_from": None}),
     Concession(r"stream_options|include_usage", {"stream_usage": False}),
     Concession(r"frequency_?penalty", {"penalty": False}),
     Concession(r"max_completion_tokens.{0,40}instead", {"limit": "max_completion_tokens"}),

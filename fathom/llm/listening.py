@@ -65,7 +65,7 @@ class _Hearing:
         self._finish: str | None = None
         self._model = ""
         self._cut_off: CutOff | None = None
-        self._prompt_tokens = self._completion_tokens = 0
+        self._prompt_tokens = self._cached_tokens = self._cache_write_tokens = self._completion_tokens = 0
         self.began = self._first = self._last = self.now
         self.tokens = 0
 
@@ -103,6 +103,8 @@ class _Hearing:
         self._finish = self._finish or piece.finish
         self._model = self._model or piece.model
         self._prompt_tokens = piece.prompt_tokens or self._prompt_tokens
+        self._cached_tokens = piece.cached_tokens or self._cached_tokens
+        self._cache_write_tokens = piece.cache_write_tokens or self._cache_write_tokens
         self._completion_tokens = piece.completion_tokens or self._completion_tokens
         if heard := piece.text or piece.thought:
             self._last = self._pulse.last = self.now
@@ -131,6 +133,8 @@ class _Hearing:
             cut_off=self._cut_off or (CutOff.limit if self._finish == "length" else None),
             thought=self._thought,
             prompt_tokens=self._prompt_tokens,
+            cached_tokens=self._cached_tokens,
+            cache_write_tokens=self._cache_write_tokens,
             completion_tokens=self._completion_tokens,
             pace=self._pace(),
             finish=self._finish,

@@ -164,8 +164,15 @@ def _piece(chunk: Any) -> Piece:
 def _usage(chunks: list[Any]) -> Piece:
     """Return the figures of the provider; litellm would estimate those that are missing."""
     found = [usage for chunk in chunks if (usage := getattr(chunk, "usage", None))]
+    of_prompt = [details for usage in found if (details := getattr(usage, "prompt_tokens_details", None))]
+
+    def most(figures: list[Any], name: str) -> int:
+        return max((getattr(each, name, None) or 0 for each in figures), default=0)
+
     return Piece(
         choice=False,
-        prompt_tokens=max((usage.prompt_tokens or 0 for usage in found), default=0),
-        completion_tokens=max((usage.completion_tokens or 0 for usage in found), default=0),
+        prompt_tokens=most(found, "prompt_tokens"),
+        cached_tokens=most(of_prompt, "cached_tokens"),
+        cache_write_tokens=most(of_prompt, "cache_write_tokens"),
+        completion_tokens=most(found, "completion_tokens"),
     )

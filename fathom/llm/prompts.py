@@ -11,11 +11,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -24,18 +24,22 @@ from fathom.llm.base import CutOff, ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.models import Note
 from fathom.roles import SPECS, Text
+from fathom.text.tokens import count_tokens
 
 FOLDER = Path(__file__).parent.parent / "prompts"
 WARMER = 0.3  # added to the temperature for each time that a call was answered in vain
 REPETITIONS = 2  # answers in which the model repeats itself, before the call has failed
+MARK = {"type": "ephemeral"}
+SAME_NOTES = frozenset({"researcher", "critic", "section"})  # roles that are asked again with the notes of before
 PENALTY = 0.6  # for tokens that the answer already has, after one that was cut off
 
 
 class Message(TypedDict):
-    """A chat message as every provider takes it."""
+    """A chat message as every provider takes it. `cache_control` marks it as the end of a beginning to be cached."""
 
     role: str
     content: str
+    cache_control: NotRequired[Mapping[str, str]]
 
 
 def _data(text: str) -> str:
@@ -120,7 +124,24 @@ def request_options(call: ModelCall, dialect: Dialect, repeated: int = 0) -> dic
     if not dialect.system:
         system, user, *rest = prompt
         prompt = _alternating([Message(role="user", content=system["content"]), user, *rest])
+    if dialect.marked_from is not None:
+        beside = count_tokens(json.dumps(options.get("tools", "")))  # it comes first
+        prompt = _marked(prompt, dialect.marked_from - beside, notes=call.spec.name in SAME_NOTES)
     return {"messages": prompt, **options, **_sampling(call, dialect, repeated)}
+
+
+def _marked(prompt: list[Message], least: int, *, notes: bool) -> list[Message]:
+    """Return messages with marks for a cache: behind what a role is always told, and behind the notes before its task.
+
+    A mark costs something where nobody reads what it keeps, so there is none behind the task, behind notes that are
+    sent once, and behind fewer than `least` tokens, which are not kept.
+    """
+    ends = {0, len(prompt) - 2} if notes else {0}
+    length = accumulate(count_tokens(message["content"]) for message in prompt)
+    return [
+        Message(**message, cache_control=MARK) if n in ends and tokens >= least else message
+        for n, (message, tokens) in enumerate(zip(prompt, length, strict=True))
+    ]
 
 
 def _sampling(call: ModelCall, dialect: Dialect, repeated: int) -> dict[str, float]:

@@ -209,10 +209,16 @@ class Note(Model):
 
 
 class Usage(Model):
-    """What model calls took, with the seconds spent waiting. `cost_usd` is None when a price is not known."""
+    """What model calls took, with the seconds spent waiting. `cost_usd` is None when a price is not known.
+
+    Of the tokens of the prompt, the provider has read `cached_tokens` from its cache and written `cache_write_tokens`
+    to it.
+    """
 
     llm_calls: int = 0
     prompt_tokens: int = 0
+    cached_tokens: int = Field(0, exclude_if=not_)
+    cache_write_tokens: int = Field(0, exclude_if=not_)
     completion_tokens: int = 0
     cost_usd: float | None = 0.0
     seconds: float = 0.0
@@ -223,6 +229,8 @@ class Usage(Model):
         return Usage(
             llm_calls=self.llm_calls + other.llm_calls,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cost_usd=(self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
             seconds=round(self.seconds + other.seconds, 3),

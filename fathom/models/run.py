@@ -137,6 +137,7 @@ class Metrics(Model):
     narrowed_tokens: int  # raw tokens that no model was shown
     context_reduction: float  # 1 - context_tokens / raw_tokens; 0 when nothing was read
     prompt_tokens: int
+    cached_tokens: int = Field(0, exclude_if=not_)  # of them, read from a provider's cache
     completion_tokens: int
     cost_usd: float | None
     seconds: float

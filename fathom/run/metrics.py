@@ -21,6 +21,7 @@ def measure(run: RunState, account: Account, seconds: float) -> Metrics:
         narrowed_tokens=sum(call.narrowed_tokens for call in calls),
         context_reduction=round(1 - context / raw, 4) if raw else 0.0,
         prompt_tokens=usage.prompt_tokens,
+        cached_tokens=usage.cached_tokens,
         completion_tokens=usage.completion_tokens,
         cost_usd=run.cost_usd,
         seconds=round(seconds, 3),

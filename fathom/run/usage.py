@@ -35,6 +35,7 @@ class ModelUse:
 
     calls: int = 0
     sent: int = 0  # tokens
+    cached: int = 0  # of those sent, read from the provider's cache
     received: int = 0
     usd: float = 0.0
     unpriced: int = 0
@@ -43,6 +44,7 @@ class ModelUse:
         """Add another use of the model."""
         self.calls += other.calls
         self.sent += other.sent
+        self.cached += other.cached
         self.received += other.received
         self.usd += other.usd
         self.unpriced += other.unpriced
@@ -212,6 +214,7 @@ def _count(run: RunUse, event: AuditEvent) -> None:
         if data.get("success"):
             model.calls += 1
             model.sent += data.get("prompt_tokens") or 0
+            model.cached += data.get("cached_tokens") or 0
             model.received += data.get("completion_tokens") or 0
             model.usd += data.get("cost_usd") or 0.0
             model.unpriced += data.get("cost_usd") is None

@@ -53,6 +53,7 @@ def describe_run(run: Span, ending: str, metrics: Metrics) -> None:
             "fathom.model_calls": metrics.llm_calls,
             "fathom.tool_calls": metrics.tool_calls,
             "gen_ai.usage.input_tokens": metrics.prompt_tokens,
+            "gen_ai.usage.cache_read.input_tokens": metrics.cached_tokens or None,
             "gen_ai.usage.output_tokens": metrics.completion_tokens,
         }
     )
@@ -118,6 +119,8 @@ def describe_reply(request: Span, model: str, finish: str | None, usage: Usage, 
             "gen_ai.response.finish_reasons": [finish] if finish else None,
             "gen_ai.response.time_to_first_chunk": wait,
             "gen_ai.usage.input_tokens": usage.prompt_tokens or None,
+            "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens or None,
+            "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens or None,
             "gen_ai.usage.output_tokens": usage.completion_tokens or None,
             "fathom.cost_usd": usage.cost_usd,
         }

@@ -66,7 +66,7 @@ def _show(found: Costs) -> None:
 
 
 def _table(found: Costs) -> None:
-    heads = [found.by.value, "runs", "calls", "tokens sent", "received", "dollars"]
+    heads = [found.by.value, "runs", "calls", "tokens sent", "of them cached", "received", "dollars"]
     rows = [heads, *map(_cells, found.rows), _cells(found.total)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for cells in rows:
@@ -81,5 +81,5 @@ def _cells(row: Row) -> list[str]:
     if row.unpriced_runs:
         unknown = "price unknown" if row.unpriced_runs == row.runs else f"unknown: {counted(row.unpriced_runs, 'run')}"
         dollars = f"{dollars} + {unknown}" if used.usd else unknown
-    numbers = (f"{number:,}" for number in (row.runs, used.calls, used.sent, used.received))
+    numbers = (f"{number:,}" for number in (row.runs, used.calls, used.sent, used.cached, used.received))
     return [one_line(row.name), *numbers, dollars]

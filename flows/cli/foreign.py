@@ -51,7 +51,7 @@ MaxUsd = Annotated[
 ]
 Prices = Annotated[
     list[str] | None,
-    typer.Option("--price", metavar="MODEL=IN,OUT", help="Dollars per million tokens of a model; repeatable."),
+    typer.Option("--price", metavar="MODEL=IN,OUT[,CACHED]", help="Dollars per million tokens of a model; repeatable."),
 ]
 Page = Annotated[
     Path | None, typer.Option("--page", metavar="FILE", help="Of a report: write a page with the evidence.")

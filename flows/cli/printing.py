@@ -158,7 +158,8 @@ def _used(metrics: Metrics) -> str:
     parts = [counted(metrics.tool_calls, "tool call")]
     if metrics.llm_calls:
         tokens = metrics.prompt_tokens + metrics.completion_tokens
-        parts += [counted(metrics.llm_calls, "model call"), f"{tokens:,} tokens"]
+        cached = f" ({metrics.cached_tokens:,} cached)" if metrics.cached_tokens else ""
+        parts += [counted(metrics.llm_calls, "model call"), f"{tokens:,} tokens{cached}"]
     if metrics.llm_calls or metrics.cost_usd != 0:
         parts.append(dollars(metrics.cost_usd))
     if metrics.raw_tokens:

@@ -74,7 +74,7 @@ def research(
     max_calls: Annotated[int | None, typer.Option(metavar="N", help="Most model requests.")] = None,
     max_seconds: Annotated[float | None, typer.Option(metavar="S", help="Most seconds to work.")] = None,
     price: Annotated[
-        list[str] | None, typer.Option(metavar="MODEL=IN,OUT", help="Dollars per million tokens; repeatable.")
+        list[str] | None, typer.Option(metavar="MODEL=IN,OUT[,CACHED]", help="Dollars per million tokens; repeatable.")
     ] = None,
     search_price: Annotated[
         list[str] | None, typer.Option(metavar="VENDOR=USD", help="Dollars of a search; repeatable.")

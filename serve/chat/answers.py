@@ -35,6 +35,7 @@ class Answer:
     text: str
     references: list[Reference]
     prompt_tokens: int = 0
+    cached_tokens: int = 0  # of them
     completion_tokens: int = 0
 
     def pieces(self) -> list[str]:
@@ -55,7 +56,7 @@ async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> Ans
         return Answer(f"{_question(run.asked, run.complaint)}\n\n[Or answer on its page]({page}{ASKS})\n", [])
     foot = f"\n---\n\n[Run {run.id[:8]}: evidence, exports and follow-ups]({page})\n"
     metrics = run.result.metrics if run.result else None
-    tokens = (metrics.prompt_tokens, metrics.completion_tokens) if metrics else (0, 0)
+    tokens = (metrics.prompt_tokens, metrics.cached_tokens, metrics.completion_tokens) if metrics else (0, 0, 0)
     if run.result and run.result.unanswered:
         return Answer(render_unanswered(run.question, run.result.unanswered) + foot, [], *tokens)
     if run.state is RunState.cancelled:

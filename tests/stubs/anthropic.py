@@ -5,11 +5,14 @@ What a model says: see `behaviours`. Errors: see `_ERRORS`. The server knows mor
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from tests.stubs.behaviours import Answer, behave
 from tests.stubs.reading import Prompt
+from tests.stubs.refusals import UNCACHED, is_marked
 from tests.stubs.replies import Reply
 from tests.stubs.settings import Settings
 from tests.stubs.streams import Events, Pieces
@@ -26,6 +29,7 @@ _ERRORS = {
     "context_limit": (400, "invalid_request_error", "prompt is too long: 9000 tokens > 8192 maximum"),
     "content_policy": (400, "invalid_request_error", "Output blocked by content filtering policy"),
 }
+LEAST_CACHED, MOST_MARKS = 1_024, 4  # tokens; https://docs.claude.com/en/docs/build-with-claude/prompt-caching
 # amrit110/oli issue 7
 _UNKNOWN = ("response_format", "output_format", "frequency_penalty")
 # ianarawjo/ChainForge issue 271
@@ -47,7 +51,7 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
     Raises:
         ValueError: the behaviour is unknown.
     """
-    prompt_tokens = len(json.dumps([body.get("system"), body.get("messages", [])]).encode()) // 4
+    prompt_tokens = sum(map(_tokens, _blocks(body)))
     if not authorized:
         behaviour = "401"
     elif problem := _problem(body, prompt_tokens, settings):
@@ -59,6 +63,7 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
         return _error(*_ERRORS[behaviour], headers)
     said = behave(Prompt(body), behaviour, settings)
     content = _content(said, body)
+    read, written = _cache(body, settings)
     payload = {
         "id": "msg_stub",
         "type": "message",
@@ -67,11 +72,46 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
         "content": content,
         "stop_reason": _stop_reason(said, content),
         "stop_sequence": None,
-        "usage": {"input_tokens": prompt_tokens, "output_tokens": said.completion_tokens},
+        "usage": {
+            "input_tokens": prompt_tokens - read - written,
+            "cache_read_input_tokens": read,
+            "cache_creation_input_tokens": written,
+            "output_tokens": said.completion_tokens,
+        },
     }
     counted = {"prompt_tokens": prompt_tokens, "completion_tokens": said.completion_tokens}
     usage = {**counted, "total_tokens": sum(counted.values())}
     return Reply(200, payload, usage=usage, delivery=said.delivery)
+
+
+def _cache(body: dict[str, Any], settings: Settings) -> tuple[int, int]:
+    """Return the tokens of the prompt that are read from the cache, and written to it at the last mark."""
+    read = written = tokens = 0
+    sent = hashlib.sha256()
+    for block in _blocks(body):
+        tokens += _tokens(block)
+        sent.update(_bytes(block))
+        if (beginning := sent.hexdigest()) in settings.kept:
+            read, written = tokens, 0
+        elif "cache_control" in block and tokens >= LEAST_CACHED:
+            settings.kept.add(beginning)
+            written = tokens - read
+    return read, written
+
+
+def _tokens(block: dict[str, Any]) -> int:
+    return len(_bytes(block)) // 4
+
+
+def _bytes(block: dict[str, Any]) -> bytes:
+    return json.dumps({name: value for name, value in block.items() if name != "cache_control"}).encode()
+
+
+def _blocks(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what a prompt is made of, in the order in which the cache has it."""
+    yield from body.get("tools", [])
+    for content in (body.get("system") or [], *(message["content"] for message in body["messages"])):
+        yield from [{"text": content}] if isinstance(content, str) else content
 
 
 def events(payload: dict[str, Any], _body: dict[str, Any], at_once: int) -> Events:
@@ -110,6 +150,10 @@ def _problem(body: dict[str, Any], prompt_tokens: int, settings: Settings) -> st
         return f"{found}: Extra inputs are not permitted"
     if any(message["role"] == "system" for message in body["messages"]):
         return _SYSTEM_ROLE
+    if "cache_control" in settings.refuses and is_marked(body):
+        return UNCACHED
+    if (marks := sum("cache_control" in block for block in _blocks(body))) > MOST_MARKS:
+        return f"A maximum of {MOST_MARKS} blocks with cache_control may be provided. Found {marks}."
     if settings.context_window and prompt_tokens > settings.context_window:
         return f"prompt is too long: {prompt_tokens} tokens > {settings.context_window} maximum"
     return ""

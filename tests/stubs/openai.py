@@ -69,11 +69,19 @@ def complete(body: dict[str, Any], authorized: bool, behaviour: str, settings: S
         "created": CREATED,
         "model": body.get("model", "stub"),
         "choices": [] if behaviour == "no_choices" else [choice],
-        "usage": {**usage, **details},
+        "usage": {**usage, **details, **_cached(body, prompt_tokens, settings)},
     }
     if behaviour == "no_usage":
         del payload["usage"]
     return Reply(200, payload, usage=usage, delivery=said.delivery)
+
+
+def _cached(body: dict[str, Any], prompt_tokens: int, settings: Settings) -> dict[str, Any]:
+    """Return what the usage says of the cache; DeepSeek says it in its own words."""
+    read = int(prompt_tokens * settings.cached)
+    if "deepseek" in body.get("model", ""):
+        return {"prompt_cache_hit_tokens": read, "prompt_cache_miss_tokens": prompt_tokens - read}
+    return {"prompt_tokens_details": {"cached_tokens": read}} if read else {}
 
 
 def events(payload: dict[str, Any], body: dict[str, Any], at_once: int) -> Events:

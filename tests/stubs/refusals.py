@@ -5,6 +5,7 @@ The words are those that users of these servers reported; the report stands besi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +13,10 @@ from tests.stubs.behaviours import room
 from tests.stubs.replies import Reply
 from tests.stubs.settings import Settings
 
-__all__ = ["REFUSALS", "refused", "too_long"]
+__all__ = ["REFUSALS", "UNCACHED", "is_marked", "refused", "too_long"]
+
+# Vertex AI, before it had the cache: Mirascope/mirascope issue 618
+UNCACHED = "messages.0.content.0.text.cache_control: Extra inputs are not permitted"
 
 _BOUNDS = (
     "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
@@ -192,6 +196,15 @@ def _frequency_penalty(body: dict[str, Any]) -> Reply | None:
     return Reply(400, {"code": "Client specified an invalid argument", "error": said})
 
 
+def is_marked(body: dict[str, Any]) -> bool:
+    """Return whether a request has a mark for a cache."""
+    return '"cache_control"' in json.dumps(body)
+
+
+def _cache_control(body: dict[str, Any]) -> Reply | None:
+    return _openai(UNCACHED) if is_marked(body) else None
+
+
 def _model(body: dict[str, Any]) -> Reply:
     """LM Studio, with too little memory: continuedev/continue issue 10150. No other form of the request helps."""
     return Reply(400, {"error": f'Failed to load model "{body.get("model", "stub")}". Error: Error loading model.'})
@@ -209,5 +222,6 @@ REFUSALS: dict[str, Callable[[dict[str, Any]], Reply | None]] = {
     "max_completion_tokens": _max_completion_tokens,
     "stream_options": _stream_options,
     "frequency_penalty": _frequency_penalty,
+    "cache_control": _cache_control,
     "model": _model,
 }

@@ -34,6 +34,9 @@ class Settings:
         lacking: regular expression; the model finds nothing for sections of a template whose heading matches.
         context_window: tokens; a longer prompt is refused as too long. 0: no limit.
         window_style: in whose words: "openai", "llama.cpp" or "vllm"; the last counts the room for the answer too.
+        cached: share of each prompt that the model's server says it has read from its cache; Anthropic's keeps what is
+            marked, and says what it reads and writes.
+        kept: the beginnings that Anthropic's cache has, as hashes.
         refuses: what the model's server does not take: names of `REFUSALS` in `refusals`, which refuse; "stream", for
             which it gives the whole answer.
         models: what `GET /v1/models` returns; None: it is not there.
@@ -72,6 +75,8 @@ class Settings:
     lacking: str = ""
     context_window: int = 0
     window_style: str = "openai"
+    cached: float = 0.0
+    kept: set[str] = field(default_factory=set)
     refuses: set[str] = field(default_factory=set)
     models: dict[str, Any] | None = None
     ollama_context: int = 32_768

@@ -1744,6 +1744,8 @@ export interface components {
             calls: number;
             /** Sent */
             sent: number;
+            /** Cached */
+            cached: number;
             /** Received */
             received: number;
             /** Usd */
@@ -1998,6 +2000,11 @@ export interface components {
             context_reduction: number;
             /** Prompt Tokens */
             prompt_tokens: number;
+            /**
+             * Cached Tokens
+             * @default 0
+             */
+            cached_tokens: number;
             /** Completion Tokens */
             completion_tokens: number;
             /** Cost Usd */
