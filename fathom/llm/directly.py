@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fathom.config.models import RoleModel
-from fathom.errors import AnswerInvalid
 from fathom.llm.base import Backend, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept
 from fathom.models import Usage
@@ -21,7 +20,7 @@ async def answer_of(
     """
     invalid: InvalidAnswer | None = None
     usage = Usage()
-    for _ in range(2):
+    while True:
         call = ModelCall(spec=spec, request=request, model=model, invalid=invalid)
         completion = await backend.complete(call)
         usage += completion.usage
@@ -30,4 +29,3 @@ async def answer_of(
             assert isinstance(outcome, spec.answer)
             return outcome, usage, completion.model
         invalid = outcome
-    raise AnswerInvalid(f"The {spec.name} gave two invalid answers.")
