@@ -60,6 +60,17 @@ async def test_a_replay_gives_the_same_bytes_and_asks_nobody(providers: Stubs, t
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_a_run_that_did_not_ask_for_a_window_is_replayed_without_one(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.section = "FACT-00000000 was studied in other words than its source has [ID]."
+    result = await research(tmp_path, profile="quick")
+    (window,) = (tmp_path / ".results" / result.run_id).glob("window-*")
+    window.unlink()
+    store = ArtifactStore(str(tmp_path))
+    files = await replay(store, (await runs(store))[0])
+    assert {file.state for file in files} == {"same"}
+
+
 def left_behind(result: RunResult) -> list[str]:
     """Return the names of what a run wrote, but for what tools returned, what names the run and what has its times."""
     names = sorted(path.name for path in Path(result.artifacts).iterdir())
