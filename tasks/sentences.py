@@ -7,7 +7,7 @@ from textwrap import shorten
 from typing import Any
 
 from fathom.telemetry.audit_events import AuditEvent, AuditType
-from fathom.text.citations import without_citations
+from fathom.text.citations import without_addresses, without_citations
 from fathom.text.counting import counted
 from fathom.text.sentences import first_sentence
 
@@ -55,11 +55,12 @@ def _section(heading: str, found: Found) -> str:
 
 
 def lead_of(text: str) -> str:
-    """Return the first sentence of a note's summary or of a section, without citations, on one line."""
-    return shorten(first_sentence(without_citations(text)), MOST_LEAD, placeholder=" …")
+    """Return the first sentence of a note's summary or of a section on one line, without citations and addresses."""
+    return shorten(first_sentence(without_addresses(without_citations(text))), MOST_LEAD, placeholder=" …")
 
 
 def _led(title: str, text: str) -> str:
+    title = without_addresses(title)  # chat programs show it as Markdown
     return f"{title}: {lead}" if (lead := lead_of(text)) else title
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prefect.states import Running
 from rich.text import Text
 
+from fathom.client.shapes import EventType, RunEvent
 from fathom.config.models import Role, RoleModel
 from fathom.llm import drafts
 from fathom.llm.base import ModelCall
@@ -25,10 +27,14 @@ from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.live import read_live, showing
 from fathom.telemetry.progress import Event, listen, phase, publish
 from flows.cli.watch import Watch
+from serve.runs import feed as feeds
+from serve.runs.feed import Feeds
 from tasks.sentences import sentence_of
 from tests.conftest import Bucket
 from tests.inprocess import QUERY, investigated
 from tests.stubs import Stubs
+from tests.test_audit import FOLDER, PENDING
+from tests.test_feed import found
 from tests.test_watch import drawn, planned
 
 KEY = "key"
@@ -185,6 +191,38 @@ async def test_a_draft_is_beside_the_log_until_the_section_is_in_it(
         await until(store, [])
 
 
+async def test_a_listener_hears_a_note_then_a_growing_draft_then_the_section(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in ((live_view, "WRITE_SECONDS"), (feeds, "LOCAL_SECONDS"), (feeds, "STATE_SECONDS")):
+        monkeypatch.setattr(module, name, 0.01)
+    store = ArtifactStore(str(tmp_path))
+    run, hub, log = found(store, Running()), Feeds(store), AuditLog(store, PENDING)
+    monkeypatch.setattr(hub, "_ask_once", lambda _: asyncio.sleep(0))  # no Prefect here
+    await log.settle(FOLDER)
+    events = hub.follow(run)
+
+    async def heard(kind: EventType, text: str) -> RunEvent:
+        async with asyncio.timeout(60):
+            async for event in events:
+                if event and event.type is kind and text in event.model_dump_json():
+                    return event
+        raise AssertionError("it ended")
+
+    async with showing(store, run.run_key):
+        await log.record(AuditType.note_created, Role.compressor, "Tides", summary="They rise.", source_ids=["S1a2b3c"])
+        assert (await heard(EventType.note_created, "")).message == "A note from 1 source: Tides: They rise."
+        for text in ("It rose.", "It rose. It fell."):
+            publish(draft(text))
+            event = await heard(EventType.now, f'{text}"')
+            assert event.id == 0 and event.data["drafts"] == [{"position": 0, "heading": "Heading", "text": text}]
+        written = {"number": 1, "of": 1, "position": 0, "text": "It rose. It fell. Now it rests."}
+        await log.record(AuditType.section_written, Role.reporter, "Heading", **written)
+        assert (await heard(EventType.section, "Now it rests.")).data["position"] == 0
+    await events.aclose()
+    await hub.aclose()
+
+
 async def test_a_growing_draft_alone_is_seldom_a_request(moto_s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_view, "WRITE_SECONDS", 0.01)
     monkeypatch.setattr(live_view, "REMOTE_DRAFT_SECONDS", 3_600.0)
@@ -217,9 +255,10 @@ def section(position: int) -> Event:
 
 
 def test_a_log_has_a_line_for_each_note_and_section_and_quiet_has_none(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = note("![x](http://evil.example/a.png)", "See [the door](http://evil.example/b).")
     for options in ({}, {"quiet": True}, {"progress": False}):
         with Watch(**options) as watch:
-            for event in (note(), draft("It rose."), section(0), note("A note\x1b[2J", "")):
+            for event in (note(), draft("It rose."), section(0), note("A note\x1b[2J", ""), hostile):
                 watch(event)
         printed = capsys.readouterr()
         lines = [line[10:] for line in printed.err.splitlines()]
@@ -230,6 +269,7 @@ def test_a_log_has_a_line_for_each_note_and_section_and_quiet_has_none(capsys: p
                 "A note from 2 sources: What the tides do: They rise.",
                 "Draft of section 2 of 4, not checked yet: Why: Tides **rise**.",
                 "A note from 2 sources: A note [2J",
+                "A note from 2 sources: x: See the door.",
             ]
         )
 

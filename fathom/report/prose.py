@@ -51,17 +51,17 @@ def section_html(
 ) -> Markup:
     """Return a section, or the part of it between two offsets, as HTML with its citations linked to the claims."""
     markdown = place_marks(section.markdown, claims, numbers, part)
-    html = _prose(quoted_markdown(markdown) if section.quoted else markdown)
+    html = _prose(quoted_markdown(markdown) if section.quoted else markdown, _INLINE)
     return link_marks(html, {claim.number: claim for claim in claims})
 
 
 def draft_html(markdown: str) -> Markup:
-    """Return a section whose claims are not checked yet as HTML; the ids that it cites stay, and link to nothing."""
-    return Markup(_prose(markdown))  # noqa: S704 - sanitised
+    """Return a section whose claims are not checked yet as HTML; the ids that it cites stay, and nothing is a link."""
+    return Markup(_prose(markdown, _INLINE - {"a"}))  # noqa: S704 - sanitised
 
 
-def _prose(markdown: str) -> str:
-    html = _sanitised(_parser().render(markdown), _BLOCKS | _TABLES | _INLINE)
+def _prose(markdown: str, inline: set[str]) -> str:
+    html = _sanitised(_parser().render(markdown), _BLOCKS | _TABLES | inline)
     return html.replace("<table>", _SCROLLING).replace("</table>", "</table></div>").replace("<pre>", _CODE)
 
 

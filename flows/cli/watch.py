@@ -143,14 +143,14 @@ class Watch:
             title = Text.assemble(
                 (one_line(event.action), "bold"), (f"  {counted(len(found['source_ids']), 'source')}", "dim")
             )
-            self._print(Group(title, Text(one_line(lead_of(found["summary"])))))
+            self._print(Group(title, one_line(lead_of(found["summary"])), ""))
         else:
             from rich.markdown import Markdown
 
             text = found["text"] if found["position"] == 0 else _first_paragraph(found["text"])
             about = f"  draft, not checked yet, {found['number']} of {found['of']}"
             title = Text.assemble((one_line(event.action), "bold"), (about, "dim"))
-            self._print(Group(title, Markdown(printable(text))))
+            self._print(Group(title, Markdown(printable(text)), ""))
 
     def _note(self, event: Event) -> None:
         if event.kind == "phase":
