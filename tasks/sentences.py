@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from textwrap import shorten
 from typing import Any
 
 from fathom.telemetry.audit_events import AuditEvent, AuditType
+from fathom.text.citations import without_addresses, without_citations
 from fathom.text.counting import counted
+from fathom.text.sentences import first_sentence
 
 Found = Mapping[str, Any]
+MOST_LEAD = 300  # characters of the first sentence of a note or a section
 
 
 def sentence_of(event: AuditEvent) -> str:
@@ -42,11 +46,22 @@ def _called(call: str, found: Found) -> str:
 
 
 def _noted(title: str, found: Found) -> str:
-    return f"A note from {counted(len(found['source_ids']), 'source')}: {title}"
+    return f"A note from {counted(len(found['source_ids']), 'source')}: {_led(title, found['summary'])}"
 
 
 def _section(heading: str, found: Found) -> str:
-    return f"Section {found['number']} of {found['of']} is written: {heading}"
+    draft = f"Draft of section {found['number']} of {found['of']}, not checked yet"
+    return f"{draft}: {_led(heading, found['text'])}"
+
+
+def lead_of(text: str) -> str:
+    """Return the first sentence of a note's summary or of a section on one line, without citations and addresses."""
+    return shorten(first_sentence(without_addresses(without_citations(text))), MOST_LEAD, placeholder=" …")
+
+
+def _led(title: str, text: str) -> str:
+    title = without_addresses(title)  # chat programs show it as Markdown
+    return f"{title}: {lead}" if (lead := lead_of(text)) else title
 
 
 def _written(title: str, found: Found) -> str:

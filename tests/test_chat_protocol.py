@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -95,6 +96,8 @@ def test_a_report_is_streamed_with_progress_before_it_and_references_behind_it(
     lines = streamed.reasoning.splitlines()
     assert f"{served.url}/runs/{streamed.run_id}" in lines[0]
     assert any(line.startswith("Step 1 begins") for line in lines), lines
+    assert any(re.match(r"A note from \d+ sources?: \S.*: \S", line) for line in lines), lines
+    assert any(line.startswith("Draft of section 1 of ") and "not checked yet" in line for line in lines), lines
     assert streamed.text.startswith("# ") and "## Sources" in streamed.text
     stored = httpx.get(f"{served.url}/api/v1/runs/{streamed.run_id}").json()
     assert stored["settings"]["profile"] == "quick"

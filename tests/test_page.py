@@ -21,8 +21,9 @@ from serve.access.tokens import Tokens
 from serve.caller import Limits, Role
 from serve.options import Options
 from serve.page.rendering import templates
-from tests.conftest import PrefectServer
+from tests.conftest import PrefectServer, quiet_port
 from tests.server import Served, served_with
+from tests.stubs import Stubs
 from tests.test_browser import PROGRAMS
 
 QUESTION = "What is a descriptor in Python?"
@@ -167,6 +168,32 @@ def test_everybody_can_use_every_view(browser: Browser, served: Served, client: 
         assert page.evaluate("document.activeElement.id") == "question"
     client.post("/watches/page-test/remove")
     client.post(f"{waits}/answer", data={"reject": "1"})
+
+
+def test_a_section_can_be_read_while_it_is_written(
+    browser: Browser, prefect_server: PrefectServer, providers: Stubs, tmp_path: Path
+) -> None:
+    sentences = " ".join(f"Sentence {number} of the draft [ID]." for number in range(6))
+    providers.settings.section = f"See [**here**](http://evil.example/x). {sentences} [a link](x)"
+    providers.settings.token_seconds = 0.25  # a section takes some 15 seconds
+    providers.settings.faults = {"section": ["slow*"]}
+    with served_with(Options(str(tmp_path), port=quiet_port())) as server, opened(browser, server) as page:
+        asked = {"question": QUESTION, "profile": "quick", "model": "openai/stub"}
+        started = httpx.post(f"{server.url}/", data=asked, headers={"Accept": "text/html"}, timeout=60)
+        page.goto(started.headers["Location"])
+        expect(page.locator("#notes li").first).to_be_visible(timeout=PATIENCE)
+        being_written, written = page.locator("#drafts"), page.locator("#sections")
+        expect(being_written).to_contain_text("Sentence 1 of the draft [S", timeout=PATIENCE)
+        expect(being_written).to_contain_text("draft, not checked yet", timeout=PATIENCE)
+        expect(being_written).to_contain_text("Sentence 3 of the draft", timeout=PATIENCE)
+        assert being_written.inner_text().count("Sentence 1 of the draft") == 1
+        assert being_written.locator("a").count() == 0
+        providers.settings.token_seconds = 0.0
+        expect(written).to_contain_text("Sentence 5 of the draft [S", timeout=PATIENCE)
+        assert written.locator("a").count() == 0
+        expect(written).to_contain_text("draft, not checked yet", timeout=PATIENCE)
+        httpx.delete(f"{server.url}/api/v1{started.headers['Location']}", timeout=60)
+        page.locator("[data-over]").wait_for()
 
 
 def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:

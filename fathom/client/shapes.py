@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
-from fathom.models import Account, Asked, Model, Plan, RunResult, UnreadFile
+from fathom.models import Account, Asked, Draft, Model, Plan, RunResult, UnreadFile
 
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
 
@@ -141,6 +141,7 @@ class Run(RunSummary):
     settings: dict[str, Any] = {}  # as given, without secrets
     phase: str = ""  # what it does now, in words
     now: list[str] = []  # what is being read or written at this moment
+    drafts: list[Draft] = []  # what is there of the sections that are being written; not checked yet
     plan: Plan | None = None  # with the status of each step
     asked: Asked | None = None  # what it asks a person
     complaint: str = ""  # why the last answer could not be used

@@ -42,6 +42,7 @@ from fathom.errors import (
 )
 from fathom.llm.base import Completion, CutOff, ModelCall, Reply, Transport
 from fathom.llm.dialects import Dialect, dialect_of
+from fathom.llm.drafts import telling
 from fathom.llm.learnt import Learnt, sent_tokens
 from fathom.llm.listening import listen
 from fathom.llm.openai_chat import OpenAIChat, speaks_openai_chat
@@ -216,6 +217,8 @@ class ModelBackend:
                 try:
                     with request_span(*provider_and_name(model), call.spec.role, options, most) as request_sent:
                         pieces = transport.send(model, dialect, options, most)
+                        if call.spec.draft:
+                            pieces = telling(pieces, call, self._scrubber)
                         reply = await listen(pieces, model, silence=silence, left=left, most=most, pulse=pulse)
                         usage = self._usage(model, reply, time.monotonic() - began)
                         describe_reply(

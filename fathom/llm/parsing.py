@@ -57,6 +57,21 @@ def accept(call: ModelCall, completion: Completion) -> Answer | InvalidAnswer:
     return InvalidAnswer(complaints=complaints, cut_off=completion.cut_off)
 
 
+def draft_of(call: ModelCall, text: str) -> str:
+    """Return the whole sentences of prose that is still being written; empty where `accept` would not take them.
+
+    What begins with a brace or a fence may become JSON, and is not shown.
+    """
+    text = without_debris(text.strip(), is_json=False)
+    sentences = [] if text.startswith(("{", "```")) else split_sentences(f"{text}.")  # else a short line is a heading
+    try:
+        answer = _read(call, text[: sentences[-1].start].strip() if sentences else "", None)
+    except ValueError:
+        return ""
+    assert isinstance(answer, Text)
+    return answer.text
+
+
 def _read(call: ModelCall, text: str, cut_off: CutOff | None) -> Answer:
     if cut_off:
         raise ValueError(_CUT[cut_off])

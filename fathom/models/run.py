@@ -31,6 +31,14 @@ class ReportSection(Model):
     quoted: bool = False  # it consists of quotations: its Markdown is blocks and citations, and plain text in them
 
 
+class Draft(Model):
+    """A section that is being written: its whole sentences, with ids as in `ReportSection`; nothing is checked yet."""
+
+    position: int  # in the report, from 0
+    heading: str
+    text: str  # Markdown
+
+
 class StepCoverage(Model):
     """The outcome of one step: a row of the coverage table."""
 

@@ -51,10 +51,18 @@ def section_html(
 ) -> Markup:
     """Return a section, or the part of it between two offsets, as HTML with its citations linked to the claims."""
     markdown = place_marks(section.markdown, claims, numbers, part)
-    markdown = quoted_markdown(markdown) if section.quoted else markdown
-    html = _sanitised(_parser().render(markdown), _BLOCKS | _TABLES | _INLINE)
-    html = html.replace("<table>", _SCROLLING).replace("</table>", "</table></div>").replace("<pre>", _CODE)
+    html = _prose(quoted_markdown(markdown) if section.quoted else markdown, _INLINE)
     return link_marks(html, {claim.number: claim for claim in claims})
+
+
+def draft_html(markdown: str) -> Markup:
+    """Return a section whose claims are not checked yet as HTML; the ids that it cites stay, and nothing is a link."""
+    return Markup(_prose(markdown, _INLINE - {"a"}))  # noqa: S704 - sanitised
+
+
+def _prose(markdown: str, inline: set[str]) -> str:
+    html = _sanitised(_parser().render(markdown), _BLOCKS | _TABLES | inline)
+    return html.replace("<table>", _SCROLLING).replace("</table>", "</table></div>").replace("<pre>", _CODE)
 
 
 def inline_html(markdown: str) -> Markup:

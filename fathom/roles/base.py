@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from fathom.config.models import Role
-from fathom.models import Model
+from fathom.models import Draft, Model
 
 
 class Request(Model):
@@ -76,3 +76,4 @@ class RoleSpec(Generic[RequestT, AnswerT]):
     check: Callable[[RequestT, AnswerT], list[Complaint]] = lambda _request, _answer: []
     addresses: bool = False  # may be in an answer: only where no reader sees it, as the input of a tool
     schema: Callable[[RequestT], dict[str, Any]] | None = None  # narrower than the type where the request knows more
+    draft: Callable[[RequestT, str], Draft] | None = None  # of a `Text` that readers see while it is written

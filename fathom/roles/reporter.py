@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from fathom.config.models import Role
 from fathom.config.templates import TemplateSection
-from fathom.models import Answered, Contradiction, Note, Plan, SourceText
+from fathom.models import Answered, Contradiction, Draft, Note, Plan, SourceText
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text, bounds
 from fathom.roles.planner import StepId
 from fathom.text.citations import cited_ids, with_known_ids, without_citations
@@ -167,6 +167,11 @@ def _check_section(_request: SectionRequest, answer: Text) -> list[Complaint]:
     return [] if answer.text.strip() else [Complaint("The section is empty.")]
 
 
+def _draft(request: SectionRequest, text: str) -> Draft:
+    known = {source_id for note in request.notes for source_id in note.source_ids}
+    return Draft(position=request.position, heading=request.section.heading, text=with_known_ids(text, known))
+
+
 def _normalize_answer(request: AnswerRequest, answer: ShortAnswer) -> ShortAnswer:
     """Put the answer on one line and drop ids that were never given."""
     known = {source_id for note in request.notes for source_id in note.source_ids}
@@ -201,5 +206,5 @@ OUTLINE = RoleSpec(
     _check_outline,
     schema=_outline_schema,
 )
-SECTION = RoleSpec("section", Role.reporter, SectionRequest, Text, check=_check_section)
+SECTION = RoleSpec("section", Role.reporter, SectionRequest, Text, check=_check_section, draft=_draft)
 ANSWER = RoleSpec("answer", Role.reporter, AnswerRequest, ShortAnswer, _normalize_answer, _check_answer)

@@ -24,6 +24,7 @@ from fathom.telemetry.audit_events import (
     events_in,
     written,
 )
+from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.tracing import new_id
 
 AUDIT_FILE = "audit.jsonl"
@@ -89,6 +90,7 @@ class AuditLog:
         await _whatever_happens(self._write(event))
         if self._log:
             self._log(event)
+        publish(Event("recorded", recorded=event))
         return event.id
 
     @contextmanager

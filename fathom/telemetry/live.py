@@ -9,19 +9,23 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from time import monotonic
 
 from pydantic import ValidationError
 
 from fathom.errors import StoreError
-from fathom.models import Account, Model
+from fathom.models import Account, Draft, Model
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore, json_bytes
+from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, listen
 
 WRITE_SECONDS = 1.0
+REMOTE_DRAFT_SECONDS = 3.0  # between two writes for a growing draft alone, where each is a request
 ENDING_SECONDS = 3.0  # for which the end of a run waits for the file
 MOST_NOW = 20  # things under way that are named
 MOST_CHARACTERS = 300
+MOST_DRAFT = 8_000  # characters of a section that is being written
 
 
 class Live(Model):
@@ -30,6 +34,7 @@ class Live(Model):
     at: str
     phase: str = ""
     now: list[str] = []  # what is being read or asked; several things at once
+    drafts: list[Draft] = []  # of the sections that are being written
     spent: Account | None = None  # by all attempts of the run
     caps: dict[str, float] = {}  # max_usd, max_tokens, max_calls, max_seconds; those that are set
 
@@ -55,7 +60,8 @@ def live_path(run_key: str) -> str:
 async def showing(store: ArtifactStore, run_key: str) -> AsyncIterator[None]:
     """Keep the file of a run while the block runs.
 
-    It is written at most once a second, and only when something has changed. A failure of the store is passed over: the
+    It is written at most once a second, and only when something has changed. Where a write is a request, a draft that
+    grows is no reason for one more often than every `REMOTE_DRAFT_SECONDS`. A failure of the store is passed over: the
     next change is written again. A run that is finished has no such file; of one that stopped, it keeps what was spent.
     """
     view = _View(ArtifactStore(store.address()), live_path(run_key))  # without patience: the next change comes soon
@@ -84,18 +90,27 @@ class _View:
         self.ended = asyncio.Event()
         self._phase = "starting"
         self._doing: dict[int, str] = {}
+        self._drafts: dict[int, Draft] = {}  # by position
         self._spent: Account | None = None
         self._caps: dict[str, float] = {}
-        self._changed = False
+        self._changed = self._grown = False
 
     def note(self, event: Event) -> None:
         """Take note of an event of the run."""
         if event.kind == "phase":
             self._phase = event.message[:MOST_CHARACTERS]
+            self._drafts.clear()
         elif event.kind == "begin":
             self._doing[event.key] = event.message[:MOST_CHARACTERS]
         elif event.kind == "end":
             self._doing.pop(event.key, None)
+        elif event.draft:
+            cut = event.draft.text[:MOST_DRAFT]
+            self._drafts[event.draft.position] = event.draft.model_copy(update={"text": cut})
+            self._grown = True
+            return
+        elif event.recorded and event.recorded.type is AuditType.section_written:
+            self._drafts.clear()
         elif event.kind == "spent" and event.spent and event.caps:
             self._spent = event.spent
             caps = event.caps.model_dump(exclude_none=True, exclude={"research_share"})
@@ -106,25 +121,27 @@ class _View:
 
     async def keep(self) -> None:
         """Write what changes, until the run has ended."""
+        last, patience = 0.0, 0.0 if self._store.local else REMOTE_DRAFT_SECONDS
         while not self.ended.is_set():
-            if self._changed:
-                self._changed = False
-                await self._write(self._phase, list(dict.fromkeys(list(self._doing.values())))[:MOST_NOW])
+            if self._changed or (self._grown and monotonic() - last >= patience):
+                self._changed, self._grown, last = False, False, monotonic()
+                now = list(dict.fromkeys(list(self._doing.values())))[:MOST_NOW]
+                await self._write(self._phase, now, list(self._drafts.values()))
             with suppress(TimeoutError):
                 async with asyncio.timeout(WRITE_SECONDS):
                     await self.ended.wait()
 
     async def leave(self) -> None:
         """Leave only what was spent."""
-        await self._write("", [])
+        await self._write("", [], [])
 
     async def remove(self) -> None:
         """Remove the file."""
         with suppress(StoreError):
             await self._store.remove(self._path)
 
-    async def _write(self, phase: str, now: list[str]) -> None:
+    async def _write(self, phase: str, now: list[str], drafts: list[Draft]) -> None:
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        live = Live(at=at, phase=phase, now=now, spent=self._spent, caps=self._caps)
+        live = Live(at=at, phase=phase, now=now, drafts=drafts, spent=self._spent, caps=self._caps)
         with suppress(StoreError):
             await self._store.write(self._path, json_bytes(live))

@@ -10,11 +10,25 @@ from itertools import count
 from typing import Literal
 
 from fathom.config.caps import Budget
-from fathom.models import Account, Plan, StepStatus
+from fathom.models import Account, Draft, Plan, StepStatus
 from fathom.models.batch import BatchRow
+from fathom.telemetry.audit_events import AuditEvent
 
 Kind = Literal[
-    "phase", "begin", "end", "plan", "step", "tool", "spent", "speed", "reflection", "remark", "warning", "batch"
+    "phase",
+    "begin",
+    "end",
+    "plan",
+    "step",
+    "tool",
+    "spent",
+    "speed",
+    "reflection",
+    "remark",
+    "warning",
+    "draft",
+    "recorded",
+    "batch",
 ]
 
 
@@ -35,6 +49,8 @@ class Event:
     spent: Account | None = None  # of `spent`: by all attempts of the run, as are the next two
     caps: Budget | None = None
     priced: bool = True  # whether the cost of the last call is known
+    draft: Draft | None = None  # of `draft`: takes the place of the one before at its position
+    recorded: AuditEvent | None = None  # of `recorded`: what was added to the run's audit log
     rows: tuple[BatchRow, ...] = ()  # of `batch`: the questions that changed; the first time, all of them
 
 

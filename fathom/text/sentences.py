@@ -67,6 +67,11 @@ def split_sentences(text: str) -> list[Sentence]:
     return sentences
 
 
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text's prose or lists on one line; empty where it has none."""
+    return next((each.clean for each in split_sentences(text) if each.kind in ("prose", "item")), "")
+
+
 def _ends(text: str, block: Block) -> list[int]:
     if block.kind not in ("prose", "item"):
         return [block.end]

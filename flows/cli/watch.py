@@ -7,20 +7,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from textwrap import shorten
 from time import monotonic
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from fathom.config.environment import Environment
+from fathom.telemetry.audit_events import AuditType
+from fathom.text.blocks import split_blocks
 from fathom.text.counting import counted
 from flows.cli.exits import logged
-from flows.cli.printing import MARKS, dollars, printable
+from flows.cli.printing import MARKS, dollars, one_line, printable
+from tasks.sentences import lead_of, sentence_of
 
 if TYPE_CHECKING:
     from fathom.config.caps import Budget
     from fathom.models import Account, Plan
+    from fathom.telemetry.audit_events import AuditEvent
     from fathom.telemetry.progress import Event
 
 _LABELS = {
@@ -41,6 +45,7 @@ FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_A_SECOND = 8
 MOST_STEPS = 12  # that the live view shows
 MOST_DOING = 4
+MOST_DRAFT = 6  # lines of the section that is being written, its last ones
 
 
 class _Stderr(Console):
@@ -69,6 +74,7 @@ class Watch:
         self._plan: Plan | None = None
         self._statuses: dict[str, str] = {}  # by step id
         self._doing: dict[int, str] = {}
+        self._draft = ""  # of the section that is being written
         self._tools = 0
         self._sources = set[str]()
         self._spent: Account | None = None
@@ -99,32 +105,58 @@ class Watch:
         if self._logs:
             logged(line)
         elif self._progress:
-            self._print(line, style)
+            self._print(Text(printable(line), style=style))
 
-    def _print(self, line: str, style: str = "") -> None:
+    def _print(self, shown: RenderableType) -> None:
         try:
-            self.console.print(Text(printable(line), style=style), soft_wrap=not self.console.is_terminal)
+            self.console.print(shown, soft_wrap=not self.console.is_terminal)
         except OSError:  # nobody reads it any more, or the disk is full: the run is worth more
             self._quiet, self._progress = True, False
 
     def __call__(self, event: Event) -> None:
         """Take note of an event of the run, and show it."""
         self._note(event)
+        if event.recorded and event.recorded.type in (AuditType.note_created, AuditType.section_written):
+            self._tell(event.recorded)
         starts = event.status in (None, "in_progress")
         if event.kind not in _LABELS or not event.message or not starts:
             return
         limit = 500 if event.kind == "warning" else 150
         line = _LABELS[event.kind] + shorten(event.message, limit, placeholder=" …")
         if event.kind == "warning" and not self._progress and not self._quiet:
-            self._print(line)
+            self._print(Text(printable(line)))
         elif not self._live.is_started:
             self.say(f"{monotonic() - self._began:6.1f} s  {line}")
         elif event.kind in _KEPT:
             self.say(line, _KEPT[event.kind])
 
+    def _tell(self, event: AuditEvent) -> None:
+        """Show what there is to read: a note, or a section as it was written, of which only the answer is shown whole.
+
+        A log as JSON has it from the run.
+        """
+        found: dict[str, Any] = event.details
+        if not self._live.is_started:
+            if not self._logs:
+                self.say(f"{monotonic() - self._began:6.1f} s  {one_line(sentence_of(event))}")
+        elif event.type is AuditType.note_created:
+            title = Text.assemble(
+                (one_line(event.action), "bold"), (f"  {counted(len(found['source_ids']), 'source')}", "dim")
+            )
+            self._print(Group(title, one_line(lead_of(found["summary"])), ""))
+        else:
+            from rich.markdown import Markdown
+
+            text = found["text"] if found["position"] == 0 else _first_paragraph(found["text"])
+            about = f"  draft, not checked yet, {found['number']} of {found['of']}"
+            title = Text.assemble((one_line(event.action), "bold"), (about, "dim"))
+            self._print(Group(title, Markdown(printable(text)), ""))
+
     def _note(self, event: Event) -> None:
         if event.kind == "phase":
-            self._phase = event.message
+            self._phase, self._draft = event.message, ""
+        elif event.draft:
+            self._draft = event.draft.text
         elif event.kind == "begin":
             self._doing[event.key] = event.message
         elif event.kind == "end":
@@ -156,11 +188,29 @@ class Watch:
             doing = [*doing[: MOST_DOING - 1], f"and {len(doing) - MOST_DOING + 1} more"]
         used = list(self._lines(self._used()))
         room = self.console.height - len(doing) - len(used) - 2
+        draft = self._last_lines(min(room // 2, MOST_DRAFT))
+        room -= len(draft)
         frame = FRAMES[int(monotonic() * FRAMES_A_SECOND) % len(FRAMES)]
         steps = self._steps(max(0, min(room, MOST_STEPS)))
         return Group(
-            *steps, drawn_line(f"{frame} {self._phase}"), *(drawn_line(f"    {what}") for what in doing), *used
+            *steps,
+            drawn_line(f"{frame} {self._phase}"),
+            *(drawn_line(f"    {what}") for what in doing),
+            *draft,
+            *used,
         )
+
+    def _last_lines(self, most: int) -> list[Text]:
+        """Draw the end of the section that is being written, below a line that says what it is."""
+        if most < 2 or not self._draft:
+            return []
+        width = max(20, self.console.width - 6)
+        text = Text(one_line(self._draft[-most * width :]))
+        lines = text.wrap(self.console, width)[-(most - 1) :]
+        return [
+            drawn_line("    draft, not checked yet:", "dim"),
+            *(drawn_line(f"    {line}", "italic") for line in lines),
+        ]
 
     def _steps(self, room: int) -> Iterator[Text]:
         """Draw the plan as a checklist; of a long one, the part around the first step that is not done."""
@@ -202,6 +252,11 @@ class Watch:
                 line = ""
             line = f"{line} · {part}" if line else f"  {part}"
         yield drawn_line(line, "dim")
+
+
+def _first_paragraph(markdown: str) -> str:
+    blocks = (block for block in split_blocks(markdown) if block.kind in ("prose", "item"))
+    return next((markdown[block.start : block.end] for block in blocks), "")
 
 
 def drawn_line(text: str, style: str = "") -> Text:

@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from fathom.client.shapes import RunState
+from fathom.report.prose import draft_html
 from fathom.text.cleaning import clean_line
 from fathom.text.counting import counted, size
 from fathom.text.urls import web_address
@@ -63,9 +64,8 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     made.globals.update(static=address_of, csrf=csrf_field, csrf_query=csrf_query, counted=counted, states=STATES)
-    made.filters.update(
-        line=clean_line, web=web_address, when=when, stamp=stamp, took=took, money=money, count=count, size=size
-    )
+    made.filters.update(line=clean_line, web=web_address, draft=draft_html)
+    made.filters.update(when=when, stamp=stamp, took=took, money=money, count=count, size=size)
     return made
 
 

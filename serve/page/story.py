@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from markupsafe import Markup
+from pydantic import ValidationError
 
 from fathom.client.shapes import EventType, RunEvent
-from fathom.models import Plan, ReportSection
+from fathom.models import Draft, Plan
 from fathom.models.plan import StepStatus
-from fathom.report.prose import section_html
 from fathom.storage.store import ArtifactStore
 from fathom.text.citations import without_citations
 from serve.runs.finding import Found
@@ -22,12 +22,11 @@ _QUIET = ("llm_called",)
 
 @dataclass(frozen=True)
 class Told:
-    """One thing that the page shows by itself: a note with its sources, or a section."""
+    """One thing that the page shows by itself, such as a note with its sources."""
 
     title: str
     at: str
     text: str = ""
-    html: Markup = field(default_factory=Markup)
     sources: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -37,7 +36,7 @@ class Story:
 
     last: int = 0
     notes: list[Told] = field(default_factory=list)
-    sections: list[Told] = field(default_factory=list)
+    sections: list[Draft] = field(default_factory=list)  # in the order of the report
     remarks: list[Told] = field(default_factory=list)
     warnings: list[Told] = field(default_factory=list)
     steps: dict[str, StepStatus] = field(default_factory=dict)  # by their ids, as far as they have begun
@@ -71,7 +70,7 @@ def story_of(events: Sequence[RunEvent]) -> Story:
     """Return what some events tell."""
     story = Story(last=events[-1].id if events else 0)
     known: dict[str, dict[str, Any]] = {}
-    sections: dict[object, Told] = {}  # by their places: one may be written again
+    sections: dict[int, Draft] = {}  # by their places: one may be written again
     for event in events:
         data = event.data
         state = data.get("state")
@@ -86,9 +85,9 @@ def story_of(events: Sequence[RunEvent]) -> Story:
                     Told(str(data.get("title", "")), event.at, _plain(str(data.get("summary", ""))), sources=sources)
                 )
             case EventType.section:
-                heading = str(data.get("heading", ""))
-                section = ReportSection(heading=heading, markdown=str(data.get("text", "")))
-                sections[data.get("position")] = Told(heading, event.at, html=section_html(section, (), {}))
+                with suppress(ValidationError):  # a line of another version
+                    section = Draft.model_validate({name: data.get(name) for name in Draft.model_fields})
+                    sections[section.position] = section
             case EventType.step_started | EventType.step_completed:
                 story.steps[str(data.get("step_id"))] = StepStatus(str(data["status"]))
             case EventType.warning | EventType.error:
@@ -98,7 +97,7 @@ def story_of(events: Sequence[RunEvent]) -> Story:
         if state not in _QUIET and event.id:
             story.log.append(event)
     story.sources = len(known)
-    story.sections = list(sections.values())
+    story.sections = [sections[position] for position in sorted(sections)]
     return story
 
 

@@ -20,7 +20,6 @@ KEEP_ALIVE = 10.0
 """Seconds after which something is sent although nothing has happened: programs and proxies cut silent connections."""
 _LOOK = 1.0  # seconds from one look at whether a run waits for a person to the next
 _SILENT = ("llm_called",)
-_TOLD = (EventType.now, EventType.note_created)
 _ItemT = TypeVar("_ItemT")
 
 
@@ -96,7 +95,7 @@ async def with_silences(items: AsyncGenerator[_ItemT, None], seconds: float) -> 
 
 
 def _line_of(event: RunEvent, since: datetime | None) -> str:
-    if event.type in _TOLD or event.data.get("state") in _SILENT:
+    if event.type is EventType.now or event.data.get("state") in _SILENT:
         return ""
     if since and datetime.fromisoformat(event.at) < since:
         return ""

@@ -61,6 +61,7 @@ async def read_run(store: ArtifactStore, found: Found, ownership: Ownership) -> 
             "settings": _settings(given),
             "phase": await _queued(flow_run) if state is RunState.queued else live.phase if live else "",
             "now": live.now if live else [],
+            "drafts": live.drafts if live else [],
             "spent": known.spent if known else result.metrics.account if result else None,
             "caps": known.caps if known else _caps(found.manifest),
             "plan": plan,

@@ -1811,6 +1811,18 @@ export interface components {
             after: string;
         };
         /**
+         * Draft
+         * @description A section that is being written: its whole sentences, with ids as in `ReportSection`; nothing is checked yet.
+         */
+        Draft: {
+            /** Position */
+            position: number;
+            /** Heading */
+            heading: string;
+            /** Text */
+            text: string;
+        };
+        /**
          * Ending
          * @description How a run ended; the exit code of the shell follows from it.
          * @enum {string}
@@ -2404,6 +2416,11 @@ export interface components {
              * @default []
              */
             now: string[];
+            /**
+             * Drafts
+             * @default []
+             */
+            drafts: components["schemas"]["Draft"][];
             plan?: components["schemas"]["Plan"] | null;
             asked?: components["schemas"]["Asked"] | null;
             /**
