@@ -2752,6 +2752,13 @@ export interface components {
              * @default
              */
             digest: string;
+            /**
+             * Fields
+             * @default {}
+             */
+            fields: {
+                [key: string]: string;
+            };
         };
         /**
          * SourceList
