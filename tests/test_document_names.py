@@ -101,6 +101,12 @@ def test_titles_and_headers(name: str, text: str, title: str, fields: dict[str, 
     assert (document.title, document.fields) == (title, fields)
 
 
+def test_a_field_leads_nowhere() -> None:
+    header = "Status: see [here](http://evil.example/a) now\nOwner: ![x](http://evil.example/b) Ada\nLink: http://evil.example"
+    fields = read_document("a.txt", f"{header}\n\nText.".encode()).fields
+    assert fields == {"Status": "see here now", "Owner": "x Ada"}
+
+
 def test_a_header_stays_short() -> None:
     header = "".join(f"Field-{'abcdefghijklmnop'[n]}: {'word ' * (n * 9)}\n" for n in range(1, 16))
     fields = read_document("a.txt", f"{header}\nText.".encode()).fields

@@ -15,7 +15,7 @@ from textwrap import shorten
 from fathom.facts.dates import find_dates
 from fathom.retrieval.identifiers import identifiers_of, identifiers_of_file
 from fathom.text.blocks import split_blocks
-from fathom.text.cleaning import clean_line
+from fathom.text.cleaning import clean_line, clean_title
 from fathom.tools.documents.normal import definition
 from fathom.tools.documents.sections import Section
 
@@ -31,7 +31,7 @@ _LINE = re.compile(rf"({_NAME}):(?:[ \t]+(\S.*))?\Z")
 _MARKED = re.compile(rf"(?:[-*+][ \t]+)?(\*\*|__|\*|_)?({_NAME})(?:\1?:|:\1)[ \t]+(\S.*)\Z")
 _COLUMNS = re.compile(r"[ \t]{3,}\S")
 _MATTER_LINE = re.compile(rf"(?:- )?({_NAME}):[ \t]*(\S.*)\Z")
-_SENTENCE = re.compile(r"(?:\S+\s+){4,}\S*[.!?][\"”')]*\Z")
+_SENTENCE = re.compile(r"(?:\S+\s+){4,}\S*[.!?](?:[\"”')]*\Z|\s+[^\W\d_])")
 _ADDRESS = re.compile(r"<?(?:(?:[a-z][a-z+]*:)?//?\S*|\S+@\S+)>?\Z", re.IGNORECASE)
 _REST_LINK = re.compile(r"`([^`<]+?)\s*(?:<[^<>]*>)?`__?")
 _STOPPED = re.compile(r"(?:\S+\s+){2,}\S*[.!?]\Z")  # three words or more, and a full stop
@@ -162,8 +162,12 @@ def shown_fields(fields: Mapping[str, str], title: str) -> dict[str, str]:
         if name.lower() in _TITLES or not text or _ADDRESS.match(text) or _SAYS_NOTHING.match(text):
             continue
         if len(shown) < MAX_FIELDS and not said & number:
-            shown[clean_line(name)] = shorten(text, VALUE_CHARS, placeholder=" …") or text[:VALUE_CHARS]
+            shown[clean_line(name)] = _shortened(clean_title(text))
     return shown
+
+
+def _shortened(value: str) -> str:
+    return shorten(value, VALUE_CHARS, placeholder=" …") or value[:VALUE_CHARS]
 
 
 def tells(title: str) -> bool:
