@@ -282,7 +282,7 @@ async def test_what_is_left_out_is_said_and_the_index_is_kept(folder: Path, tmp_
 
     (folder / "moon.txt").write_text("The moon is made of basalt.", encoding="utf-8")
     [basalt] = (await DocumentsTool([str(folder)], cache, 5).run("basalt")).results
-    assert (basalt.url, basalt.title) == ("docs:notes/moon.txt", "moon.txt")
+    assert (basalt.url, basalt.title) == ("docs:notes/moon.txt", "moon")
     assert len(list((cache / "documents").iterdir())) == 1
 
 

@@ -89,6 +89,37 @@ def test_a_line_that_says_something_is_no_heading(line: str, kind: str) -> None:
     assert "".join(s.text for s in found[1:-1]).replace(" ", "") == line.replace(" ", "")
 
 
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "Its type is int | str | None. A pipe is cat a | sort | uniq. Both have bars. Neither is a row.",
+        "The type X | Y is the same as Union[X, Y], as\nthe type Y | X is: the order of X | Y | Z does\nnot count. So.",
+        "Write cat names | sort to order them.\nWrite cat names | uniq to see each once.",
+        "Run `cat a | sort | uniq` first. Then read the result.",
+    ],
+)
+def test_bars_in_prose_make_no_row(prose: str) -> None:
+    assert {s.kind for s in split_sentences(prose)} == {"prose"}
+    assert len(split_sentences(prose)) == prose.count(". ") + prose.count(".\n") + 1
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "Name | Type\n--- | ---\ntimeout | int | None\nthe name of the user that runs it | str.",
+        "a|b|c\n-|:-:|-\n1|2|3",
+        "key | value | note\nowner | Ada | since May\nplace | Bern | home",
+        "| 7 | the whole row |",
+        "> | a | b |\n> |---|---|\n> | 1 | 2 |",
+        "alpha of the first stations now| 1 \nbeta of the second one on line | 2\ngamma                          | 3",
+    ],
+)
+def test_rows_need_no_outer_bars(table: str) -> None:
+    assert {s.kind for s in split_sentences(table)} <= {"table", "rule"}
+    assert len(split_sentences(table)) == len(table.split("\n"))
+
+
 def test_tags_end_blocks() -> None:
     row = "<Tr> <Td_x> Born </Td> <Td> 1815 </Td> </Tr>"
     page = (
@@ -133,7 +164,9 @@ def test_sentences_hold_every_character_once(text: str) -> None:
 
 
 def test_kinds_tell_prose_from_layout() -> None:
-    text = "A | B | C\n\n```\nx = 1.\n```\n\n   def f(x):\n       return x\n\nProse is here.\n\n* an item\n\n-----\n"
+    text = (
+        "| A | B | C |\n\n```\nx = 1.\n```\n\n   def f(x):\n       return x\n\nProse is here.\n\n* an item\n\n-----\n"
+    )
     assert [s.kind for s in split_sentences(text)] == ["table", *["code"] * 5, "prose", "item", "rule"]
 
 

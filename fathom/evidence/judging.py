@@ -171,6 +171,7 @@ def _request(
                 title=spans[0].text.source.title,
                 address=spans[0].text.source.url,
                 published=spans[0].text.source.published,
+                fields=spans[0].text.source.fields,
                 whole=bearing.is_whole(source_id, spans),
                 passages=[_shown(span, next(numbers), bearing) for span in spans],
             )

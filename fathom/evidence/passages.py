@@ -124,7 +124,8 @@ class _ReadText:
     def whole(self) -> str:
         """The text with what is known of its source."""
         source = self.text.source
-        return "\n".join([self.text.text, source.title, source.url, source.location, source.published])
+        fields = (f"{name}: {value}" for name, value in source.fields.items())
+        return "\n".join([self.text.text, source.title, source.url, source.location, source.published, *fields])
 
     @cached_property
     def _parsed(self) -> ParsedText:

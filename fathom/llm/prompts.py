@@ -17,14 +17,16 @@ from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, meta
 
 from fathom.config.models import StructuredOutput
 from fathom.llm.base import CutOff, ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.models import Note
+from fathom.retrieval.identifiers import name_of
 from fathom.roles import SPECS, Text
 from fathom.text.tokens import count_tokens
+from fathom.text.urls import host_of
 
 FOLDER = Path(__file__).parent.parent / "prompts"
 WARMER = 0.3  # added to the temperature for each time that a call was answered in vain
@@ -52,18 +54,31 @@ def _attribute(text: str) -> str:
     return re.sub(r"\s+", " ", text.translate(str.maketrans('"<>', "'()"))).strip()
 
 
+def _place(url: str) -> str:
+    """Return the site or the name of the file that an address leads to."""
+    return host_of(url) or name_of(url)
+
+
 @cache
 def _environment() -> Environment:
     # Prompts are plain text: nothing renders them as HTML, and escaping would change what the model reads.
     environment = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined, autoescape=False)  # noqa: S701 - no HTML
-    environment.filters.update(data=_data, attribute=_attribute)
+    environment.filters.update(data=_data, attribute=_attribute, place=_place)
     return environment
 
 
 @cache
 def prompt_hashes() -> dict[str, str]:
-    """Return the SHA-256 of each role's prompt file."""
-    return {name: hashlib.sha256((FOLDER / f"{name}.md").read_bytes()).hexdigest() for name in SPECS}
+    """Return the SHA-256 of each role's prompt file and of those that it imports."""
+    return {name: hashlib.sha256(b"".join(_files(f"{name}.md"))).hexdigest() for name in SPECS}
+
+
+def _files(name: str) -> Iterator[bytes]:
+    """Yield the bytes of a prompt file and of those that it imports."""
+    data = (FOLDER / name).read_bytes()
+    yield data
+    for other in sorted(filter(None, set(meta.find_referenced_templates(_environment().parse(data.decode()))))):
+        yield from _files(other)
 
 
 def instructions(call: ModelCall) -> str:

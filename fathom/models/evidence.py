@@ -56,6 +56,7 @@ class Source(Referenced):
     score: float = 0.0  # the vendor's relevance, comparable within one query only
     full: bool = True  # False: only an excerpt was read so far
     digest: str = ""  # first digits of the SHA-256 of the text that was read
+    fields: dict[str, str] = Field({}, exclude_if=not_)  # what its header says of it, in order: Status, Author
 
     @property
     def key(self) -> str:

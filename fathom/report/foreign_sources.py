@@ -20,6 +20,7 @@ from fathom.models import Source
 from fathom.report.foreign_lists import URL, clean_url, comparable
 from fathom.telemetry.progress import phase
 from fathom.tools.documents.files import KINDS, File, find_files
+from fathom.tools.documents.header import readable
 from fathom.tools.documents.layout import LaidOut
 from fathom.tools.documents.pool import read_files
 from fathom.tools.documents.readers import Unreadable
@@ -91,7 +92,7 @@ def in_folder(folder: Path, wanted: Sequence[NumberedSource], report: bytes = b"
             continue
         owners = _meant(file, name, read, wanted)
         for one in owners:
-            own = read.title if read.title != file.path.name else ""
+            own = read.title if read.title != readable(file.path.name) else ""
             source = one.source.model_copy(update={"title": own, "published": read.date})
             found.texts.append(stored(source, _without_address(read.text), name))
             found.places.setdefault(one.source.source_id, []).append(name)
@@ -161,7 +162,7 @@ class _Marks:
         self._stem, self._stems = stem, {_slug(stem), _slug(file.path.name), _slug(name), _slug(_unnumbered(stem))}
         number, first = _NUMBER.fullmatch(stem), _FIRST_NUMBER.match(stem)
         self._number, self._first = number[1] if number else "", first[1] if first else ""
-        self._title = read.title if read and read.title != file.path.name else ""
+        self._title = read.title if read and read.title != readable(file.path.name) else ""
         strong, weak = _addresses(_head(file.path), read.text if read else "")
         self._sure = {url for url in map(comparable, strong) if url in known}
         likely = {url for url in map(comparable, weak) if url in known}

@@ -10,6 +10,7 @@ from fathom.retrieval.ranking import Passage
 
 _ENDING = re.compile(r"\.\w{1,8}\Z")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
+_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9]{2})")  # that fill up a number: pep-0572
 
 
 def titled(text: SourceText) -> Passage:
@@ -21,4 +22,4 @@ def path_words(url: str) -> str:
     """Return the words of an address behind the host or the folder: "docs:notes/2024/leave.md" is "2024 leave"."""
     parts = urlsplit(url)
     path = parts.path if parts.netloc else parts.path.partition("/")[2]
-    return _BETWEEN_WORDS.sub(" ", _ENDING.sub("", unquote(path))).strip()
+    return _ZEROS.sub("", _BETWEEN_WORDS.sub(" ", _ENDING.sub("", unquote(path)))).strip()

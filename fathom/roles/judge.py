@@ -36,6 +36,7 @@ class ShownSource(Request):
     title: str
     address: str
     published: str
+    fields: dict[str, str]  # of its header
     whole: bool  # whether the passages are all that was read of it
     passages: list[ShownPassage]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from fathom.text.markup import has_blocks, kind_of_markup, split_markup
@@ -16,6 +17,8 @@ Kind = Literal["prose", "item", "heading", "table", "code", "rule"]
 
 WRAP_WIDTH = 160  # lines longer than this are paragraphs of their own, not the lines of a wrapped one
 HEADING_CHARS = 90
+PROSE_CHARS = 40  # of a line that may be one of a wrapped paragraph, at least
+PROSE_CELL_WORDS = 3  # before the first bar of a sentence, at least
 CODE_INDENT = 2  # of a line of code without a fence, at least
 
 
@@ -45,8 +48,11 @@ _NUMBERING = re.compile(
     re.IGNORECASE,
 )
 _SAYS = re.compile(r":\s+\S|(?<![\w-])[$€£+-]?\d|[a-z]{3}[.!?]\s+[A-Z]|\s[.!?](?:\s|\Z)|\[S[0-9a-f]{6,}|[{}=\\|]|://")
-# A row of columns: `name    value`, or `name | value`.
-_COLUMNS = re.compile(r"\S(?:(?! {3,}| \| ).){0,60}(?: {3,}| \| )(?=\S)")
+# A row of columns: `name    value`.
+_COLUMNS = re.compile(r"\S(?:(?! {3,}).){0,60} {3,}(?=\S)")
+_BARRED = re.compile(r"(?:>\s*)*\|.*\||[^|]*\|.*\|\Z")  # a row with a bar before it or behind it
+_CODE_SPAN = re.compile(r"(`+)[^`\n]*\1")
+_BAR = re.compile(r"(?<!\\)\|")
 _UNSPACED = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\uffef]")  # writing that breaks a line anywhere
 _RULE = re.compile(r"[\W_]*\Z")
 _UNDERLINE = re.compile(r"([=\-~^*#\"+'`.])\1{2,}\Z")
@@ -118,14 +124,15 @@ def _blocks_of(run: list[_Line], before: str) -> Iterator[Block]:
         yield from (Block(line.start, line.end, "code") for line in run)
         return
     width = max(line.indent + len(line.text) for line in run)
+    rows = _rows_of_bars(run)
     first = 0
     while first < len(run):
-        last, kind = _extent(run, first, width)
+        last, kind = _extent(run, first, width, rows)
         yield Block(run[first].start, run[last].end, kind)
         first = last + 1
 
 
-def _extent(run: list[_Line], first: int, width: int) -> tuple[int, Kind]:
+def _extent(run: list[_Line], first: int, width: int, rows: frozenset[int]) -> tuple[int, Kind]:
     """Return the index of the last line of the block that begins at `first`, and the block's kind."""
     line = run[first]
     following = run[first + 1].text if first + 1 < len(run) else ""
@@ -133,11 +140,18 @@ def _extent(run: list[_Line], first: int, width: int) -> tuple[int, Kind]:
         return first + 1, "heading"
     if (kind := _single(line.text)) is not None:
         return first, kind
+    if first in rows:
+        return first, "table"
     if _is_row(run, first):
         return _row_end(run, first), "table"
     item = line if _ITEM.match(line.text) else None
     last = first
-    while last + 1 < len(run) and _goes_on(run[last], run[last + 1], width, item) and not _is_row(run, last + 1):
+    while (
+        last + 1 < len(run)
+        and _goes_on(run[last], run[last + 1], width, item)
+        and last + 1 not in rows
+        and not _is_row(run, last + 1)
+    ):
         last += 1
     if item:
         return last, "item"
@@ -150,9 +164,63 @@ def _single(text: str) -> Kind | None:
         return "heading"
     if _RULE.match(text):
         return "rule"
-    if text.count("|") >= 2 or "\t" in text:
+    if _BARRED.match(text) or "\t" in text:
         return "table"
     return None
+
+
+def _rows_of_bars(run: list[_Line]) -> frozenset[int]:
+    """Return which lines are rows without outer bars: they have a line of dashes and bars, or make columns together.
+
+    A bar alone makes no row: prose has it in a pipe of commands or a union of types.
+    """
+    found: set[int] = set()
+    first = 0
+    while first < len(run):
+        last = first
+        while last < len(run) and "|" in run[last].text:
+            last += 1
+        ruled = next((n for n in range(first, last) if _RULE.match(run[n].text) and "-" in run[n].text), None)
+        if ruled is not None and ruled > first:
+            found.update(range(ruled - 1, last))
+        elif last > first:
+            found.update(_columns_of_bars(run, first, last))
+        first = max(last, first + 1)
+    return frozenset(found)
+
+
+def _columns_of_bars(run: list[_Line], first: int, last: int) -> Iterator[int]:
+    """Yield the lines next to each other that have as many cells, if they read as rows rather than as prose."""
+    cells = [len(_BAR.findall(_CODE_SPAN.sub("", run[n].text))) for n in range(first, last)]
+    start = first
+    for n in range(first + 1, last + 1):
+        if n < last and cells[n - first] == cells[start - first]:
+            continue
+        alike = run[start:n]
+        if n - start > 1 and cells[start - first] and (_is_aligned(alike) or not _is_prose(alike)):
+            yield from range(start, n)
+        start = n
+
+
+def _is_aligned(lines: list[_Line]) -> bool:
+    """Whether all lines have a bar in the same column."""
+    places = [{line.indent + found.start() for found in _BAR.finditer(line.text)} for line in lines]
+    return len(lines) > 2 and bool(set.intersection(*places))
+
+
+def _is_prose(lines: list[_Line]) -> bool:
+    """Whether some lines with bars are an item, a wrapped paragraph or sentences."""
+    width = max(len(line.text) for line in lines)
+    wrapped = any(
+        len(line.text) >= PROSE_CHARS and len(line.text) + 1 + len(after.text.split(maxsplit=1)[0]) > width
+        for line, after in pairwise(lines)
+    )
+    return wrapped or any(
+        " | " not in line.text
+        or _ITEM.match(line.text)
+        or (_SENTENCE_END.search(line.text[-12:]) and len(line.text.partition("|")[0].split()) >= PROSE_CELL_WORDS)
+        for line in lines
+    )
 
 
 def _is_row(run: list[_Line], number: int) -> bool:

@@ -15,6 +15,7 @@ from fathom.errors import StoreError, ToolError, ToolRejected
 from fathom.evidence.provenance import PROVENANCE, read, results_of
 from fathom.evidence.stored import StoredText, stored_texts
 from fathom.models import ToolOutput
+from fathom.retrieval.identifiers import borne_by, naming
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.relevance import best_places
 from fathom.retrieval.titles import titled
@@ -74,6 +75,7 @@ class EarlierRun:
                 title=text.source.title,
                 published=text.source.published,
                 whole=text.text,
+                fields=text.source.fields,
                 kept_since=text.retrieved,
             )
             for url, text in known
@@ -112,8 +114,15 @@ class EarlierRunTool(Tool):
 
 def _closest(query: str, texts: Sequence[StoredText], most: int) -> ToolOutput:
     places = best_places(query, [titled(text.source_text()) for text in texts])
+    sources = [text.source for text in texts]
+    named = naming(query, ((s.source_id, borne) for s in sources for borne in borne_by(s.title, s.url)))
+    worth = {
+        number: (named.get(source.source_id, 0), places[number][0].score if number in places else 0.0)
+        for number, source in enumerate(sources)
+        if number in places or source.source_id in named
+    }
     best: dict[str, StoredText] = {}
-    for number in sorted(places, key=lambda number: -places[number][0].score):
+    for number in sorted(worth, key=lambda number: worth[number], reverse=True):
         best.setdefault(texts[number].source.source_id, texts[number])
     chosen = list(best.values())[:most]
     shown = [part for text in chosen for part in narrow([text.source_text()], query, MOST_TOKENS).texts]

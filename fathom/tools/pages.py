@@ -73,6 +73,7 @@ class WebPage(BaseModel):
     reference: Annotated[Bibliographic | None, AfterValidator(_clean_reference)] = (
         None  # of a work that a catalogue describes
     )
+    fields: dict[str, str] = {}  # of its header, for a page that was read
     kept_since: str = Field("", exclude=True)  # ISO 8601, UTC; for a page from the cache
 
 
@@ -126,6 +127,7 @@ def output(pages: Sequence[WebPage], failures: Sequence[ToolFailure] = ()) -> To
             title=_title(page),
             kind="web",
             published=page.published,
+            fields=page.fields,
             score=page.score,
             full=bool(page.whole),
             text=page.whole or page.excerpt,

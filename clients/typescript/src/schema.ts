@@ -2776,6 +2776,13 @@ export interface components {
              * @default
              */
             digest: string;
+            /**
+             * Fields
+             * @default {}
+             */
+            fields: {
+                [key: string]: string;
+            };
         };
         /**
          * SourceList

@@ -72,8 +72,9 @@ def hybrid_search(index: Index, model: str, cache: Path, query: str, limit: int)
     for ranking in (by_words, by_meaning):
         for rank, match in enumerate(ranking, 1):
             fused[match.document] += 1 / (FUSION + rank)
-    hits = {match.document: match.hits for match in (*by_meaning, *by_words)}  # hits by words show the better passages
-    return [Match(document, hits[document]) for document in sorted(fused, key=lambda d: (-fused[d], d))[:limit]]
+    best = {match.document: match for match in (*by_meaning, *by_words)}  # hits by words show the better passages
+    order = sorted(fused, key=lambda document: (-best[document].named, -fused[document], document))
+    return [best[document] for document in order[:limit]]
 
 
 def _by_meaning(index: Index, model: str, cache: Path, query: str) -> list[Match]:

@@ -7,6 +7,7 @@ that text.
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import threading
@@ -16,6 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fathom.retrieval.expansion import related_terms
+from fathom.retrieval.identifiers import Borne, Identifier, borne_by, identifiers_of, naming
 from fathom.text.terms import query_terms, terms
 from fathom.tools.documents.layout import LaidOut, lay_out
 from fathom.tools.documents.sections import ReadDocument
@@ -28,14 +30,17 @@ _LONG_WORD = re.compile(r"[^\W\d_]{5,}")  # shorter ones are not taken for missp
 _SCHEMA = """
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY, url TEXT UNIQUE, digest TEXT, position INTEGER, title TEXT, text TEXT, words INTEGER,
-    date TEXT
+    date TEXT, fields TEXT
 );
 CREATE TABLE passages (
     id INTEGER PRIMARY KEY, document INTEGER, heading TEXT, page INTEGER, start INTEGER, stop INTEGER, words INTEGER
 );
+CREATE TABLE identifiers (name TEXT, sure INTEGER, weight INTEGER, document INTEGER);
 CREATE TABLE skipped (url TEXT, digest TEXT, reason TEXT);
 CREATE TABLE files (url TEXT, size INTEGER, modified INTEGER, digest TEXT);
 CREATE INDEX passages_of ON passages (document);
+CREATE INDEX identifiers_named ON identifiers (name);
+CREATE INDEX identifiers_of ON identifiers (document);
 CREATE VIRTUAL TABLE search USING fts5(title, heading, text, tokenize="ascii tokenchars '.,'");
 """
 # A word of the query counts twice in a title or heading.
@@ -50,6 +55,7 @@ _SLICES = """
 SELECT passages.id, document, substr(text, start + 1, stop - start)
 FROM passages JOIN documents ON documents.id = document ORDER BY position, passages.id
 """
+_IDENTIFIERS = "SELECT document, name, sure, weight FROM identifiers WHERE name IN (SELECT value FROM json_each(?))"
 _PASSAGES = "SELECT id, heading, page, start, stop, words FROM passages WHERE document = ? ORDER BY id"
 
 
@@ -65,6 +71,7 @@ class Match(NamedTuple):
 
     document: int
     hits: list[Hit]
+    named: int = 0  # above 0 if the query names it by an identifier; the higher, the more surely
 
 
 class Passage(NamedTuple):
@@ -86,6 +93,7 @@ class StoredDocument(NamedTuple):
     text: str
     words: int
     date: str  # that it states: YYYY-MM-DD, YYYY-MM, or empty
+    fields: dict[str, str]  # of its header
 
 
 class StoredFile(NamedTuple):
@@ -125,8 +133,10 @@ class Index:
         """Add a document; `digest` is that of the bytes it was read from."""
         run = self._database.execute
         words = sum(span.words for span in document.spans)
-        values = (url, digest, document.title, document.text, words, document.date)
-        number = run("INSERT INTO documents VALUES (NULL, ?, ?, 0, ?, ?, ?, ?)", values).lastrowid
+        values = (url, digest, document.title, document.text, words, document.date, json.dumps(document.fields))
+        number = run("INSERT INTO documents VALUES (NULL, ?, ?, 0, ?, ?, ?, ?, ?)", values).lastrowid
+        for (name, sure), weight in borne_by(document.title, url, (span.heading for span in document.spans)):
+            run("INSERT INTO identifiers VALUES (?, ?, ?, ?)", (name, sure, weight, number))
         for s in document.spans:
             place = (number, s.heading, s.page, s.start, s.stop, s.words)
             row = run("INSERT INTO passages VALUES (NULL, ?, ?, ?, ?, ?, ?)", place).lastrowid
@@ -153,6 +163,7 @@ class Index:
                 if table == "documents":
                     run("DELETE FROM search WHERE rowid IN (SELECT id FROM passages WHERE document = ?)", (number,))
                     run("DELETE FROM passages WHERE document = ?", (number,))
+                    run("DELETE FROM identifiers WHERE document = ?", (number,))
                 run(f"DELETE FROM {table} WHERE {key} = ?", (number,))  # noqa: S608 - constants
         return kept
 
@@ -180,22 +191,33 @@ class Index:
         self._database.close()
 
     def search(self, query: str, limit: int) -> list[Match]:
-        """Return the documents closest to a query, ranked by their best passage."""
+        """Return the documents closest to a query: first those that it names, then by their best passage."""
         named = query_terms(query)
         asked = list(dict.fromkeys([*named, *(other for term in named for other in related_terms(term))]))[
             :MAX_QUERY_TERMS
         ]
-        if not asked:
+        named_by = self._named(query)
+        if not asked and not named_by:
             return []
         found: dict[int, list[Hit]] = {}
         for document, passage, score in self._rows(_SEARCH, (" OR ".join(f'"{term}"' for term in asked), HITS)):
             found.setdefault(document, []).append(Hit(passage, score))
-        return [Match(document, hits) for document, hits in list(found.items())[:limit]]
+        for document in named_by:
+            found.setdefault(document, [Hit(self.passages(document)[0].id, 0.0)])
+        matches = [Match(document, hits, named_by.get(document, 0)) for document, hits in found.items()]
+        return sorted(matches, key=lambda match: -match.named)[:limit]
+
+    def _named(self, query: str) -> dict[int, int]:
+        """Return the documents that a query names by an identifier, with how surely it does."""
+        names = json.dumps([one.name for one in identifiers_of(query)])
+        rows = self._rows(_IDENTIFIERS, (names,))
+        return naming(query, ((row[0], Borne(Identifier(row[1], bool(row[2])), row[3])) for row in rows))
 
     def document(self, number: int) -> StoredDocument:
         """Return a document."""
-        columns = "SELECT url, title, text, words, date FROM documents WHERE id = ?"
-        return StoredDocument(*self._rows(columns, (number,))[0])
+        columns = "SELECT url, title, text, words, date, fields FROM documents WHERE id = ?"
+        url, title, text, words, date, fields = self._rows(columns, (number,))[0]
+        return StoredDocument(url, title, text, words, date, json.loads(fields))
 
     def passages(self, document: int) -> list[Passage]:
         """Return a document's passages in reading order."""

@@ -38,6 +38,7 @@ class LaidOut(NamedTuple):
     text: str
     spans: list[Span]
     date: str = ""  # when the document was written or changed, as it says
+    fields: dict[str, str] = {}  # what the document's header says of it
     unread: str = ""  # what part of the file is missing
 
 
@@ -55,7 +56,8 @@ def lay_out(document: ReadDocument) -> LaidOut:
             spans.append(Span(*place, heading_terms, _joined_terms(part[start:stop])))
         parts.append(part)
         offset += len(part) + 2
-    return LaidOut(document.title, _joined_terms(document.title), "\n\n".join(parts), spans, document.date)
+    title = document.title
+    return LaidOut(title, _joined_terms(title), "\n\n".join(parts), spans, document.date, document.fields)
 
 
 def _joined_terms(text: str) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from fathom.text.cleaning import clean_line
+from fathom.tools.documents.configuration import read_configuration
 from fathom.tools.documents.dating import matter_date
+from fathom.tools.documents.header import matter_fields
 from fathom.tools.documents.html import fragment_blocks
 from fathom.tools.documents.sections import Section, markdown_sections, open_fence
 
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?\n)\1[ \t]*(?:\n|\Z)", re.S)
-_TITLE = re.compile(r"^title[ \t]*[:=][ \t]*(.+)$", re.M | re.I)
 _ATX = re.compile(r"#{1,6} \S")
 _LIST = re.compile(r"(?:[-*] |\d+\. )\S")
 _RULE = re.compile(r"\|?\s*:?-+:?\s*\|[\s:|-]*\Z")
@@ -24,13 +24,13 @@ _DEFINITION = re.compile(r"^ {0,3}\[[^\[\]\n]+\]:[ \t]+\S+.*\n?", re.M)
 _SAYS_NOTHING = re.compile(r"(?:click )?here|(?:this )?(?:link|page|site|document)|this|source", re.I)
 
 
-def read_markdown(text: str) -> tuple[str, list[Section], str]:
-    """Return a document's title, its sections, and the date in its front matter."""
+def read_markdown(text: str) -> tuple[str, list[Section], str, dict[str, str]]:
+    """Return a document's title, its sections, the date in its front matter, and the fields of that."""
     matter = _FRONT_MATTER.match(text)
     head, body = (matter[2], text[matter.end() :]) if matter else ("", text)
-    named = _TITLE.search(head)
-    title = clean_line(named[1]).strip("\"'") if named else ""
-    return title, markdown_sections(_without_markup(body)), matter_date(head)
+    fields = matter_fields(read_configuration(".toml" if matter[1] == "+++" else ".yaml", head)) if matter else {}
+    title = next((value for name, value in fields.items() if name.lower() == "title"), "")
+    return title, markdown_sections(_without_markup(body)), matter_date(head), fields
 
 
 def is_markdown(text: str) -> bool:

@@ -18,6 +18,7 @@ from fathom.text.cleaning import clean_text
 from fathom.tools.documents import configuration
 from fathom.tools.documents.dating import document_date, published
 from fathom.tools.documents.docx import read_docx
+from fathom.tools.documents.header import shown_fields, split_header, stated_fields, title_of, written
 from fathom.tools.documents.html import read_page
 from fathom.tools.documents.markdown import is_markdown, read_markdown
 from fathom.tools.documents.pdf import read_pdf
@@ -50,6 +51,7 @@ class _Content(NamedTuple):
     sections: list[Section]
     stated: str = ""  # date that the author states
     metadata: str = ""  # date that a program wrote
+    fields: dict[str, str] = {}  # of the header that the reader took off the text, or of its front matter
 
 
 class Unreadable(Exception):
@@ -64,11 +66,13 @@ def read_document(name: str, data: bytes) -> ReadDocument:
     """
     if not data.strip():
         raise Unreadable("it is empty")
-    title, sections, stated, metadata = _read(PurePath(name).suffix.lower(), data)
+    named, sections, stated, metadata, fields = _read(PurePath(name).suffix.lower(), data)
     if not any(c.isalnum() for section in sections for c in section.text + section.heading):
         raise Unreadable("it holds no text")
-    first = next((section.heading for section in sections if section.level == 1), sections[0].heading)
-    return ReadDocument(title or first, sections, stated or document_date(name, title, sections) or metadata)
+    date = stated or document_date(name, named, sections) or metadata
+    fields = {**fields, **{name: value for name, value in stated_fields(sections).items() if name not in fields}}
+    title = title_of(named, fields, sections, name)
+    return ReadDocument(title, sections, date, shown_fields(fields, title))
 
 
 def refusal(name: str, head: bytes) -> str:
@@ -115,11 +119,16 @@ def _read(ending: str, data: bytes) -> _Content:
     if ending in (".pdf", ".docx"):
         raise Unreadable(f"it is damaged, or not a {ending[1:]} file")
     text = clean_text(_decode(data))
-    if ending in _MARKDOWN_ENDINGS or (ending in (".txt", ".text") and is_markdown(text)):
-        return _Content(*read_markdown(text))
     if ending in configuration.ENDINGS:
         return _Content("", [Section(configuration.read_configuration(ending, text))])
-    return _Content("", rest_sections(text) if ending == ".rst" else underlined_sections(text))
+    header, text = split_header(text)
+    if ending in _MARKDOWN_ENDINGS or (ending in (".txt", ".text") and is_markdown(text)):
+        title, sections, date, matter = read_markdown(text)
+    else:
+        title, date, matter = "", "", dict[str, str]()
+        sections = rest_sections(text) if ending == ".rst" else underlined_sections(text)
+    above = [Section(written(header))] if header else []
+    return _Content(title, [*above, *sections], date, fields={**matter, **header})
 
 
 def _decode(data: bytes) -> str:

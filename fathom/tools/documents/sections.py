@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MAX_HEADING_CHARS = 160
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t#]*\Z")
@@ -29,6 +29,7 @@ class ReadDocument:
     title: str
     sections: list[Section]
     date: str = ""  # when it was written or changed: YYYY-MM-DD, YYYY-MM, or empty if it does not say
+    fields: dict[str, str] = field(default_factory=dict)  # what its header says of it, in order: Status, Author
 
 
 _Heading = tuple[int, int, str, int]  # its line, level, text, and the lines it takes

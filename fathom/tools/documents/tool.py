@@ -105,7 +105,7 @@ class DocumentsTool(Tool):
             first = max((match.hits[0].score for match in matches), default=1.0) or 1.0
             own = {number: found[0].score / best for number, found in places.items()}
             worth = {n: own.get(n, 0.0) + WHOLE * match.hits[0].score / first for n, match in enumerate(matches)}
-            order = sorted(worth, key=lambda number: -worth[number])
+            order = sorted(worth, key=lambda number: (-matches[number].named, -worth[number]))
         results = []
         for number in order[: self._max_results]:
             passages = index.passages(matches[number].document)
@@ -150,6 +150,7 @@ def _source_text(
         kind="document",
         location=f"page {first.page}" if first.page else first.heading,
         published=document.date,
+        fields=document.fields,
         score=round(places[0].score, 3) if places else 0.0,
         full=whole,
         text=document.text if whole else _excerpt(document.text, passages, best),

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fathom.tools.documents.files import portable
+from fathom.tools.documents.header import readable
 from fathom.tools.documents.layout import LaidOut, Span, lay_out
 from fathom.tools.documents.readers import Unreadable, is_plain, read_document
 
@@ -33,7 +34,7 @@ class Unfinished(Unreadable):
 def read_file(path: Path, name: str = "") -> LaidOut:
     """Read a file and lay it out. Of plain text, the first 20 MB are read.
 
-    Its name, by default that of the path, is its title if it has no other.
+    Its name, by default that of the path, is made its title if it has no other.
 
     Raises:
         Unreadable: it holds no readable text, or is larger than 100 MB.
@@ -54,7 +55,7 @@ def read_file(path: Path, name: str = "") -> LaidOut:
         document = read_document(name, data)
     except OSError as error:
         raise Unreadable(error.strerror or type(error).__name__) from error
-    laid_out = lay_out(replace(document, title=document.title or portable(name)))
+    laid_out = lay_out(replace(document, title=document.title or readable(portable(name))))
     return laid_out._replace(unread=unread)
 
 
@@ -75,8 +76,8 @@ def decode_answer(answer: str) -> LaidOut:
         raise Unfinished(f"reading it takes more than {MEMORY >> 20} MB of memory")
     if isinstance(content, str):
         raise Unreadable(content)
-    title, title_terms, text, spans, date, unread = content
-    return LaidOut(title, title_terms, text, [Span(*span) for span in spans], date, unread)
+    title, title_terms, text, spans, *others = content
+    return LaidOut(title, title_terms, text, [Span(*span) for span in spans], *others)
 
 
 def _answer(line: str) -> str:

@@ -35,6 +35,7 @@ class Page(BaseModel):
     title: str
     published: str
     text: str
+    fields: dict[str, str] = {}  # of its header
     archived: str = ""  # the address of the copy that was read instead, because the page is gone
     archived_on: str = ""  # its day, in ISO 8601
 
@@ -59,7 +60,7 @@ def read_page(answer: Answer) -> Page:
     except Unreadable as error:
         raise ToolRejected(f"The page cannot be read: {error}.") from error
     stated = "" if is_pdf else published(data)
-    return Page(title=clean_title(document.title), published=stated, text=document.text)
+    return Page(title=clean_title(document.title), published=stated, text=document.text, fields=document.fields)
 
 
 def made_by_script(answer: Answer, text: str) -> bool:

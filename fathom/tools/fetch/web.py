@@ -66,7 +66,13 @@ class WebReader:
             self._cache.put(key, page.model_dump_json())
         copy = Bibliographic(full_text=page.archived, archived=page.archived_on) if page.archived else None
         return WebPage(
-            url=url, title=page.title, published=page.published, whole=page.text, reference=copy, kept_since=since
+            url=url,
+            title=page.title,
+            published=page.published,
+            whole=page.text,
+            fields=page.fields,
+            reference=copy,
+            kept_since=since,
         )
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], Mapping[str, FathomError]]:

@@ -1,0 +1,246 @@
+"""What a document's header says of it: its fields, such as status, author and version, and from these its title.
+
+A header is a block of `Name: value` lines at the top, as in mail (RFC 822), a field list below the title, front matter,
+the two columns at the top of an RFC, or sections that hold one line only, such as "Status". A title must tell the
+document from others: "Abstract" and a mere number or date tell nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from textwrap import shorten
+
+from fathom.facts.dates import find_dates
+from fathom.retrieval.identifiers import identifiers_of, identifiers_of_file
+from fathom.text.blocks import split_blocks
+from fathom.text.cleaning import clean_line, clean_title
+from fathom.tools.documents.normal import definition
+from fathom.tools.documents.sections import Section
+
+MAX_FIELDS = 12
+MAX_LINES = 80  # of a header
+NAME_CHARS, VALUE_CHARS = 40, 80
+OPENING_CHARS = 3_000  # in which a text without headings may have its title on a line of its own
+SHORT = 60  # characters of a section that is nothing but a field
+DIGITS = 6  # of a document's number, at most
+
+_NAME = r"[^\W\d_][\w-]*(?: [\w-]+){0,3}"
+_LINE = re.compile(rf"({_NAME}):(?:[ \t]+(\S.*))?\Z")
+_MARKED = re.compile(rf"(?:[-*+][ \t]+)?(\*\*|__|\*|_)?({_NAME})(?:\1?:|:\1)[ \t]+(\S.*)\Z")
+_COLUMNS = re.compile(r"[ \t]{3,}\S")
+_MATTER_LINE = re.compile(rf"(?:- )?({_NAME}):[ \t]*(\S.*)\Z")
+_SENTENCE = re.compile(r"(?:\S+\s+){4,}\S*[.!?](?:[\"”')]*\Z|\s+[^\W\d_])")
+_ADDRESS = re.compile(r"<?(?:(?:[a-z][a-z+]*:)?//?\S*|\S+@\S+)>?\Z", re.IGNORECASE)
+_REST_LINK = re.compile(r"`([^`<]+?)\s*(?:<[^<>]*>)?`__?")
+_STOPPED = re.compile(r"(?:\S+\s+){2,}\S*[.!?]\Z")  # three words or more, and a full stop
+_MAILBOX = re.compile(r"\s*<[^<>\s]+(?: at [^<>]+|@[^<>]+)>")
+_SAYS_NOTHING = re.compile(r"(?:true|false|null|none|unknown|n/?a|-+|~)\Z", re.IGNORECASE)
+_TITLES = ("title", "subject", "titel", "betreff")
+_NUMBERS = frozenset({"id", "identifier", "number", "no", "key", "nummer", "kennung"})
+_CODE = re.compile(r"[^\W\d_]+[-_ ]?\d[\w.-]*\Z")
+_NUMBERING = re.compile(r"\A(?:\d+(?:\.\d+)*|[IVXLC]+)[.)]?\s+")
+_BETWEEN = re.compile(r"(?<=[^\W_])(?:_+|(?<=[^\W\d_])-(?=[^\W\d_])|(?<=\d)-(?=[^\W\d_]))(?=[^\W_])")
+# What sections of any document may be called, so that it names none.
+_GENERIC = frozenset({
+    "abstract", "about", "about this document", "agenda", "appendix", "attendees", "background", "chapter", "contents",
+    "decision", "decisions", "description", "discussion", "document", "executive summary", "foreword", "general",
+    "home", "index", "introduction", "main", "minutes", "motivation", "no title", "notes", "overview", "page", "part",
+    "participants", "preface", "present", "purpose", "rationale", "readme", "scope", "section", "start", "status",
+    "summary", "synopsis", "table of contents", "title", "toc", "topics", "untitled", "untitled document", "welcome",
+    "abschnitt", "anwesend", "anwesende", "einführung", "einleitung", "inhalt", "inhaltsverzeichnis", "kapitel",
+    "notizen", "protokoll", "seite", "startseite", "tagesordnung", "teil", "teilnehmer", "vorwort", "zusammenfassung",
+    "überblick", "übersicht",
+})  # fmt: skip
+
+
+def split_header(text: str) -> tuple[dict[str, str], str]:
+    """Return the fields of the header that a text begins with, and the rest of it; no fields if it has no header.
+
+    A value that goes on over lines is indented on these.
+    """
+    fields: dict[str, str] = {}
+    name, lines = "", text.split("\n")
+    end = 0
+    for line in lines[:MAX_LINES]:
+        if not line.strip():
+            break
+        end += 1
+        if line[0].isspace() and name:
+            fields[name] = f"{fields[name]} {line.strip()}".strip()
+        elif (found := _LINE.match(line.rstrip())) and found[1] not in fields and len(found[1]) <= NAME_CHARS:
+            name = found[1]
+            fields[name] = found[2] or ""
+        else:
+            return {}, text
+    if end >= MAX_LINES or not _is_header(fields):
+        return {}, text
+    return {name: _plain(value) for name, value in fields.items()}, "\n".join(lines[end:]).lstrip("\n")
+
+
+def written(fields: Mapping[str, str]) -> str:
+    """Return fields as they stand in the text of a document."""
+    return "\n".join(definition(name, [value]) for name, value in fields.items())
+
+
+def matter_fields(lines: str) -> dict[str, str]:
+    """Return the fields of front matter, given a line for each value."""
+    found = (_MATTER_LINE.match(line.rstrip()) for line in lines.split("\n"))
+    return {match[1]: clean_line(match[2]).strip("\"'") for match in found if match}
+
+
+def stated_fields(sections: Sequence[Section]) -> dict[str, str]:
+    """Return the fields that a document has at its top, below its title or before it."""
+    fields: dict[str, str] = {}
+    top = next((number for number, section in enumerate(sections[:2]) if section.text), None)
+    if top is None:
+        return {}
+    block = _block(sections[top].text)
+    if _is_header(block) and (len(sections) > top + 1 or len(block) < len(sections[top].text.split("\n"))):
+        fields = block
+    for section in sections[top : top + 5]:
+        is_name = section.heading and len(section.heading.split()) <= 2 and re.fullmatch(_NAME, section.heading)
+        if is_name and section.level > 1 and _is_value(section.text):
+            fields.setdefault(section.heading, section.text.strip(" .\n"))
+    return fields
+
+
+def title_of(stated: str, fields: Mapping[str, str], sections: Sequence[Section], name: str) -> str:
+    """Return the title of a document with the number that it goes by; empty if only the file's name names it.
+
+    `stated` is what its format has as a title: that of a page, a PDF or front matter.
+    """
+    headed = [section.heading for section in sections if section.level == 1][:1]
+    opening = _opening(sections[0].text) if sections and not sections[0].heading else ""
+    own = [value for field, value in fields.items() if field.lower() in _TITLES]
+    candidates = (stated, *own, *headed, opening, *(section.heading for section in sections[:1]))
+    title = next((line for text in candidates if tells(line := clean_line(text))), "")
+    number = own_number(fields, name)
+    named = {one.name for one in identifiers_of(title)}
+    if not title or not number or not named.isdisjoint(one.name for one in identifiers_of(number)):
+        return title
+    return f"{number}: {_NUMBERING.sub('', title)}"
+
+
+def own_number(fields: Mapping[str, str], name: str) -> str:
+    """Return the number or code that a document goes by, such as "PEP 572"; empty if none of its fields is one.
+
+    It is a field whose value is a number and whose name is in capitals, or that which the file's name has too; or a
+    code in a field that says so: `ID: ADR-0012`, `CVE: CVE-2024-1234`.
+    """
+    of_file = {one.name for one in identifiers_of_file(name)}
+    capitals = ""
+    for field, value in fields.items():
+        if value.isdecimal() and len(value) <= DIGITS:
+            words = field.split()
+            label = field if len(words) == 1 else "".join(word[0] for word in words)
+            number = f"{label.upper() if len(label) < 6 else label} {int(value)}"
+            if of_file.intersection(one.name for one in identifiers_of(number)):
+                return number
+            if not capitals and label == field and field.isupper() and len(field) > 1:
+                capitals = number
+        elif _CODE.match(value) and len(value) < NAME_CHARS:
+            word = re.match(r"[^\W\d_]+", value)
+            if field.lower() in _NUMBERS or (word and field.lower() == word[0].lower()):
+                return value
+    return capitals
+
+
+def shown_fields(fields: Mapping[str, str], title: str) -> dict[str, str]:
+    """Return the fields that go with a document wherever it is shown: at most twelve short ones, in their order.
+
+    What the title says already, addresses and values that say nothing are left out, and long values are shortened.
+    """
+    said = {one.name for one in identifiers_of(title)}
+    shown: dict[str, str] = {}
+    for name, value in fields.items():
+        number = {one.name for text in (f"{name} {value}", value) for one in identifiers_of(text)}
+        initials = "".join(word[0] for word in name.split())
+        number.update(one.name for one in identifiers_of(f"{initials} {value}") if value.isdecimal())
+        text = _MAILBOX.sub("", clean_line(value))
+        if name.lower() in _TITLES or not text or _ADDRESS.match(text) or _SAYS_NOTHING.match(text):
+            continue
+        if len(shown) < MAX_FIELDS and not said & number:
+            shown[clean_line(name)] = _shortened(clean_title(text))
+    return shown
+
+
+def _shortened(value: str) -> str:
+    return shorten(value, VALUE_CHARS, placeholder=" …") or value[:VALUE_CHARS]
+
+
+def tells(title: str) -> bool:
+    """Whether a title tells a document from others: it is no name of a section, and no mere number or date."""
+    for found in reversed(find_dates(title)):
+        title = f"{title[: found.start]} {title[found.end :]}"
+    words = re.sub(r"[\W\d_]+", " ", _NUMBERING.sub("", title)).strip().lower()
+    return len(words) > 1 and words not in _GENERIC
+
+
+def readable(name: str) -> str:
+    """Return the name of a file as a title: without its ending, and with spaces between its words."""
+    path = PurePath(name)
+    return clean_line(_BETWEEN.sub(" ", path.stem)) or name
+
+
+def _block(text: str) -> dict[str, str]:
+    """Return the fields of the lines that a text begins with."""
+    lines = text.split("\n")[:MAX_LINES]
+    in_columns = [line for line in _first_block(lines) if _COLUMNS.search(line)]
+    if len(in_columns) > 1:
+        lines = [_COLUMNS.split(line)[0].strip() for line in in_columns if not line[0].isspace()]
+        return {found[1]: found[2] for line in lines if (found := _LINE.match(line)) and found[2]}
+    fields: dict[str, str] = {}
+    name = ""
+    for line in filter(str.strip, lines):
+        found = _MARKED.match(line.strip())
+        if name and line[0].isspace():
+            fields[name] += f" {clean_line(line)}"
+        elif not found or found[2] in fields:
+            break
+        else:
+            name = found[2]
+            fields[name] = clean_line(found[3]).strip("*_")
+    return fields
+
+
+def _plain(value: str) -> str:
+    """Return a value without the links of reST, and its code as in Markdown."""
+    return _REST_LINK.sub(r"\1", clean_line(value).replace("``", "`"))
+
+
+def _first_block(lines: Sequence[str]) -> list[str]:
+    end = next((number for number, line in enumerate(lines) if not line.strip()), len(lines))
+    return list(lines[:end])
+
+
+def _is_header(fields: Mapping[str, str]) -> bool:
+    """Whether fields make a header: several, and values rather than sentences, as in a dialogue or a list of terms."""
+    values = list(filter(None, fields.values()))
+    return len(values) > 1 and sum(bool(_SENTENCE.match(value)) for value in values) * 3 < len(values)
+
+
+def _is_value(text: str) -> bool:
+    """Whether the text of a section is a value: one short line that is neither a sentence nor a list, table or code."""
+    line = text.strip()
+    return (
+        0 < len(line) <= SHORT
+        and "\n" not in line
+        and not re.search(r"[`|]|\A[-*#>]|\A\d+\.|:\Z", line)
+        and not _STOPPED.match(line)
+    )
+
+
+def _opening(text: str) -> str:
+    """Return the title that a text has on a line of its own before anything else is said; empty if it has none."""
+    head = text[:OPENING_CHARS]
+    lines = head.split("\n")
+    first = _first_block(lines)
+    if sum(bool(_COLUMNS.search(line)) for line in first) > 1:
+        head = "\n".join(lines[len(first) :])
+    for block in split_blocks(head):
+        line = head[block.start : block.end]
+        if block.kind in ("prose", "item", "code", "table") or (block.kind == "heading" and tells(clean_line(line))):
+            return line if block.kind == "heading" and "\n" not in line else ""
+    return ""
