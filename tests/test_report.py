@@ -275,3 +275,38 @@ def test_numbers_by_year_are_drawn() -> None:
     assert chart.rows == (("2021", 1055.2), ("2022", 38.9), ("2023", 57.0))
     assert series_of(report_of(table.replace("2021", "first"))) == []
     assert series_of(report_of(table, standing={"verdict": Verdict.not_stated})) == []
+def test_a_timeline_holds_what_happened_once_each_and_no_date_that_is_only_mentioned() -> None:
+    told = [
+        "The crossing has a long story, in which a bridge was begun in 1929 and a ferry stopped later.",
+        "Work on the bridge was begun on 4 June 1929.",
+        "The plans of 1925 were never carried out.",
+        "Only the 1931 drawings are left.",
+        "A study describes all of it (Holm, 2008).",
+        "The tower (finished 1935) is of stone.",
+        "3 May 1936: traffic could first use it.",
+        "Opened in 1936, it was the longest bridge for a year.",
+    ]
+    sentences = " ".join(f"{text} [S00000a]" for text in told)
+    query = "How did the crossing develop over time?"
+    (timeline,) = figures_of(report_of(sentences, query=query))
+    assert [(when.text, what.text) for when, what in timeline.rows] == [
+        ("4 June 1929", told[1]),
+        ("1935", told[5]),
+        ("1936", told[7]),
+        ("3 May 1936", told[6]),
+    ]
+    rows = [f"| Bridge {name} | opened to traffic | {1900 + 9 * n} [S00000a] |" for n, name in enumerate("ABCDEF")]
+    table = "\n".join(["| Bridge | Event | Year |", "|---|---|---|", *rows])
+    assert figures_of(report_of(f"{sentences}\n\n{table}", query=query)) == [], "the report has its own"
+
+
+def test_a_long_timeline_keeps_what_the_answer_is_about() -> None:
+    answer = "The gate was sold and the tower fell [S00000a]."
+    told = [f"Mill {n} burned down in {1900 + n} [S00000a]." for n in range(20)]
+    told += ["The gate was sold in 1997 [S00000a].", "The tower fell in 1998 [S00000a]."]
+    (timeline,) = figures_of(report_of(answer, " ".join(told), query="What is the history of the place?"))
+    assert len(timeline.rows) == 21
+    assert [when.text for when, _ in timeline.rows[-3:]] == ["1997", "1998", "Besides"]
+    assert timeline.rows[-1][1].text == "2 more dated events in the sections"
+
+
