@@ -139,14 +139,20 @@ def test_how_sure_an_answer_is_follows_from_its_claims(
     assert said in "; ".join(found.why)
 
 
-@pytest.mark.parametrize(("sufficiency", "sure", "said"), [(8, "high", False), (7, "medium", True), (0, "high", False)])
+@pytest.mark.parametrize(("sufficiency", "sure", "said"), [(8, "high", False), (7, "low", True), (0, "high", False)])
 def test_evidence_that_the_critic_found_too_thin_makes_an_answer_less_sure(
     sufficiency: int, sure: str, said: bool
 ) -> None:
-    report = report_of("It is old [S00000a].", sufficiency=sufficiency, wanted_sufficiency=8 if sufficiency else 0)
+    report = report_of(
+        "It is old [S00000a].",
+        sufficiency=sufficiency,
+        wanted_sufficiency=8 if sufficiency else 0,
+        sufficiency_reason="No date is given.",
+    )
     found = answer_of(report)
     assert found
-    assert (found.sure, f"the evidence was judged {sufficiency} of 10" in found.why) == (sure, said)
+    judged = f"the evidence was judged {sufficiency} of 10, where 8 suffices: No date is given"
+    assert (found.sure, judged in found.why) == (sure, said)
 
 
 def test_of_an_answer_from_the_user_s_own_documents_no_second_source_is_wanted() -> None:

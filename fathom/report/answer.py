@@ -14,7 +14,7 @@ from fathom.extractive.reporter import CLOSEST
 from fathom.extractive.sections import NOT_FOUND
 from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import keywords
-from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict
+from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict, insufficiency
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids
 from fathom.text.counting import counted, joined
@@ -127,23 +127,25 @@ def _quoted(report: Report, answer: str, claims: Sequence[Claim]) -> tuple[str, 
     if missing and claims:
         named_words = joined([f"“{word}”" for word in missing[:MOST_MISSING]], "and")
         why.append(f"the quotations do not mention {named_words}")
-    return "not rated", [*why, *_against(claims)]
+    return "not rated", [*_insufficiency(report), *why, *_against(claims)]
 
 
 def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
     """Return how sure the answer of a model is, and why.
 
-    It is low where the sources do not answer the question or say otherwise, and high where they support all of it, no
-    source disputes it, and independent ones say the same. What no model checked lowers nothing; it is said.
+    It is low where the sources do not answer the question or say otherwise, or the critic judged the evidence
+    insufficient, and high where they support all of it, no source disputes it, and independent ones say the same. What
+    no model checked lowers nothing; it is said.
     """
     if not claims:
-        return "low", ["it states nothing that could be checked against the sources"]
+        return "low", [*_insufficiency(report), "it states nothing that could be checked against the sources"]
     supported = [claim for claim in claims if claim.verdict is Verdict.supported]
     unchecked = [claim for claim in claims if claim.verdict is Verdict.not_checked]
     independent = [claim for claim in claims if claim.corroboration is Corroboration.verified]
     own = {source.source_id for source in report.sources if source.kind == "document"}
     first_hand = all(own.issuperset(claim.source_ids) for claim in claims)
-    against = [*_unanswered(report), *_against(claims)]
+    thin = _insufficiency(report)
+    against = [*_unanswered(report), *thin, *_against(claims)]
     why = list(against)
     if supported:
         why.append(f"the sources support {_of_it(len(supported), len(claims))}")
@@ -154,7 +156,7 @@ def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
         why.append(f"two independent sources say {_of_it(len(independent), len(claims))}")
     elif not first_hand:
         why.append("no second independent source says the same")
-    low = report.answered is Answered.no or any(claim.verdict.objects for claim in claims)
+    low = report.answered is Answered.no or bool(thin) or any(claim.verdict.objects for claim in claims)
     corroborated = 2 * len(independent) >= len(claims) or (first_hand and bool(supported))
     return "low" if low else "high" if corroborated and not against else "medium", why
 
@@ -164,10 +166,14 @@ def _unanswered(report: Report) -> Iterator[str]:
     if report.answered is not Answered.yes:
         whole = report.answered is Answered.no
         yield "the sources do not answer the question" if whole else "a part of the question is not answered"
-    if report.sufficiency and report.sufficiency < report.wanted_sufficiency:
-        yield f"the evidence was judged {report.sufficiency} of 10"
     if report.contradictions:
         yield "sources disagree on the question"
+
+
+def _insufficiency(report: Report) -> list[str]:
+    """Return that the critic judged the evidence insufficient, and why; nothing if it did not."""
+    said = insufficiency(report.sufficiency, report.wanted_sufficiency, report.sufficiency_reason)
+    return [said] if said else []
 
 
 def _against(claims: Sequence[Claim]) -> Iterator[str]:
