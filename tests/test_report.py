@@ -78,7 +78,7 @@ def test_the_answer_takes_nothing_apart_and_nothing_is_lost(markdown: str) -> No
     report = report_of(markdown)
     found = answer_of(report)
     assert found
-    rest = found.key_points.markdown if found.key_points else ""
+    rest = found.rest.markdown if found.rest else ""
     assert "".join(f"{found.section.markdown}{rest}".split()) == "".join(markdown.split())
     assert not rest.startswith((MARK, OTHER_MARK))
     cited = [claim.source_ids for claim in claims_of([found.section])]
@@ -93,14 +93,50 @@ def test_the_answer_takes_nothing_apart_and_nothing_is_lost(markdown: str) -> No
     }
 
 
+TABLE = "| Pump | Weight |\n|---|--:|\n| Marlin S | 4 kg [S00000a] |\n| Otter 12 | 6 kg [S00000b] |"
+LIST = "- It was built in 1998 [S00000a].\n- Dr. Holm paid 4.2 million [S00000b]."
+LAST = "The town owns it today [S00000b]."
+FIVE = "It is 1 [S00000a]. It is 2. It is 3 [S00000b]. It is 4 [S00000a]. It is 5 [S00000b]."
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown", "heading"),
+    [
+        (f"{FIVE}\n\n{LIST}", FIVE, "Key points"),
+        (f"{FIVE}\n\n{TABLE}", FIVE, "More on the answer"),
+        (f"{FIVE}\n\n{LIST}\n\n{LAST}", FIVE, "More on the answer"),
+        (f"{TABLE}\n\n{LAST}", TABLE, "More on the answer"),
+        (f"{LIST}\n\n{LAST}", LIST, "More on the answer"),
+        (f"Install it with: [S00000a]{CODE}{LAST}", f"Install it with: [S00000a]{CODE}".strip(), "More on the answer"),
+        (f"They differ in weight:\n\n{TABLE}\n\n{LIST}", f"They differ in weight:\n\n{TABLE}", "Key points"),
+        (f"**Yes.**\n\n{LAST}\n\n{LIST}", f"**Yes.**\n\n{LAST}", "Key points"),
+        (f"### In short\n\n{LAST}\n\n1. {LAST}", f"### In short\n\n{LAST}", "Key points"),
+        (LIST, LIST, ""),
+    ],
+)
+def test_the_box_shows_the_first_block_whole_and_what_follows_is_called_what_it_is(
+    markdown: str, shown: str, heading: str
+) -> None:
+    report = report_of(markdown)
+    found = answer_of(report)
+    assert found
+    assert (found.section.markdown, found.rest.heading if found.rest else "") == (shown, heading)
+    headings = re.findall("^## (.*)$", render_markdown(report), re.MULTILINE)
+    assert headings == ["Answer", *filter(None, [heading]), "Sources"]
+    page = render_html(report)
+    assert (heading in page, "Key points" in page) == (True, heading == "Key points")
+
+
 def test_emphasis_is_not_cut() -> None:
     found = answer_of(report_of("**One is [S00000a]. Two is [S00000a]. Three is [S00000a]. Four is** [S00000a]."))
     assert found
-    assert found.key_points is None
+    assert found.rest is None
 
 
 @given(SENTENCES, SENTENCES)
-def test_the_answer_has_three_sentences_at_most(first: list[str], rest: list[str]) -> None:
+def test_the_answer_is_the_first_paragraph_and_a_list_below_it_has_the_key_points(
+    first: list[str], rest: list[str]
+) -> None:
     paragraph, points = (
         " ".join(f"{text} [S00000a]" for text in first),
         "\n".join(f"- {text} [S00000a]" for text in rest),
@@ -109,8 +145,10 @@ def test_the_answer_has_three_sentences_at_most(first: list[str], rest: list[str
     found = answer_of(report)
     assert found
     shown = claims_of([found.section])
-    assert len(shown) <= 3 or not first
-    behind = claims_of([found.key_points]) if found.key_points else []
+    assert len(shown) == len(first) or not first
+    assert (found.rest is not None) == bool(first and rest)
+    assert not found.rest or found.rest.heading == "Key points"
+    behind = claims_of([found.rest]) if found.rest else []
     assert [claim.sentence for claim in [*shown, *behind]] == [claim.sentence for claim in report.claims]
     rendered = comparable(render_markdown(report))
     assert all(comparable(claim.sentence) in rendered for claim in report.claims)
@@ -254,33 +292,6 @@ def test_a_question_for_events_gets_a_timeline() -> None:
     assert figures_of(report_of(sentences)) == []
 
 
-def test_a_comparison_puts_what_is_said_of_each_side_beside_the_other() -> None:
-    texts = ["Ferries carry forty cars daily.", "Trains carry ninety wagons daily.", "Ferries stop in winter storms."]
-    texts += [
-        "Trains run in winter storms too.",
-        "Ferries and trains share the harbour station.",
-        "The harbour is old.",
-    ]
-    sentences = " ".join(f"{text} [S00000a]" for text in texts)
-    query = "What is the difference between ferries and trains?"
-    (figure,) = figures_of(report_of(sentences, query=query))
-    assert figure.columns == ("Ferries", "Trains")
-    assert [tuple(cell.text for cell in row) for row in figure.rows] == [(texts[0], texts[1]), (texts[2], texts[3])]
-    for verdict in MARKS:
-        assert figures_of(report_of(sentences, query=query, standing={"verdict": verdict})) == []
-    assert len(figures_of(report_of(sentences, query=query, standing={"verdict": Verdict.not_checked}))) == 1
-
-
-def test_numbers_by_year_are_drawn() -> None:
-    rows = ["| 2021 | A | 1,055.2 [S00000a] |", "| 2022 | B | 38.9 |", "| 2023 | C | 57 |"]
-    zeros = "| Year | Cases |\n|---|--:|\n| 2021 | 0 [S00000a] |\n| 2022 | 0 [S00000a] |\n| 2023 | 0 [S00000a] |"
-    assert series_of(report_of(zeros)) == []
-    table = "\n".join(["| Year | Place | Output (GWh) |", "|---|---|--:|", *rows])
-    (chart,) = series_of(report_of(f"Text [S00000a].\n\n{table}"))
-    assert (chart.title, chart.decimals) == ("Output (GWh)", 1)
-    assert chart.rows == (("2021", 1055.2), ("2022", 38.9), ("2023", 57.0))
-    assert series_of(report_of(table.replace("2021", "first"))) == []
-    assert series_of(report_of(table, standing={"verdict": Verdict.not_stated})) == []
 def test_a_timeline_holds_what_happened_once_each_and_no_date_that_is_only_mentioned() -> None:
     told = [
         "The crossing has a long story, in which a bridge was begun in 1929 and a ferry stopped later.",
@@ -316,3 +327,30 @@ def test_a_long_timeline_keeps_what_the_answer_is_about() -> None:
     assert timeline.rows[-1][1].text == "2 more dated events in the sections"
 
 
+def test_a_comparison_puts_what_is_said_of_each_side_beside_the_other() -> None:
+    texts = ["Ferries carry forty cars daily.", "Trains carry ninety wagons daily.", "Ferries stop in winter storms."]
+    texts += [
+        "Trains run in winter storms too.",
+        "Ferries and trains share the harbour station.",
+        "The harbour is old.",
+    ]
+    sentences = " ".join(f"{text} [S00000a]" for text in texts)
+    query = "What is the difference between ferries and trains?"
+    (figure,) = figures_of(report_of(sentences, query=query))
+    assert figure.columns == ("Ferries", "Trains")
+    assert [tuple(cell.text for cell in row) for row in figure.rows] == [(texts[0], texts[1]), (texts[2], texts[3])]
+    for verdict in MARKS:
+        assert figures_of(report_of(sentences, query=query, standing={"verdict": verdict})) == []
+    assert len(figures_of(report_of(sentences, query=query, standing={"verdict": Verdict.not_checked}))) == 1
+
+
+def test_numbers_by_year_are_drawn() -> None:
+    rows = ["| 2021 | A | 1,055.2 [S00000a] |", "| 2022 | B | 38.9 |", "| 2023 | C | 57 |"]
+    zeros = "| Year | Cases |\n|---|--:|\n| 2021 | 0 [S00000a] |\n| 2022 | 0 [S00000a] |\n| 2023 | 0 [S00000a] |"
+    assert series_of(report_of(zeros)) == []
+    table = "\n".join(["| Year | Place | Output (GWh) |", "|---|---|--:|", *rows])
+    (chart,) = series_of(report_of(f"Text [S00000a].\n\n{table}"))
+    assert (chart.title, chart.decimals) == ("Output (GWh)", 1)
+    assert chart.rows == (("2021", 1055.2), ("2022", 38.9), ("2023", 57.0))
+    assert series_of(report_of(table.replace("2021", "first"))) == []
+    assert series_of(report_of(table, standing={"verdict": Verdict.not_stated})) == []

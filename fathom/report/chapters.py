@@ -70,7 +70,7 @@ def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> l
             [*_coverage_table(report.coverage), *_stop(report), *_remarks(report.remarks), *_unread(report.unread)]
         ),
     }
-    sections = [*([found.key_points] if found and found.key_points else []), *report.sections[1:]]
+    sections = [*([found.rest] if found and found.rest else []), *report.sections[1:]]
     written = [section.model_copy(update={"markdown": _safe(section)}) for section in sections]
     if not appendix:
         return [*(part for part in _present(added_first) if found and part.heading == found.heading), *written]

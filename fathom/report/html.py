@@ -115,10 +115,10 @@ def _claims(report: Report, section: int) -> list[Claim]:
 
 
 def _sections(report: Report, answer: Answer | None, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    if answer and answer.key_points:
+    if answer and answer.rest:
         part = (answer.end, len(report.sections[0].markdown))
         html = section_html(report.sections[0], _claims(report, 0), numbers, part)
-        yield {"id": "section-1", "heading": answer.key_points.heading, "html": html}
+        yield {"id": "section-1", "heading": answer.rest.heading, "html": html}
     for position, section in list(enumerate(report.sections))[1:]:
         html = section_html(section, _claims(report, position), numbers)
         yield {"id": f"section-{position + 1}", "heading": section.heading, "html": html}
