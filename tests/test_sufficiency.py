@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fathom.models import Ending, Report, Usage, insufficiency
+from fathom.models import Ending, Note, Report, StepOutcome, Usage, insufficiency
 from fathom.models.plan import REASON_CHARS, Plan, PlanStep, Reflection
 from fathom.report.answer import answer_of
 from fathom.run.convergence import Reason
@@ -15,6 +15,16 @@ from fathom.run.state import RunState
 from flows.cli.printing import show_summary
 from tests.inprocess import investigated
 from tests.stubs import Stubs
+
+NOTE = Note(
+    step_id=1,
+    summary_title="T",
+    summary="S",
+    extraction=[],
+    is_useful=True,
+    artifact_file="a",
+    source_ids=[],
+)
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -71,7 +81,7 @@ async def test_a_run_that_no_model_found_too_thin_is_complete(
     assert report.sufficiency == (score if stop is Reason.sufficient else 0)
 
 
-def test_only_the_latest_judgement_counts_and_only_a_model_s() -> None:
+def test_only_a_model_s_judgement_of_all_notes_counts() -> None:
     step = PlanStep(step_id=1, title="Tides", description="Look.")
     run = RunState(Plan(plan_title="Tides", steps=[step]), Usage(), sufficiency=8)
     run.reflect(Reflection(sufficiency_score=3, reasoning="No figures."), Usage(llm_calls=1))
@@ -80,6 +90,13 @@ def test_only_the_latest_judgement_counts_and_only_a_model_s() -> None:
     assert "judged" not in run.ending()[1]
     run.reflect(Reflection(sufficiency_score=8), Usage(llm_calls=1))
     assert "judged" not in run.ending()[1]
+    run.reflect(Reflection(sufficiency_score=3), Usage(llm_calls=1))
+    run.learn(StepOutcome(step_id=1, notes=[], calls=[], usage={}))
+    assert "judged 3 of 10" in run.ending()[1]
+    run.learn(StepOutcome(step_id=1, notes=[NOTE], calls=[], usage={}, cut=True))
+    status, reason = run.ending()
+    assert (status, "judged" in reason) == (Ending.degraded, False), "what was found then was not judged"
+    assert reason.startswith("E1001 the budget ended the research early")
 
 
 def test_a_critic_s_reason_is_kept_short_and_on_one_line() -> None:

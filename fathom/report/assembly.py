@@ -76,7 +76,7 @@ def assemble(
 ) -> Report:
     """Put a report together. Of the sources, all that were retrieved by id, it keeps those that it cites.
 
-    `judged` is a model's last judgement of the evidence, which suffices from a score of `sufficiency`; `stop` is why
+    `judged` is a model's judgement of the evidence, which suffices from a score of `sufficiency`; `stop` is why
     the research ended.
     """
     cited = dict.fromkeys(source_id for section in sections for source_id in cited_ids(section.markdown))

@@ -48,7 +48,7 @@ class RunState:
         self.notes: list[Note] = []  # the working memory: useful notes only
         self.calls: dict[str, list[Call]] = {}  # by step id
         self.reflection: Reflection | None = None  # the latest one
-        self.judged: Reflection | None = None  # the same if a model made it: else its score is a rule of thumb
+        self.judged: Reflection | None = None  # the same if a model, not a rule of thumb, judged all of the notes
         self.rounds: list[RoundRecord] = []  # the finished ones
         self.stop: Reason | None = None  # why the research ended; None while it goes on
         self.cut = False  # whether the budget ended the research
@@ -109,6 +109,7 @@ class RunState:
     def learn(self, outcome: StepOutcome) -> None:
         """Add the outcome of a step."""
         self.notes.extend(outcome.notes)
+        self.judged = None if outcome.notes else self.judged
         self.calls[str(outcome.step_id)] = outcome.calls
         self.cut |= outcome.cut
         for role, usage in outcome.usage.items():
