@@ -27,7 +27,7 @@ async def agree(engine: Engine) -> RunState:
     query = engine.start.question
     clarifications, usage = await _clarify(engine)
     planned = await make_plan(query, _engine=engine, clarifications=clarifications)
-    run = RunState(planned.plan, planned.usage, planned.unread)
+    run = RunState(planned.plan, planned.usage, planned.unread, sufficiency=engine.settings.sufficiency)
     if usage.llm_calls or usage.fallbacks:
         run.spend(CLARIFIER.name, usage)
     if engine.settings.people.approve is not Approve.plan:

@@ -201,6 +201,7 @@ def _result(engine: Engine, run: RunState, report: Report | None, seconds: float
         sources=report.sources if report else list(run.sources.values()),
         metrics=measure(run, engine.ledger.account, seconds),
         reason=reason,
+        stop=run.stop.value if run.stop else "",
         answered=report.answered if report else None,
         warnings=[*engine.start.warnings, *unread_lines(run.unread)],
     )

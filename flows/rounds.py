@@ -77,6 +77,7 @@ async def _judge(
         # A remark that came while the critic judged is heard before the research ends.
         late = [] if decision.go_on or closing else await _listen(engine, run, round_number, closing=True)
         if not late:
+            run.stop = None if decision.go_on else decision.reason
             run_logger().info("After round %d: %s.", round_number, decision.reason.value)
             return steps if decision.go_on else [], reflection.sufficiency_score if reflection else 0
         closing, remarks = True, late

@@ -174,7 +174,9 @@ async def _draft(
         qualities=scored.qualities,
         answered=answered,
         confidence=confidence,
-        sufficiency=(run.reflection.sufficiency_score, engine.settings.sufficiency) if run.reflection else (0, 0),
+        judged=run.judged,
+        sufficiency=run.sufficiency,
+        stop=run.stop.value if run.stop else "",
     )
 
 

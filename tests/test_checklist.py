@@ -116,7 +116,7 @@ def test_a_remark_has_a_step_even_if_the_critic_proposes_none() -> None:
 
 async def test_a_step_that_found_nothing_is_tried_again_with_a_model(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.noise = "causes (figures|evidence)"
-    providers.settings.follow_ups = 0
+    providers.settings.score, providers.settings.follow_ups = 5, 0
     result = await investigated(tmp_path)
     steps = json.loads(Path(result.artifacts, "plan.json").read_text())["steps"]
     assert [(s["step_id"], s["status"]) for s in steps] == [(1, "blocked"), (2, "done"), (3, "done"), ("R2_1", "done")]

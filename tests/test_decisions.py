@@ -46,7 +46,7 @@ def test_each_stop_has_its_reason(
 
 def test_no_step_is_left_in_progress_once_it_was_researched() -> None:
     steps = [PlanStep(step_id=n, title=f"Step {n}", description="Look.") for n in (1, 2, 3, 4)]
-    run = RunState(Plan(plan_title="Tides", steps=steps), Usage())
+    run = RunState(Plan(plan_title="Tides", steps=steps), Usage(), sufficiency=8)
     for step in steps:
         run.mark(step.step_id, StepStatus.in_progress)
         note = Note(

@@ -6,6 +6,7 @@ import re
 from html import unescape
 
 import nh3
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -91,6 +92,28 @@ def test_a_report_keeps_every_name_as_it_is() -> None:
     ):
         assert text in seen.replace("&#124;", "|")
     assert quote.replace("`obj.__dict__`", "<code>obj.__dict__</code>") in unescape(render_html(report))
+
+
+@pytest.mark.parametrize(
+    ("heading", "written"),
+    [
+        ("list[int]: what it means", "list[int]: what it means"),
+        ("What does `list[int]` mean?", "What does `list[int]` mean?"),
+        ("`x[0](y)` and x[0][1]", "`x[0](y)` and x[0][1]"),
+        ("See [here](https://example.org) or <a href=x>", "See [here\\](https://example.org) or \\<a href=x>"),
+        ("[a]: https://example.org", "\\[a]: https://example.org"),
+    ],
+)
+def test_a_heading_reads_as_it_was_and_makes_no_link(heading: str, written: str) -> None:
+    section = ReportSection(heading=heading, markdown="It is old.")
+    report = Report(title="T", query="T", extractive=False, sections=[section, section], sources=[])
+    markdown = render_markdown(report)
+    assert f"## {written}\n" in markdown
+    inside = [child.type for token in GITHUB.parse(markdown) for child in token.children or []]
+    assert not {"link_open", "html_inline"} & {*inside}
+    page = unescape(render_html(report))
+    assert re.sub(r"`(.*?)`", r"<code>\1</code>", heading) in page
+    assert 'href="https://example' not in page
 
 
 words = st.lists(st.sampled_from([*"\\*_[]()<>#+-.!~=:&;/ab1é ", *LAYOUT[:4], "`x`", "[S1a2b3c]"]), max_size=8)

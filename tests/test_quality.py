@@ -483,7 +483,7 @@ def test_warnings_name_what_a_report_rests_on_the_gravest_first() -> None:
     missing = "This sentence was not found in the sources that it cites: “It is number 4.”"
     gravest = [
         "This sentence cites a source that says otherwise (“Ferry times”): “It is number 3.”",
-        f"{missing} So it is with 1 more sentence.",
+        f"{missing} 1 more sentence is marked so in the text.",
         "Another source, “Never cited”, says otherwise about this: “It is number 1.”",
     ]
     assert report_warnings(claims, qualities, sources, TODAY) == gravest, "no more than three"
@@ -515,7 +515,7 @@ def test_warnings_stay_few_and_a_sound_report_has_none() -> None:
     title = "“A title that is far too long to be repeated in a warning, so it is…”"
     assert warnings == [
         f"1 claim cites {title}, an unknown site without a date. "
-        "7 more sources of this kind: check what rests on them.",
+        f"Check also what rests on {title}, {title} and 5 more sources.",
         "No second, independent source was found for 8 of 8 claims.",
     ]
     half = [*many[:4], *(claim(n, f"S{n:06x}") for n in range(5, 9))]

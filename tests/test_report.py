@@ -78,7 +78,7 @@ def test_the_answer_takes_nothing_apart_and_nothing_is_lost(markdown: str) -> No
     report = report_of(markdown)
     found = answer_of(report)
     assert found
-    rest = found.key_points.markdown if found.key_points else ""
+    rest = found.rest.markdown if found.rest else ""
     assert "".join(f"{found.section.markdown}{rest}".split()) == "".join(markdown.split())
     assert not rest.startswith((MARK, OTHER_MARK))
     cited = [claim.source_ids for claim in claims_of([found.section])]
@@ -93,14 +93,50 @@ def test_the_answer_takes_nothing_apart_and_nothing_is_lost(markdown: str) -> No
     }
 
 
+TABLE = "| Pump | Weight |\n|---|--:|\n| Marlin S | 4 kg [S00000a] |\n| Otter 12 | 6 kg [S00000b] |"
+LIST = "- It was built in 1998 [S00000a].\n- Dr. Holm paid 4.2 million [S00000b]."
+LAST = "The town owns it today [S00000b]."
+FIVE = "It is 1 [S00000a]. It is 2. It is 3 [S00000b]. It is 4 [S00000a]. It is 5 [S00000b]."
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown", "heading"),
+    [
+        (f"{FIVE}\n\n{LIST}", FIVE, "Key points"),
+        (f"{FIVE}\n\n{TABLE}", FIVE, "More on the answer"),
+        (f"{FIVE}\n\n{LIST}\n\n{LAST}", FIVE, "More on the answer"),
+        (f"{TABLE}\n\n{LAST}", TABLE, "More on the answer"),
+        (f"{LIST}\n\n{LAST}", LIST, "More on the answer"),
+        (f"Install it with: [S00000a]{CODE}{LAST}", f"Install it with: [S00000a]{CODE}".strip(), "More on the answer"),
+        (f"They differ in weight:\n\n{TABLE}\n\n{LIST}", f"They differ in weight:\n\n{TABLE}", "Key points"),
+        (f"**Yes.**\n\n{LAST}\n\n{LIST}", f"**Yes.**\n\n{LAST}", "Key points"),
+        (f"### In short\n\n{LAST}\n\n1. {LAST}", f"### In short\n\n{LAST}", "Key points"),
+        (LIST, LIST, ""),
+    ],
+)
+def test_the_box_shows_the_first_block_whole_and_what_follows_is_called_what_it_is(
+    markdown: str, shown: str, heading: str
+) -> None:
+    report = report_of(markdown)
+    found = answer_of(report)
+    assert found
+    assert (found.section.markdown, found.rest.heading if found.rest else "") == (shown, heading)
+    headings = re.findall("^## (.*)$", render_markdown(report), re.MULTILINE)
+    assert headings == ["Answer", *filter(None, [heading]), "Sources"]
+    page = render_html(report)
+    assert (heading in page, "Key points" in page) == (True, heading == "Key points")
+
+
 def test_emphasis_is_not_cut() -> None:
     found = answer_of(report_of("**One is [S00000a]. Two is [S00000a]. Three is [S00000a]. Four is** [S00000a]."))
     assert found
-    assert found.key_points is None
+    assert found.rest is None
 
 
 @given(SENTENCES, SENTENCES)
-def test_the_answer_has_three_sentences_at_most(first: list[str], rest: list[str]) -> None:
+def test_the_answer_is_the_first_paragraph_and_a_list_below_it_has_the_key_points(
+    first: list[str], rest: list[str]
+) -> None:
     paragraph, points = (
         " ".join(f"{text} [S00000a]" for text in first),
         "\n".join(f"- {text} [S00000a]" for text in rest),
@@ -109,8 +145,10 @@ def test_the_answer_has_three_sentences_at_most(first: list[str], rest: list[str
     found = answer_of(report)
     assert found
     shown = claims_of([found.section])
-    assert len(shown) <= 3 or not first
-    behind = claims_of([found.key_points]) if found.key_points else []
+    assert len(shown) == len(first) or not first
+    assert (found.rest is not None) == bool(first and rest)
+    assert not found.rest or found.rest.heading == "Key points"
+    behind = claims_of([found.rest]) if found.rest else []
     assert [claim.sentence for claim in [*shown, *behind]] == [claim.sentence for claim in report.claims]
     rendered = comparable(render_markdown(report))
     assert all(comparable(claim.sentence) in rendered for claim in report.claims)
@@ -139,14 +177,20 @@ def test_how_sure_an_answer_is_follows_from_its_claims(
     assert said in "; ".join(found.why)
 
 
-@pytest.mark.parametrize(("sufficiency", "sure", "said"), [(8, "high", False), (7, "medium", True), (0, "high", False)])
+@pytest.mark.parametrize(("sufficiency", "sure", "said"), [(8, "high", False), (7, "low", True), (0, "high", False)])
 def test_evidence_that_the_critic_found_too_thin_makes_an_answer_less_sure(
     sufficiency: int, sure: str, said: bool
 ) -> None:
-    report = report_of("It is old [S00000a].", sufficiency=sufficiency, wanted_sufficiency=8 if sufficiency else 0)
+    report = report_of(
+        "It is old [S00000a].",
+        sufficiency=sufficiency,
+        wanted_sufficiency=8 if sufficiency else 0,
+        sufficiency_reason="No date is given.",
+    )
     found = answer_of(report)
     assert found
-    assert (found.sure, f"the evidence was judged {sufficiency} of 10" in found.why) == (sure, said)
+    judged = f"the evidence was judged {sufficiency} of 10, where 8 suffices: No date is given"
+    assert (found.sure, judged in found.why) == (sure, said)
 
 
 def test_of_an_answer_from_the_user_s_own_documents_no_second_source_is_wanted() -> None:
@@ -246,6 +290,41 @@ def test_a_question_for_events_gets_a_timeline() -> None:
     assert [row[0].text for row in timeline.rows] == ["3 May 1998", "2001", "March 2001"]
     assert all(row[1].claim for row in timeline.rows)
     assert figures_of(report_of(sentences)) == []
+
+
+def test_a_timeline_holds_what_happened_once_each_and_no_date_that_is_only_mentioned() -> None:
+    told = [
+        "The crossing has a long story, in which a bridge was begun in 1929 and a ferry stopped later.",
+        "Work on the bridge was begun on 4 June 1929.",
+        "The plans of 1925 were never carried out.",
+        "Only the 1931 drawings are left.",
+        "A study describes all of it (Holm, 2008).",
+        "The tower (finished 1935) is of stone.",
+        "3 May 1936: traffic could first use it.",
+        "Opened in 1936, it was the longest bridge for a year.",
+    ]
+    sentences = " ".join(f"{text} [S00000a]" for text in told)
+    query = "How did the crossing develop over time?"
+    (timeline,) = figures_of(report_of(sentences, query=query))
+    assert [(when.text, what.text) for when, what in timeline.rows] == [
+        ("4 June 1929", told[1]),
+        ("1935", told[5]),
+        ("1936", told[7]),
+        ("3 May 1936", told[6]),
+    ]
+    rows = [f"| Bridge {name} | opened to traffic | {1900 + 9 * n} [S00000a] |" for n, name in enumerate("ABCDEF")]
+    table = "\n".join(["| Bridge | Event | Year |", "|---|---|---|", *rows])
+    assert figures_of(report_of(f"{sentences}\n\n{table}", query=query)) == [], "the report has its own"
+
+
+def test_a_long_timeline_keeps_what_the_answer_is_about() -> None:
+    answer = "The gate was sold and the tower fell [S00000a]."
+    told = [f"Mill {n} burned down in {1900 + n} [S00000a]." for n in range(20)]
+    told += ["The gate was sold in 1997 [S00000a].", "The tower fell in 1998 [S00000a]."]
+    (timeline,) = figures_of(report_of(answer, " ".join(told), query="What is the history of the place?"))
+    assert len(timeline.rows) == 21
+    assert [when.text for when, _ in timeline.rows[-3:]] == ["1997", "1998", "Besides"]
+    assert timeline.rows[-1][1].text == "2 more dated events in the sections"
 
 
 def test_a_comparison_puts_what_is_said_of_each_side_beside_the_other() -> None:

@@ -39,6 +39,7 @@ from fathom.models.plan import (
     Remark,
     StepStatus,
     Width,
+    insufficiency,
 )
 from fathom.models.run import (
     Account,
@@ -120,4 +121,5 @@ __all__ = [
     "Verdict",
     "Width",
     "described",
+    "insufficiency",
 ]

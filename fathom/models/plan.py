@@ -7,11 +7,14 @@ as before there was such a thing.
 from __future__ import annotations
 
 from enum import StrEnum
+from textwrap import shorten
 from typing import Literal
 
 from pydantic import Field
 
 from fathom.models.base import Model
+
+REASON_CHARS = 300
 
 
 class StepStatus(StrEnum):
@@ -137,3 +140,14 @@ class Reflection(Model):
     gaps: list[Gap] = []
     contradictions: list[Contradiction] = []
     follow_up_steps: list[PlanStep] = []
+
+
+def insufficiency(score: int, wanted: int, reason: str) -> str:
+    """Return as a clause that the critic's score of the evidence, 1 to 10, is too low; nothing if it is not, or 0.
+
+    `reason` is the critic's, of which at most `REASON_CHARS` characters are kept.
+    """
+    if not 0 < score < wanted:
+        return ""
+    why = shorten(reason, REASON_CHARS, placeholder=" …").rstrip(".")
+    return f"the evidence was judged {score} of 10, where {wanted} suffices{f': {why}' if why else ''}"

@@ -92,9 +92,11 @@ class Report(Model):
     limitations: list[str] = []  # what the research could not do, and what was not checked
     next_steps: list[str] = []  # queries that could fill the gaps
     answered: Answered = Answered.yes
-    # The critic's last score of the evidence, 1 to 10, and from which one it suffices; 0 without a critic.
+    # The critic's score of all evidence, 1 to 10, and from which one it suffices; 0 where no model judged it.
     sufficiency: int = Field(0, exclude_if=not_)
     wanted_sufficiency: int = Field(0, exclude_if=not_)
+    sufficiency_reason: str = Field("", exclude_if=not_)  # why the critic gave it
+    stop: str = Field("", exclude_if=not_)  # why the research ended, as a clause; not in reports stored before 0.2
     made: Making | None = None  # not in reports stored before 0.2
     remarks: list[Remark] = Field([], exclude_if=not_)  # what people asked for while it was researched
     parent: ParentRun | None = None  # of a follow-up
@@ -203,6 +205,7 @@ class RunResult(Model):
     sources: list[Source]
     metrics: Metrics
     reason: str = ""  # why the run is not `complete`
+    stop: str = ""  # why the research ended, as a clause: "the evidence is sufficient", "the last round is done"
     answered: Answered | None = None  # whether the sources answer the question; None without a report
     unanswered: Unanswered | None = None  # instead of a report
     warnings: list[str] = []  # about the request and the user's files; those about the evidence are the report's

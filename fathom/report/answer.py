@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date
-from functools import partial
-from itertools import takewhile
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from fathom.evidence.claims import claims_of, is_mark, lead_ins
+from fathom.evidence.claims import claims_of, lead_ins
 from fathom.extractive.critic import MOST_MISSING
 from fathom.extractive.reporter import CLOSEST
 from fathom.extractive.sections import NOT_FOUND
 from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import keywords
-from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict
-from fathom.text.blocks import Kind
-from fathom.text.citations import cited_ids
+from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict, insufficiency
+from fathom.report.prose import new_parser
 from fathom.text.counting import counted, joined
 from fathom.text.fences import split_markdown
-from fathom.text.sentences import Sentence
 from fathom.text.terms import terms
 
-SENTENCES = 3  # of a model's answer; what it writes below them are key points
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+KEY_POINTS, MORE = "Key points", "More on the answer"
 _HEADINGS = {
     Answered.yes: "Answer",
     Answered.partly: "Answered in part",
@@ -35,8 +35,8 @@ class Answer(NamedTuple):
 
     answered: Answered
     heading: str
-    section: ReportSection  # the answer, at most three sentences of a model or the quotations that come closest
-    key_points: ReportSection | None  # what the section says below its answer
+    section: ReportSection  # the answer: a model's first paragraph, list or table, or the quotations that come closest
+    rest: ReportSection | None  # what the section says below its answer
     end: int  # of the answer in the section's Markdown
     sure: str  # "high", "medium", "low"; "not rated" where no model judged the answer
     why: list[str]  # clauses in plain text, the most important first
@@ -53,12 +53,11 @@ def answer_of(report: Report) -> Answer | None:
     sure, why = _quoted(report, section.markdown, claims) if first.quoted else _judged(report, claims)
     if report.confidence is not None:
         why.append(f"probability that it is right: {report.confidence:.0%}")
-    rest = first.markdown[end:].strip()
-    key_points = ReportSection(heading="Key points", markdown=rest) if rest else None
+    rest = _rest(first.markdown[end:].strip())
     answered = report.answered
     if report.made is None and first.heading == CLOSEST:  # as reports before 0.2 said it
         answered = Answered.no
-    return Answer(answered, _HEADINGS[answered], section, key_points, end, sure, why)
+    return Answer(answered, _HEADINGS[answered], section, rest, end, sure, why)
 
 
 def making_parts(made: Making | None, *, timed: bool) -> list[str]:
@@ -80,41 +79,33 @@ def making_parts(made: Making | None, *, timed: bool) -> list[str]:
 
 
 def _end(markdown: str) -> int:
-    """Return where the answer of a section ends.
+    """Return where the answer of a section ends: behind the first block that says something, which is never cut.
 
-    It ends with the section's first paragraph, or behind its third sentence or an earlier one, where that has a
-    citation of its own and no emphasis is open. What it leads to, a list, a table or code, belongs to it.
+    A block is a paragraph, a list, a table or code. One that leads to the next, as "It needs:" does, goes on with it.
     """
     sentences = split_markdown(markdown)
-    own = [s for s in sentences if s.paragraph == sentences[0].paragraph] if sentences else []
-    if not own or own[0].kind != "prose":
-        return len(markdown)
-    last = len(own) - 1
-    if len(own) > SENTENCES:
-        fitting = [number for number in range(SENTENCES) if _may_end(own, number, markdown)]
-        last = fitting[-1] if fitting else last
-    end = own[last].end
-    leads = last in lead_ins(sentences).values()
-    while leads or markdown[:end].rstrip().endswith((":", "：")):
-        led_to = [sentence for sentence in sentences if sentence.start >= end]
-        if not led_to:
-            break
-        first, leads = led_to[0], False
-        kinds: tuple[Kind, ...] = ("table", "rule") if first.kind == "table" else (first.kind,)
-        end = list(takewhile(partial(_belongs, first, kinds), led_to))[-1].end
-    return end
+    leads = lead_ins(sentences).values()
+    lines = [0, *(found.end() for found in re.finditer(r"\r\n?|\n|\Z", markdown))]
+    for block in _blocks(markdown):
+        assert block.map
+        within = [sentence for sentence in sentences if sentence.start < lines[block.map[1]]]
+        end = max([lines[block.map[1]], *(sentence.end for sentence in within)])
+        shown = markdown[:end].rstrip()
+        going_on = len(within) - 1 in leads or shown.endswith((":", "："))
+        if not going_on and claims_of([ReportSection(heading="", markdown=shown)]):
+            return len(shown)
+    return len(markdown)
 
 
-def _belongs(first: Sentence, kinds: Sequence[Kind], sentence: Sentence) -> bool:
-    """Whether a sentence is of the paragraph, list, table or code that begins with another."""
-    return sentence.kind in kinds and (first.kind != "prose" or sentence.paragraph == first.paragraph)
+def _rest(markdown: str) -> ReportSection | None:
+    """Return what a section says below its answer; only a list are key points."""
+    listed = {block.type for block in _blocks(markdown)} <= {"bullet_list_open", "ordered_list_open"}
+    return ReportSection(heading=KEY_POINTS if listed else MORE, markdown=markdown) if markdown else None
 
 
-def _may_end(sentences: Sequence[Sentence], number: int, markdown: str) -> bool:
-    """Whether a text may end behind a sentence: it has a citation, no mark follows, and no emphasis or code is open."""
-    before = markdown[: sentences[number].end]
-    whole = before.count("**") % 2 == before.count("`") % 2 == 0
-    return bool(cited_ids(sentences[number].text)) and not is_mark(sentences[number + 1].text) and whole
+def _blocks(markdown: str) -> list[Token]:
+    """Return what opens each block of a text, with its lines."""
+    return [token for token in new_parser().parse(markdown) if token.level == 0 and token.map]
 
 
 def _quoted(report: Report, answer: str, claims: Sequence[Claim]) -> tuple[str, list[str]]:
@@ -127,23 +118,25 @@ def _quoted(report: Report, answer: str, claims: Sequence[Claim]) -> tuple[str, 
     if missing and claims:
         named_words = joined([f"“{word}”" for word in missing[:MOST_MISSING]], "and")
         why.append(f"the quotations do not mention {named_words}")
-    return "not rated", [*why, *_against(claims)]
+    return "not rated", [*_insufficiency(report), *why, *_against(claims)]
 
 
 def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
     """Return how sure the answer of a model is, and why.
 
-    It is low where the sources do not answer the question or say otherwise, and high where they support all of it, no
-    source disputes it, and independent ones say the same. What no model checked lowers nothing; it is said.
+    It is low where the sources do not answer the question or say otherwise, or the critic judged the evidence
+    insufficient, and high where they support all of it, no source disputes it, and independent ones say the same. What
+    no model checked lowers nothing; it is said.
     """
     if not claims:
-        return "low", ["it states nothing that could be checked against the sources"]
+        return "low", [*_insufficiency(report), "it states nothing that could be checked against the sources"]
     supported = [claim for claim in claims if claim.verdict is Verdict.supported]
     unchecked = [claim for claim in claims if claim.verdict is Verdict.not_checked]
     independent = [claim for claim in claims if claim.corroboration is Corroboration.verified]
     own = {source.source_id for source in report.sources if source.kind == "document"}
     first_hand = all(own.issuperset(claim.source_ids) for claim in claims)
-    against = [*_unanswered(report), *_against(claims)]
+    thin = _insufficiency(report)
+    against = [*_unanswered(report), *thin, *_against(claims)]
     why = list(against)
     if supported:
         why.append(f"the sources support {_of_it(len(supported), len(claims))}")
@@ -154,7 +147,7 @@ def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
         why.append(f"two independent sources say {_of_it(len(independent), len(claims))}")
     elif not first_hand:
         why.append("no second independent source says the same")
-    low = report.answered is Answered.no or any(claim.verdict.objects for claim in claims)
+    low = report.answered is Answered.no or bool(thin) or any(claim.verdict.objects for claim in claims)
     corroborated = 2 * len(independent) >= len(claims) or (first_hand and bool(supported))
     return "low" if low else "high" if corroborated and not against else "medium", why
 
@@ -164,10 +157,14 @@ def _unanswered(report: Report) -> Iterator[str]:
     if report.answered is not Answered.yes:
         whole = report.answered is Answered.no
         yield "the sources do not answer the question" if whole else "a part of the question is not answered"
-    if report.sufficiency and report.sufficiency < report.wanted_sufficiency:
-        yield f"the evidence was judged {report.sufficiency} of 10"
     if report.contradictions:
         yield "sources disagree on the question"
+
+
+def _insufficiency(report: Report) -> list[str]:
+    """Return that the critic judged the evidence insufficient, and why; nothing if it did not."""
+    said = insufficiency(report.sufficiency, report.wanted_sufficiency, report.sufficiency_reason)
+    return [said] if said else []
 
 
 def _against(claims: Sequence[Claim]) -> Iterator[str]:

@@ -69,12 +69,15 @@ def assemble(
     qualities: Sequence[SourceQuality],
     answered: Answered,
     confidence: float | None = None,
-    sufficiency: tuple[int, int] = (0, 0),
+    judged: Reflection | None = None,
+    sufficiency: int = 0,
+    stop: str = "",
     parent: ParentRun | None = None,
 ) -> Report:
     """Put a report together. Of the sources, all that were retrieved by id, it keeps those that it cites.
 
-    `sufficiency` are the critic's last score of the evidence and the one from which it suffices; 0 without a critic.
+    `judged` is a model's judgement of the evidence, which suffices from a score of `sufficiency`; `stop` is why
+    the research ended.
     """
     cited = dict.fromkeys(source_id for section in sections for source_id in cited_ids(section.markdown))
     cited |= dict.fromkeys(i for found in contradictions for i in found.source_ids if i in sources)
@@ -92,8 +95,10 @@ def assemble(
         qualities=[quality for quality in qualities if quality.source_id in cited],
         answered=answered,
         confidence=confidence,
-        sufficiency=sufficiency[0],
-        wanted_sufficiency=sufficiency[1],
+        sufficiency=judged.sufficiency_score if judged else 0,
+        wanted_sufficiency=sufficiency if judged else 0,
+        sufficiency_reason=judged.reasoning if judged else "",
+        stop=stop,
     )
     return report.model_copy(update={"sources": cited_sources(report)})
 

@@ -67,10 +67,10 @@ def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> l
         "Limitations": _list(report.limitations),
         "Next steps": _list(report.next_steps),
         "How this was researched": "\n\n".join(
-            [*_coverage_table(report.coverage), *_remarks(report.remarks), *_unread(report.unread)]
+            [*_coverage_table(report.coverage), *_stop(report), *_remarks(report.remarks), *_unread(report.unread)]
         ),
     }
-    sections = [*([found.key_points] if found and found.key_points else []), *report.sections[1:]]
+    sections = [*([found.rest] if found and found.rest else []), *report.sections[1:]]
     written = [section.model_copy(update={"markdown": _safe(section)}) for section in sections]
     if not appendix:
         return [*(part for part in _present(added_first) if found and part.heading == found.heading), *written]
@@ -237,6 +237,10 @@ def _cited(cell: Cell, report: Report) -> str:
 
 def _unread(files: Sequence[UnreadFile]) -> list[str]:
     return ["Files that were not read, or only in part:", _list(unread_lines(files))] if files else []
+
+
+def _stop(report: Report) -> list[str]:
+    return [f"Research ended because {prose(report.stop)}."] if report.coverage and report.stop else []
 
 
 def _remarks(remarks: Sequence[Remark]) -> list[str]:

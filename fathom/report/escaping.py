@@ -9,9 +9,10 @@ _NAME = r"(?<![^\W_])_|_(?![^\W_])"  # an underscore that is not inside of a wor
 _SPECIAL = re.compile(
     rf"{_CITATION}"
     # Escapes, code, emphasis, strikethrough, links, HTML and entities ...
-    rf"|(?P<special>\\(?=[!-/:-@\[-`{{-~]|$)|[`*~]|{_NAME}|\](?=[(\[:])|<(?=[a-z/!?])|&(?=\#?\w{{1,32}};)"
-    # ... and at the ends of a line: headings, quotations, lists, rules, and lines that make a heading of the one above.
-    r"|(?<=^)\#(?=\#{0,5}(?:\s|$))|\#(?=\#*$)|(?<=^)>|(?<=^)[-+](?=\s|$)|(?<=^)[-=:|](?=[-=:|\s]*$))",
+    rf"|(?P<special>\\(?=[!-/:-@\[-`{{-~]|$)|[`*~]|{_NAME}|\](?=\()|<(?=[a-z/!?])|&(?=\#?\w{{1,32}};)"
+    # ... and at the ends of a line: headings, quotations, lists, rules, lines that make a heading of the one above, and
+    # definitions of links.
+    r"|(?<=^)\#(?=\#{0,5}(?:\s|$))|\#(?=\#*$)|(?<=^)>|(?<=^)[-+](?=\s|$)|(?<=^)[-=:|](?=[-=:|\s]*$)|(?<=^)\[(?=[^\[\]]*\]:))",
     re.IGNORECASE | re.MULTILINE,
 )
 _NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|$)", re.MULTILINE)

@@ -1,8 +1,8 @@
 """What a report's claims show side by side, in time, or as a row of numbers; each cell names its claim.
 
-Nothing is added to what the claims say: a comparison sorts them by the side they are about, a timeline by the date they
-give, and a series draws a column of numbers by year that a table of the report has. What the check objects to or
-another source disputes is left out.
+Nothing is added to what the claims say: a comparison sorts them by the side they are about, a timeline by when they
+say that something happened, and a series draws a column of numbers by year that a table of the report has. What the
+check objects to or another source disputes is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fathom.evidence.claims import is_head
 from fathom.extractive.questions import sides_of
 from fathom.extractive.wording import capitalized
-from fathom.facts.dates import Date
+from fathom.facts.dates import Date, DateFound
 from fathom.facts.extraction import facts_of
 from fathom.models import Claim, Corroboration, Report
 from fathom.report.charts import Chart
@@ -28,14 +28,27 @@ from fathom.text.terms import query_terms, terms
 LEAST_EVENTS = 3
 LEAST_YEARS = 3
 LEAST_A_SIDE = 2
+LEAST_WORDS = 2  # of a row that says what was when
+SAME = 0.6  # share of the shorter sentence's words from which two tell the same event
 LEAST_TERMS = 4  # of a sentence that says something about its first one
 MOST_ROWS = 6
 MOST_EVENTS = 20
 _EVENTS = re.compile(
     r"\b(?:when (?:was|were|did|is|are|will)|history|timeline|chronolog\w+|evolution|evolve\w*|milestones?|"
-    r"development of|over the years|wann|geschichte|historia|histoire)\b",
+    r"development of|over the years|how (?:did|has|have|was|were)\b.{1,120}\b(?:develop|evolve|emerge|come about|"
+    r"originate|begin)|wann|geschichte|chronik|entwicklung|entwickelt|historia|histoire)\b",
     re.IGNORECASE,
 )
+# What stands before the date of an event ...
+_AT = re.compile(
+    r"\b(?:(?:in|on|since|by|from|at|during|im|am|in|seit|ab|vom|en|le|el|em|depuis|dès|desde)(?:\s+(?:the|den|dem))?"
+    r"|\w+ed)(?:\s+(?:early|late|mid|about|around|spring|summer|autumn|fall|winter|anfang|mitte|ende))*[\s-]*\Z",
+    re.IGNORECASE,
+)
+_WITHIN = re.compile(r"\(([^()]*)\Z")
+# ... and what makes it the year of a publication: "(Holm, 2008)".
+_AUTHOR = re.compile(r"[A-Z][\w.-]+(?: [A-Z][\w.-]+| et al\.?| and [A-Z][\w.-]+| & [A-Z][\w.-]+)*,? *\Z")
+_STOP = re.compile(r"\s*[:,–—]|\s+-\s")
 _YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d\Z")
 _FIGURE = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?\Z")
 _BAR = re.compile(r"(?<!\\)\|")
@@ -59,7 +72,7 @@ class Figure(NamedTuple):
 def figures_of(report: Report) -> list[Figure]:
     """Return the tables that the claims of a report fill: a comparison, a timeline."""
     claims = [claim for claim in report.claims if _holds(claim)]
-    return [*_comparison(report, claims), *_timeline(report.query, claims)]
+    return [*_comparison(report, claims), *_timeline(report, claims)]
 
 
 def series_of(report: Report) -> list[Chart]:
@@ -118,19 +131,70 @@ def _paired(left: Sequence[Claim], right: Sequence[Claim]) -> list[tuple[Claim |
     return [*pairs, *zip_longest(alone, rest)]
 
 
-def _timeline(query: str, claims: Sequence[Claim]) -> Iterator[Figure]:
-    if not _EVENTS.search(query):
+def _timeline(report: Report, claims: Sequence[Claim]) -> Iterator[Figure]:
+    if not _EVENTS.search(report.query):
         return
-    events: dict[Date, list[Claim]] = {}
-    for claim in claims:
-        dates = {found.date for found in facts_of(claim.sentence).dates if found.date.year}
-        if len(dates) == 1 and " | " not in claim.sentence:  # of several, it is not known which is the event's
-            events.setdefault(dates.pop(), []).append(claim)
-    if len(events) >= LEAST_EVENTS:
-        rows = [(Cell(_day(day)), Cell(claim.sentence, claim)) for day in sorted(events) for claim in events[day]]
-        if more := len(rows[MOST_EVENTS:]):
-            rows[MOST_EVENTS:] = [(Cell("Later"), Cell(f"{counted(more, 'more event')} in the sections"))]
-        yield Figure("Timeline", ("When", "What"), [*rows])
+    events = _told_once([event for claim in claims if (event := _event(claim))])
+    dated = sum(_is_dated(row) for section in report.sections for table in _tables(section.markdown) for row in table)
+    if len({event.day for event in events}) < LEAST_EVENTS or dated >= len(events):
+        return
+    shown = events
+    if len(events) > MOST_EVENTS:  # those that the answer is most about
+        about = {*query_terms(report.query), *query_terms(without_citations(report.sections[0].markdown))}
+        shown = sorted(events, key=lambda event: -len(event.about & about) / (len(event.about) or 1))[:MOST_EVENTS]
+    rows = [(Cell(_day(event.day)), Cell(event.claim.sentence, event.claim)) for event in sorted(shown, key=_when)]
+    if more := len(events) - len(shown):
+        rows.append((Cell("Besides"), Cell(f"{counted(more, 'more dated event')} in the sections")))
+    yield Figure("Timeline", ("When", "What"), [*rows])
+
+
+class _Event(NamedTuple):
+    """What a claim says happened, and when; `about` are its words of topic."""
+
+    day: Date
+    claim: Claim
+    about: frozenset[str]
+
+
+def _event(claim: Claim) -> _Event | None:
+    """Return the first of the events that a sentence dates; None if it only has dates in it: "the law of 1999"."""
+    facts = facts_of(claim.sentence)
+    days = [found.date for found in facts.dates if found.date.year and _dates_event(facts.text, found)]
+    if not days or " | " in claim.sentence:
+        return None
+    return _Event(min(days), claim, frozenset(query_terms(facts.undated)))
+
+
+def _dates_event(text: str, found: DateFound) -> bool:
+    """Whether a date says when something happened: it follows a word such as "in", or stands before a stop or apart."""
+    before, after = text[: found.start], text[found.end :]
+    if within := _WITHIN.search(before):
+        return not _AUTHOR.match(within[1])
+    opens = not re.search(r"\w", before) and bool(_STOP.match(after))
+    return opens or bool(_AT.search(before)) or not found.text.isascii()
+
+
+def _told_once(events: Sequence[_Event]) -> list[_Event]:
+    """Leave out what another sentence says of the same day: the more exact date stays, then the shorter sentence."""
+    kept: list[_Event] = []
+    for event in sorted(events, key=lambda event: (event.day.count(0), len(event.claim.sentence))):
+        if not any(event.day.agrees(other.day) and _alike(event.about, other.about) for other in kept):
+            kept.append(event)
+    return kept
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    return len(one & other) >= SAME * min(len(one), len(other))
+
+
+def _when(event: _Event) -> tuple[Date, int]:
+    return event.day, event.claim.number
+
+
+def _is_dated(row: Sequence[str]) -> bool:
+    """Whether a row says in words what was when."""
+    words = [cell for cell in row if not facts_of(cell).dates]
+    return len(words) < len(row) and sum(term.isalpha() for cell in words for term in query_terms(cell)) >= LEAST_WORDS
 
 
 def _day(day: Date) -> str:

@@ -37,6 +37,7 @@ from fathom.report.chapters import (
 )
 from fathom.report.charts import phase_charts, report_charts
 from fathom.report.document import evidence_of, is_quotation
+from fathom.report.escaping import escaped_quotation
 from fathom.report.figures import Figure, figures_of, series_of
 from fathom.report.marks import NO_MARKS, doubt
 from fathom.report.policy import digest, policy
@@ -114,10 +115,10 @@ def _claims(report: Report, section: int) -> list[Claim]:
 
 
 def _sections(report: Report, answer: Answer | None, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    if answer and answer.key_points:
+    if answer and answer.rest:
         part = (answer.end, len(report.sections[0].markdown))
         html = section_html(report.sections[0], _claims(report, 0), numbers, part)
-        yield {"id": "section-1", "heading": answer.key_points.heading, "html": html}
+        yield {"id": "section-1", "heading": answer.rest.heading, "html": html}
     for position, section in list(enumerate(report.sections))[1:]:
         html = section_html(section, _claims(report, position), numbers)
         yield {"id": f"section-{position + 1}", "heading": section.heading, "html": html}
@@ -131,6 +132,7 @@ def _template() -> Template:
     )
     environment.filters.update(
         inline=inline_html,
+        titled=_titled,
         web_address=web_address,
         place=_place,
         others=others,
@@ -190,6 +192,11 @@ def _method(report: Report, phases: Sequence[Phase]) -> Iterator[str]:
     yield from (counted(number, noun) for number, noun in counts if number)
     if report.unread:
         yield f"{counted(len(report.unread), 'file')} not read, or only in part"
+
+
+def _titled(text: str) -> Markup:
+    """Return a title or heading as HTML: plain text, but for `code`."""
+    return inline_html(escaped_quotation(text))
 
 
 def _place(url: str) -> str:

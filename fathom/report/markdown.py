@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fathom.models import Report, Source
 from fathom.report.chapters import chapters, place_in, question_of, title_of
-from fathom.report.escaping import escaped
+from fathom.report.escaping import escaped, escaped_quotation
 from fathom.text.citations import number_citations
 from fathom.text.cleaning import clean_line
 from fathom.text.urls import web_address
@@ -43,8 +43,8 @@ def render_cited(report: Report, *, linked: bool = False) -> tuple[str, list[Cit
     bodies, order = number_citations((part.markdown for part in parts), lambda _id, n: f"{_OPEN}{n}{_CLOSE}")
     known = range(1, len(order) + 1)
     asked = question_of(report)
-    texts = [f"# {escaped(clean_line(report.title))}", *([f"> **Question:** {escaped(asked)}"] if asked else [])]
-    texts += [f"## {escaped(clean_line(part.heading))}\n\n{body}" for part, body in zip(parts, bodies, strict=True)]
+    texts = [f"# {_heading(report.title)}", *([f"> **Question:** {escaped(asked)}"] if asked else [])]
+    texts += [f"## {_heading(part.heading)}\n\n{body}" for part, body in zip(parts, bodies, strict=True)]
     lines = [f"{number}. {_reference(by_id[source_id])}" for number, source_id in enumerate(order, 1)]
     texts.append("## Sources\n\n" + ("\n".join(lines) or "No source is cited."))
     pieces = _MARKED.split("\n\n".join(texts) + "\n")
@@ -59,6 +59,11 @@ def render_cited(report: Report, *, linked: bool = False) -> tuple[str, list[Cit
         citations.append(Citation(len(text), len(text) + len(written), number, source))
         text += written + rest
     return text, citations
+
+
+def _heading(text: str) -> str:
+    """Return a title as Markdown: plain text, but for `code`."""
+    return escaped_quotation(clean_line(text))
 
 
 def _link_target(url: str) -> str:

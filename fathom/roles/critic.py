@@ -92,6 +92,7 @@ def _normalize(request: ReflectRequest, answer: ReflectAnswer) -> ReflectAnswer:
     follow_ups = answer.follow_up_steps[: request.max_follow_ups]
     return answer.model_copy(
         update={
+            "reasoning": " ".join(without_citations(answer.reasoning).split()),
             "step_statuses": [v for v in answer.step_statuses if str(v.step_id) in steps],
             "gaps": [_uncited(gap, "description", "suggested_query") for gap in answer.gaps],
             "contradictions": [_uncited(found, "claim_a", "claim_b") for found in contradictions],

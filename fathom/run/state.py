@@ -25,7 +25,9 @@ from fathom.models import (
     UnreadFile,
     Usage,
     described,
+    insufficiency,
 )
+from fathom.run.convergence import Reason
 
 
 class Spent(NamedTuple):
@@ -39,13 +41,16 @@ class Spent(NamedTuple):
 class RunState:
     """The state of a run between two calls."""
 
-    def __init__(self, plan: Plan, usage: Usage, unread: Sequence[UnreadFile] = ()) -> None:
+    def __init__(self, plan: Plan, usage: Usage, unread: Sequence[UnreadFile] = (), *, sufficiency: int) -> None:
         self.unread = list(unread)  # the user's files that no search can find
+        self.sufficiency = sufficiency  # score of the critic from which the evidence suffices, 1 to 10
         self.plan = plan  # with the steps' current statuses, follow-up steps included
         self.notes: list[Note] = []  # the working memory: useful notes only
         self.calls: dict[str, list[Call]] = {}  # by step id
         self.reflection: Reflection | None = None  # the latest one
+        self.judged: Reflection | None = None  # the same if a model, not a rule of thumb, judged all of the notes
         self.rounds: list[RoundRecord] = []  # the finished ones
+        self.stop: Reason | None = None  # why the research ended; None while it goes on
         self.cut = False  # whether the budget ended the research
         self.stopped: Remark | None = None  # who ended it, if a person did
         self.spent: list[Spent] = []
@@ -104,6 +109,7 @@ class RunState:
     def learn(self, outcome: StepOutcome) -> None:
         """Add the outcome of a step."""
         self.notes.extend(outcome.notes)
+        self.judged = None if outcome.notes else self.judged
         self.calls[str(outcome.step_id)] = outcome.calls
         self.cut |= outcome.cut
         for role, usage in outcome.usage.items():
@@ -119,6 +125,7 @@ class RunState:
     def reflect(self, reflection: Reflection, usage: Usage) -> None:
         """Add the critic's view. A step without any evidence stays blocked, whatever the critic says."""
         self.reflection = reflection
+        self.judged = reflection if usage.llm_calls and not usage.fallbacks else None
         self.spend("critic", usage)
         for step_id, status in reflection.statuses.items():
             if step_id in self.evident:
@@ -134,7 +141,10 @@ class RunState:
         failures = [f.line for call in self.all_calls for f in call.result.failures if not f.replaced_by]
         cut = [f"{BudgetExceeded.code} the budget ended the research early"] if self.cut else []
         stopped = [f"stopped by {self.stopped.said}"] if self.stopped else []
-        reasons = list(dict.fromkeys([*stopped, *cut, *self.usage.fallbacks, *failures]))
+        judged = self.judged
+        thin = insufficiency(judged.sufficiency_score, self.sufficiency, judged.reasoning) if judged else ""
+        found = [*stopped, *cut, thin, *self.usage.fallbacks, *failures]
+        reasons = list(dict.fromkeys(filter(None, found)))
         if not self.notes:
             return Ending.insufficient_evidence, "; ".join(["no tool call found anything useful", *reasons])
         return (Ending.degraded, "; ".join(reasons)) if reasons else (Ending.complete, "")

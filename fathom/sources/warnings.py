@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from fathom.facts.extraction import plain
@@ -12,9 +12,10 @@ from fathom.models.claims import Claim, Corroboration, SourceFlag, SourceQuality
 from fathom.sources.corroboration import site
 from fathom.sources.published import parse_date
 from fathom.sources.scoring import CREDIBLE
-from fathom.text.counting import counted
+from fathom.text.counting import counted, joined
 
 MAX_WARNINGS = 3
+MOST_NAMED = 2  # beside the first
 TITLE_CHARS, SENTENCE_CHARS = 70, 120
 FEW = 3  # claims from which resting on one site or source is worth a warning
 MOST_ALONE = 0.5  # share of the claims that rest on a single source, above which a reader is told
@@ -58,7 +59,8 @@ def _objections(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Itera
         if those := [claim for claim in claims if claim.verdict is verdict]:
             quote = those[0].quotes[0] if those[0].quotes and verdict is Verdict.contradicted else None
             said = f" ({_named(sources[quote.source_id])})" if quote and quote.source_id in sources else ""
-            yield f"{one}{said}: {_sentence(those[0])}{_others(len(those) - 1, 'sentence')}"
+            more = f" {counted(len(those) - 1, 'more sentence')} {'are' if those[2:] else 'is'} marked so in the text."
+            yield f"{one}{said}: {_sentence(those[0])}{more if those[1:] else ''}"
 
 
 def _disputed(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Iterator[str]:
@@ -66,7 +68,8 @@ def _disputed(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Iterato
     if those and those[0].contradicting:
         against = sources.get(those[0].contradicting[0].source_id)
         who = f"Another source, {_named(against)}," if against else "Another source that was read"
-        yield f"{who} says otherwise about this: {_sentence(those[0])}{_others(len(those) - 1, 'sentence')}"
+        more = f" Disputed as well: {_more(map(_sentence, those[1:]), 'sentence')}." if those[1:] else ""
+        yield f"{who} says otherwise about this: {_sentence(those[0])}{more}"
 
 
 def _doubtful(used: Sequence[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int]) -> Iterator[str]:
@@ -75,7 +78,7 @@ def _doubtful(used: Sequence[Source], scored: Mapping[str, SourceQuality], uses:
         quality = scored[low[0].source_id]
         kind = _KINDS.get(quality.type, "an unknown site")
         dated = "" if quality.published or low[0].published else " without a date"
-        others = f" {counted(len(low) - 1, 'more source')} of this kind: check what rests on them." if low[1:] else ""
+        others = f" Check also what rests on {_more(map(_named, low[1:]), 'source')}." if low[1:] else ""
         number = uses[low[0].source_id]
         cite = f"{counted(number, 'claim')} {'cites' if number == 1 else 'cite'}"
         yield f"{cite} {_named(low[0])}, {kind}{dated}.{others}"
@@ -86,14 +89,15 @@ def _outdated(used: Sequence[Source], scored: Mapping[str, SourceQuality], today
     if old:
         published = parse_date(scored[old[0].source_id].published or old[0].published, today)
         when = f"is from {published.year}" if published else "is over two years old"
-        others = f" So may {counted(len(old) - 1, 'more source')} be." if len(old) > 1 else ""
+        others = f" So may be {_more(map(_named, old[1:]), 'source')}." if old[1:] else ""
         yield f"{_named(old[0])} {when} and may be outdated: look for a newer one.{others}"
 
 
 def _flagged(used: Sequence[Source], scored: Mapping[str, SourceQuality]) -> Iterator[str]:
     for flag, reason in _REASONS.items():
         if those := [s for s in used if s.source_id in scored and flag in scored[s.source_id].flags]:
-            yield f"{_named(those[0])} {reason}.{_others(len(those) - 1, 'source')}"
+            others = f" So it is with {_more(map(_named, those[1:]), 'source')}." if those[1:] else ""
+            yield f"{_named(those[0])} {reason}.{others}"
 
 
 def _alone(claims: Sequence[Claim], used: Sequence[Source]) -> Iterator[str]:
@@ -108,8 +112,11 @@ def _alone(claims: Sequence[Claim], used: Sequence[Source]) -> Iterator[str]:
         yield f"No second, independent source was found for {len(alone)} of {len(claims)} claims."
 
 
-def _others(number: int, noun: str) -> str:
-    return f" So it is with {counted(number, f'more {noun}')}." if number else ""
+def _more(named: Iterable[str], noun: str) -> str:
+    """Return the first of some names or sentences, and how many more there are: a reader can look up no bare number."""
+    every = list(named)
+    left = len(every) - MOST_NAMED
+    return joined([*every[:MOST_NAMED], *([counted(left, f"more {noun}")] if left > 0 else [])], "and")
 
 
 def _named(source: Source) -> str:

@@ -97,6 +97,7 @@ def show_summary(result: RunResult, address: str = "", reference: str = "") -> N
         ("report", _from_here(page_of(result))),
         ("", "report.md beside it has the same as text" if result.report else ""),
         ("ended", f"{ending}: {result.reason}" if result.reason else ending),
+        ("", f"research ended because {result.stop}" if result.stop else ""),
         ("", _ANSWERED.get(result.answered or "", "")),
         ("changes", result.changes),
         ("sources", f"{len(result.sources)} {'cited' if result.report else 'found'}"),

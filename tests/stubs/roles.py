@@ -90,7 +90,7 @@ def _criticise(prompt: Prompt, settings: Settings) -> dict[str, Any]:
     first = prompt.round == 1
     aspects = ("critics", "alternatives", "regions", "periods", "populations")[: settings.follow_ups if first else 0]
     return {
-        "sufficiency_score": settings.score if first else 9,
+        "sufficiency_score": (first and settings.score) or (5 if aspects else 9),
         "reasoning": "Some aspects lack numbers." if aspects else "Every step is answered with numbers.",
         "step_statuses": [{"step_id": step_id, "status": "done"} for step_id in prompt.step_ids],
         "gaps": [

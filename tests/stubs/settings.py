@@ -24,7 +24,8 @@ class Settings:
         ask_back: what the model asks about a question, each with its default.
         steps, breadth: steps of a plan; queries of a step and calls of a first decision.
         judged: what the planner says of the question, `kind` and `width`; empty: nothing, as older models do.
-        score, follow_ups: the critic's verdict of round 1; later rounds score 9 and want nothing more.
+        score, follow_ups: the critic's verdict of round 1; later rounds score 9 and want nothing more. A score of 0 is
+            what fits: 5 where it wants more, else 9.
         planted: HTML by URL: pages that every search finds first; those on the stub's own address can be fetched.
         attacker: address to which planted pages lead a model that obeys them; empty: the model obeys nobody.
         bullets, section, answer: what the model notes and writes instead, with ID for the id of the first source.
@@ -62,7 +63,7 @@ class Settings:
     steps: int = 3
     breadth: int = 2
     judged: dict[str, str] = field(default_factory=dict)
-    score: int = 5
+    score: int = 0
     follow_ups: int = 2
     planted: dict[str, str] = field(default_factory=dict)
     attacker: str = ""

@@ -2521,6 +2521,11 @@ export interface components {
              * @default
              */
             reason: string;
+            /**
+             * Stop
+             * @default
+             */
+            stop: string;
             answered?: components["schemas"]["Answered"] | null;
             unanswered?: components["schemas"]["Unanswered"] | null;
             /**

@@ -1,0 +1,108 @@
+"""A run whose evidence a critic found too thin says so: in its ending, in the answer, and to whoever shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathom.models import Ending, Note, Report, StepOutcome, Usage, insufficiency
+from fathom.models.plan import REASON_CHARS, Plan, PlanStep, Reflection
+from fathom.report.answer import answer_of
+from fathom.run.convergence import Reason
+from fathom.run.state import RunState
+from flows.cli.printing import show_summary
+from tests.inprocess import investigated
+from tests.stubs import Stubs
+
+NOTE = Note(
+    step_id=1,
+    summary_title="T",
+    summary="S",
+    extraction=[],
+    is_useful=True,
+    artifact_file="a",
+    source_ids=[],
+)
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+def report_in(folder: str) -> Report:
+    return Report.model_validate_json(Path(folder, "report.json").read_bytes())
+
+
+async def test_a_run_that_ends_on_thin_evidence_is_degraded_and_says_why(
+    providers: Stubs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    providers.settings.page_bytes = 2_000
+    providers.settings.score, providers.settings.follow_ups = 3, 0
+    result = await investigated(tmp_path)
+    thin = "the evidence was judged 3 of 10, where 8 suffices: "
+    assert (result.status, result.status.exit_code) == (Ending.degraded, 0)
+    assert result.reason.startswith(thin)
+    assert result.stop == Reason.no_follow_up.value
+    report = report_in(result.artifacts)
+    assert (report.sufficiency, report.wanted_sufficiency, report.stop) == (3, 8, result.stop)
+    answer = answer_of(report)
+    assert answer
+    assert answer.sure == "low"
+    assert thin + report.sufficiency_reason.rstrip(".") in answer.why
+    said = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
+    assert said.index("judged 3 of 10") < said.index("\n## ", said.index("## Answer") + 1)
+    assert f"Research ended because {result.stop}." in said
+    assert "- The run is degraded: the evidence was judged 3 of 10" in said
+    assert f"Research ended because {result.stop}." in Path(result.artifacts, "report.html").read_text(encoding="utf-8")
+    show_summary(result)
+    shown = capsys.readouterr().out
+    assert "degraded: the evidence was judged 3 of 10" in shown
+    assert f"research ended because {result.stop}" in shown
+
+
+@pytest.mark.parametrize(
+    ("chosen", "score", "stop"),
+    [
+        ({}, 9, Reason.sufficient),
+        ({"sufficiency": 3}, 3, Reason.sufficient),
+        ({"profile": "quick"}, 3, Reason.depth),  # which asks no critic
+        ({"role_models": {"critic": {"model": "extractive"}}, "depth": 2}, 3, None),  # whose score is a rule of thumb
+    ],
+)
+async def test_a_run_that_no_model_found_too_thin_is_complete(
+    providers: Stubs, tmp_path: Path, chosen: dict[str, Any], score: int, stop: Reason | None
+) -> None:
+    providers.settings.page_bytes = 2_000
+    providers.settings.score, providers.settings.follow_ups = score, 0
+    result = await investigated(tmp_path, **chosen)
+    assert (result.status, result.reason) == (Ending.complete, "")
+    assert result.stop in ([stop.value] if stop else [reason.value for reason in Reason])
+    report = report_in(result.artifacts)
+    assert report.sufficiency == (score if stop is Reason.sufficient else 0)
+
+
+def test_only_a_model_s_judgement_of_all_notes_counts() -> None:
+    step = PlanStep(step_id=1, title="Tides", description="Look.")
+    run = RunState(Plan(plan_title="Tides", steps=[step]), Usage(), sufficiency=8)
+    run.reflect(Reflection(sufficiency_score=3, reasoning="No figures."), Usage(llm_calls=1))
+    assert "judged 3 of 10, where 8 suffices: No figures" in run.ending()[1]
+    run.reflect(Reflection(sufficiency_score=3), Usage(llm_calls=1, fallbacks=["critic: answered without the model"]))
+    assert "judged" not in run.ending()[1]
+    run.reflect(Reflection(sufficiency_score=8), Usage(llm_calls=1))
+    assert "judged" not in run.ending()[1]
+    run.reflect(Reflection(sufficiency_score=3), Usage(llm_calls=1))
+    run.learn(StepOutcome(step_id=1, notes=[], calls=[], usage={}))
+    assert "judged 3 of 10" in run.ending()[1]
+    run.learn(StepOutcome(step_id=1, notes=[NOTE], calls=[], usage={}, cut=True))
+    status, reason = run.ending()
+    assert (status, "judged" in reason) == (Ending.degraded, False), "what was found then was not judged"
+    assert reason.startswith("E1001 the budget ended the research early")
+
+
+def test_a_critic_s_reason_is_kept_short_and_on_one_line() -> None:
+    said = insufficiency(3, 8, "None of it\nis dated. " * 100)
+    assert "\n" not in said
+    assert len(said) < REASON_CHARS + 60
+    assert said.endswith("…")
+    assert insufficiency(7, 8, "") == "the evidence was judged 7 of 10, where 8 suffices"
+    assert insufficiency(8, 8, "All is there.") == insufficiency(0, 8, "") == ""
