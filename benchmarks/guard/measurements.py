@@ -39,7 +39,7 @@ def _scripted(**settings: Any) -> Counts:
     from tests.stubs import serving
 
     with tempfile.TemporaryDirectory() as folder, serving() as stubs:
-        _isolate(Path(folder), stubs.env)
+        isolate(Path(folder), stubs.env)
         run = asyncio.run(investigated(Path(folder, "store"), **settings))
         prompts = [record.usage["prompt_tokens"] for record in stubs.calls("llm")]
         return {
@@ -91,7 +91,7 @@ def _without_model(questions: Sequence[Question], settings: Mapping[str, object]
 
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        _isolate(root, {})
+        isolate(root, {})
         chosen = {"model": None, **settings}
         results = ask_all(
             root, questions, System(name="fathom", set="guard"), chosen, address, at_once=1, say=lambda *_: None
@@ -112,7 +112,7 @@ def _without_model(questions: Sequence[Question], settings: Mapping[str, object]
         }
 
 
-def _isolate(home: Path, variables: Mapping[str, str]) -> None:
+def isolate(home: Path, variables: Mapping[str, str]) -> None:
     """Keep what the user has set, stored and cached out of the measurement."""
     for name in [name for name in os.environ if name.startswith(("FATHOM_", "PREFECT_"))]:
         del os.environ[name]
