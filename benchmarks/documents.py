@@ -5,6 +5,12 @@ alternatives, of which each must be there; null if the corpus does not answer), 
 together), `files` and `on_topic`. Prints for each type of question where the fact that was asked for still is: in the
 results of the tools, the notes, the report, its first section, and the 140 characters of answer mode; how runs end; and
 how far the stated confidence of answers can be relied on (the columns of `benchmarks.calibration`).
+
+`--shown` prints instead what a model that compresses would be shown: the share of the questions whose fact is in the
+results of the tools, and in the prompts of the compressor; and the share of the results' tokens that stood in these
+(`benchmarks.traffic`). The compressor is a scripted model over HTTP, which records its prompts; all other roles do
+without one, and a plan has one step of the profile `quick`.
+
 The runs are made without Prefect, in as many processes as there are cores.
 """
 
@@ -20,7 +26,7 @@ import re
 import tempfile
 import unicodedata
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -28,14 +34,17 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import metrics
+from benchmarks.traffic import said_to, shown
 from fathom.models import Ending, RunResult
 from tests.inprocess import investigated
+from tests.stubs import serving
 
 STAGES = ("results", "notes", "report", "first", "answer")
 CLOSEST = "What comes closest"
 _PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-", "\u00a0": " ", "|": " "})
 _MARKS = re.compile(r"\[(?:S[0-9a-f]{6,64}|\d{1,3})\]|[*`\\]")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+_SHOWN = re.compile(r"^<source [^>]*>\n(.*?)\n</source>$", re.MULTILINE | re.DOTALL)
 _HEDGES = re.compile(r"what comes closest|not found in the sources", re.IGNORECASE)
 
 
@@ -45,13 +54,20 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="corpora or ids, separated by commas")
     parser.add_argument("--lost", action="store_true", help="name each answer that is not in the first section")
+    parser.add_argument("--shown", action="store_true", help="what a model that compresses would be shown")
     arguments = parser.parse_args()
     lines = (arguments.folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     wanted = set(filter(None, arguments.only.split(",")))
     rows = [row for row in map(json.loads, lines) if not wanted or {row["id"], row["corpus"]} & wanted]
+    ask = _compressed if arguments.shown else _asked
     with tempfile.TemporaryDirectory() as root, ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        found = list(pool.map(partial(_asked, arguments.folder, Path(root)), rows))
-    _print_stages([each for each in found if each["gold"] is not None])
+        found = list(pool.map(partial(ask, arguments.folder, Path(root)), rows))
+    known = [each for each in found if each["gold"] is not None]
+    if arguments.shown:
+        _print_stages(known, ("results", "shown"))
+        _print_shown(found, known if arguments.lost else ())
+        return
+    _print_stages(known, STAGES)
     _print_endings(found)
     _print_calibration(found)
     for each in found if arguments.lost else ():
@@ -61,19 +77,15 @@ def main() -> None:
 
 def _asked(folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
     """Return a question with what became of it."""
-    logging.disable(logging.WARNING)
-    os.environ["FATHOM_CACHE"] = str(root / "cache")
-    docs = [str(folder / "corpora" / row["corpus"])]
-    ask = partial(investigated, query=row["question"], model=None, docs=docs)
+    ask = _asking(folder, root, row)
     result: RunResult = asyncio.run(ask(root / row["id"]))
     short: RunResult = asyncio.run(ask(root / f"{row['id']}-short", mode="answer"))
     report = _read(result, "report.json") or {"sections": []}
     notes = _read(result, "notes.json") or []
-    outputs = [json.loads(path.read_text()) for path in Path(result.artifacts).glob("*__documents*.json")]
     sections = [section["markdown"] for section in report["sections"]]
     head = "".join(f"{section['heading']}\n{section['markdown']}\n" for section in report["sections"][:1])
     texts = {
-        "results": [text["text"] for output in outputs for text in output["results"]],
+        "results": _results(result),
         "notes": ["\n".join([note["summary"], *note["extraction"]]) for note in notes],
         "report": sections,
         "first": sections[:1],
@@ -88,6 +100,36 @@ def _asked(folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
         "none": result.status is Ending.insufficient_evidence,
         "hedged": bool(_HEDGES.search(head)),
     }
+
+
+def _compressed(folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a question with what its results hold, and what of them a compressor was shown."""
+    ask = _asking(folder, root, row)
+    with serving() as stubs:
+        os.environ |= stubs.env
+        compressor = {"compressor": {"model": "openai/stub"}}
+        settings = {"tools": ["documents"], "profile": "quick", "max_steps": 1, "role_models": compressor}
+        result: RunResult = asyncio.run(ask(root / f"{row['id']}-shown", **settings))
+        prompts = [said_to(record) for record in stubs.calls("compressor")]
+    results = _results(result)
+    parts = [part for prompt in prompts for part in _SHOWN.findall(prompt)]
+    texts = {"results": results, "shown": parts}
+    held = {stage: _holds(parts, row) for stage, parts in texts.items()} if row["gold"] is not None else {}
+    return {**row, **held, "tokens": shown(dict.fromkeys(results), parts), "requests": len(prompts)}
+
+
+def _asking(folder: Path, root: Path, row: dict[str, Any]) -> Callable[..., Coroutine[Any, Any, RunResult]]:
+    """Return what asks a question of its documents without a model."""
+    logging.disable(logging.WARNING)
+    os.environ["FATHOM_CACHE"] = str(root / "cache")
+    docs = [str(folder / "corpora" / row["corpus"])]
+    return partial(investigated, query=row["question"], model=None, docs=docs)
+
+
+def _results(result: RunResult) -> list[str]:
+    """Return the texts that the tools of a run found."""
+    outputs = [json.loads(path.read_text()) for path in Path(result.artifacts).glob("*__documents*.json")]
+    return [text["text"] for output in outputs for text in output["results"]]
 
 
 def _read(result: RunResult, name: str) -> Any:
@@ -123,14 +165,25 @@ def _plain(text: str) -> str:
     return " ".join(_MARKS.sub("", _LINK.sub(r"\1", text)).casefold().split())
 
 
-def _print_stages(rows: Sequence[dict[str, Any]]) -> None:
+def _print_stages(rows: Sequence[dict[str, Any]], stages: Sequence[str]) -> None:
     groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         groups[row["type"]].append(row)
-    print(f"| type | questions | {' | '.join(STAGES)} |\n|---|--:|{'--:|' * len(STAGES)}")
+    print(f"| type | questions | {' | '.join(stages)} |\n|---|--:|{'--:|' * len(stages)}")
     for name, members in [*sorted(groups.items()), ("all", list(rows))]:
-        shares = [f"{100 * sum(row[stage] for row in members) / (len(members) or 1):.0f}" for stage in STAGES]
+        shares = [f"{100 * sum(row[stage] for row in members) / (len(members) or 1):.0f}" for stage in stages]
         print(f"| {name} | {len(members)} | {' | '.join(shares)} |")
+
+
+def _print_shown(rows: Sequence[dict[str, Any]], known: Sequence[dict[str, Any]]) -> None:
+    total, seen = (sum(row["tokens"][part] for row in rows) for part in (0, 1))
+    print(
+        f"\nOf {total:,} tokens of results, {100 * seen / (total or 1):.1f} % stood in the prompts of the compressor:"
+    )
+    print(f"{sum(row['requests'] for row in rows)} requests for {len(rows)} questions.")
+    lost = [row for row in known if row["results"] and not row["shown"]]
+    for row in lost:
+        print(f"{row['id']} was not shown: {row['question']} {row['gold']}")
 
 
 def _print_endings(rows: Sequence[dict[str, Any]]) -> None:
