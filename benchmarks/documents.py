@@ -7,9 +7,11 @@ results of the tools, the notes, the report, its first section, and the 140 char
 how far the stated confidence of answers can be relied on (the columns of `benchmarks.calibration`).
 
 `--shown` prints instead what a model that compresses would be shown: the share of the questions whose fact is in the
-results of the tools, and in the prompts of the compressor; and the share of the results' tokens that stood in these
-(`benchmarks.traffic`). The compressor is a scripted model over HTTP, which records its prompts; all other roles do
-without one, and a plan has one step of the profile `quick`.
+results of the tool, and in the prompts of the compressor; and the share of the results' tokens that stood in these
+(`benchmarks.traffic`). It is measured twice: with the documents as their tool returns them, and with whole documents
+as a web search returns pages, first those that have the answer, then others that were found. The compressor is a
+scripted model over HTTP, which records its prompts; all other roles do without one, and a plan has one step of the
+profile `quick`.
 
 The runs are made without Prefect, in as many processes as there are cores.
 """
@@ -32,13 +34,18 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from benchmarks import metrics
 from benchmarks.traffic import said_to, shown
 from fathom.models import Ending, RunResult
+from fathom.tools.documents.layout import lay_out
+from fathom.tools.documents.readers import read_document
 from tests.inprocess import investigated
-from tests.stubs import serving
+from tests.stubs import Settings, serving
 
+SHOWN = ("results", "shown", "pages", "pages shown")
+PAGES = 5  # of a web search, as `max_results` is
 STAGES = ("results", "notes", "report", "first", "answer")
 CLOSEST = "What comes closest"
 _PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-", "\u00a0": " ", "|": " "})
@@ -64,7 +71,7 @@ def main() -> None:
         found = list(pool.map(partial(ask, arguments.folder, Path(root)), rows))
     known = [each for each in found if each["gold"] is not None]
     if arguments.shown:
-        _print_stages(known, ("results", "shown"))
+        _print_stages(known, SHOWN)
         _print_shown(found, known if arguments.lost else ())
         return
     _print_stages(known, STAGES)
@@ -85,7 +92,7 @@ def _asked(folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
     sections = [section["markdown"] for section in report["sections"]]
     head = "".join(f"{section['heading']}\n{section['markdown']}\n" for section in report["sections"][:1])
     texts = {
-        "results": _results(result),
+        "results": [text["text"] for text in _results(result, "documents")],
         "notes": ["\n".join([note["summary"], *note["extraction"]]) for note in notes],
         "report": sections,
         "first": sections[:1],
@@ -104,18 +111,36 @@ def _asked(folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
 
 def _compressed(folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
     """Return a question with what its results hold, and what of them a compressor was shown."""
-    ask = _asking(folder, root, row)
-    with serving() as stubs:
-        os.environ |= stubs.env
-        compressor = {"compressor": {"model": "openai/stub"}}
-        settings = {"tools": ["documents"], "profile": "quick", "max_steps": 1, "role_models": compressor}
-        result: RunResult = asyncio.run(ask(root / f"{row['id']}-shown", **settings))
-        prompts = [said_to(record) for record in stubs.calls("compressor")]
-    results = _results(result)
-    parts = [part for prompt in prompts for part in _SHOWN.findall(prompt)]
-    texts = {"results": results, "shown": parts}
-    held = {stage: _holds(parts, row) for stage, parts in texts.items()} if row["gold"] is not None else {}
-    return {**row, **held, "tokens": shown(dict.fromkeys(results), parts), "requests": len(prompts)}
+    corpus = folder / "corpora" / row["corpus"]
+    ask = partial(_asking(folder, root, row), profile="quick", max_steps=1)
+    found: dict[str, Any] = {"tokens": {}, "requests": {}}
+    names: list[str] = row["files"]
+    for stage, tool in (("", "documents"), ("pages", "web_search")):
+        planted = {f"https://pages.example/{name}": _page(corpus / name) for name in names[:PAGES]} if stage else {}
+        with serving(Settings(planted=planted, results=len(planted), without_raw=0)) as stubs:
+            os.environ |= stubs.env
+            scripted = {"compressor": {"model": "openai/stub"}}
+            result: RunResult = asyncio.run(ask(root / f"{row['id']}-{tool}", tools=[tool], role_models=scripted))
+            prompts = [said_to(record) for record in stubs.calls("compressor")]
+        results = _results(result, tool)
+        parts = [part for prompt in prompts for part in _SHOWN.findall(prompt)]
+        held = {stage or "results": [text["text"] for text in results], f"{stage} shown".strip(): parts}
+        if row["gold"] is not None:
+            found |= {name: _holds(texts, row) for name, texts in held.items()}
+        found["tokens"][tool] = shown(dict.fromkeys(text["text"] for text in results), parts)
+        found["requests"][tool] = len(prompts)
+        names = list(dict.fromkeys([*names, *(_name(text["url"], corpus) for text in results)]))
+    return {**row, **found}
+
+
+def _page(path: Path) -> str:
+    """Return a document as the HTML of a page that has its whole text, as `fetch` reads it."""
+    return html.escape(lay_out(read_document(path.name, path.read_bytes())).text)
+
+
+def _name(url: str, corpus: Path) -> str:
+    """Return the path of a found document in its corpus."""
+    return unquote(url).removeprefix(f"docs:{corpus.name}/")
 
 
 def _asking(folder: Path, root: Path, row: dict[str, Any]) -> Callable[..., Coroutine[Any, Any, RunResult]]:
@@ -126,10 +151,10 @@ def _asking(folder: Path, root: Path, row: dict[str, Any]) -> Callable[..., Coro
     return partial(investigated, query=row["question"], model=None, docs=docs)
 
 
-def _results(result: RunResult) -> list[str]:
-    """Return the texts that the tools of a run found."""
-    outputs = [json.loads(path.read_text()) for path in Path(result.artifacts).glob("*__documents*.json")]
-    return [text["text"] for output in outputs for text in output["results"]]
+def _results(result: RunResult, tool: str) -> list[dict[str, Any]]:
+    """Return the texts that a tool found in a run."""
+    outputs = [json.loads(path.read_text()) for path in Path(result.artifacts).glob(f"*__{tool}*.json")]
+    return [text for output in outputs for text in output["results"]]
 
 
 def _read(result: RunResult, name: str) -> Any:
@@ -176,14 +201,18 @@ def _print_stages(rows: Sequence[dict[str, Any]], stages: Sequence[str]) -> None
 
 
 def _print_shown(rows: Sequence[dict[str, Any]], known: Sequence[dict[str, Any]]) -> None:
-    total, seen = (sum(row["tokens"][part] for row in rows) for part in (0, 1))
-    print(
-        f"\nOf {total:,} tokens of results, {100 * seen / (total or 1):.1f} % stood in the prompts of the compressor:"
-    )
-    print(f"{sum(row['requests'] for row in rows)} requests for {len(rows)} questions.")
-    lost = [row for row in known if row["results"] and not row["shown"]]
-    for row in lost:
-        print(f"{row['id']} was not shown: {row['question']} {row['gold']}")
+    print()
+    for tool in ("documents", "web_search"):
+        total, seen = (sum(row["tokens"][tool][part] for row in rows) for part in (0, 1))
+        requests = sum(row["requests"][tool] for row in rows)
+        print(
+            f"{tool}: {len(rows)} questions, {requests} requests to the compressor, in which stood "
+            f"{100 * seen / (total or 1):.1f} % of {total:,} tokens of results."
+        )
+    for row in known:
+        for held, stage in (SHOWN[:2], SHOWN[2:]):
+            if row[held] and not row[stage]:
+                print(f"{row['id']} in {held}, but not shown: {row['question']} {row['gold']}")
 
 
 def _print_endings(rows: Sequence[dict[str, Any]]) -> None:
