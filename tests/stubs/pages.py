@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 
 from tests.stubs.forms import passage
 
-__all__ = ["FACT", "NOISE", "SENTINEL", "SHARED_URL", "Page", "page", "share", "urls"]
+__all__ = ["FACT", "LAST_FACT", "NOISE", "SENTINEL", "SHARED_URL", "Page", "long_table", "page", "share", "urls"]
 
 FACT = re.compile(r"FACT-[0-9a-f]{8}: [^.\[\]]+\.")
 SENTINEL = re.compile(r"RAW[0-9a-f]{8}")
 NOISE = "NOISE"
+LAST_FACT = "FACT-00c0ffee: the late harbour held 4,711 boats."
 SHARED_URL = "https://handbook.example/general/overview"
 
 
@@ -91,6 +92,20 @@ def page(url: str, size: int, *, noise: bool = False, forms: bool = False) -> Pa
     if block:
         sentences.insert(rng.randrange(len(sentences)), block)
     return Page(url, title, "".join(sentences), fact, excerpt)
+
+
+def long_table(size: int, topic: str) -> str:
+    """Return a table of so many bytes or a few more, of which the last row alone has a fact, and no word of the topic.
+
+    Every other row has the topic's words, so a ranking by words puts each of them before the last.
+    """
+    rng = random.Random(topic)
+    lines = ["| record | what it is about | where it lies |", "|---|---|---|"]
+    length = sum(map(len, lines))
+    while length < size:
+        lines.append(f"| {len(lines) - 1} | {topic}: {_clause(rng)} RAW{rng.getrandbits(32):08x} | {_clause(rng)} |")
+        length += len(lines[-1]) + 1
+    return "\n".join([*lines, f"| {len(lines) - 1} | {LAST_FACT} | in a drawer |"])
 
 
 def _clause(rng: random.Random) -> str:
