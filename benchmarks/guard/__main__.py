@@ -1,6 +1,6 @@
 """Guards against regressions that no test sees: `python -m benchmarks.guard [--accept] [--json]`.
 
-Counts what three measurements take and give (model calls, tokens, requests, bytes, claims, right answers), and compares
+Counts what five measurements take and give (model calls, tokens, requests, bytes, claims, right answers), and compares
 them with `benchmarks/guard/counts.json`. Nothing depends on time, so it holds on a busy machine. A count that is worse
 ends it with exit code 1. If the change is meant, `--accept` writes the new counts: commit them with the change, and say
 in the message why.

@@ -1,4 +1,4 @@
-"""What is counted: two runs with a scripted model, and questions over a handbook and the closed world without one.
+"""What is counted: three runs with a scripted model, and questions over a handbook and the closed world without one.
 
 Each function measures in a process of its own and returns counts by name. The same code gives the same counts on every
 machine, however busy; only sizes in bytes differ by a little, since durations and dates have different lengths.
@@ -7,6 +7,7 @@ machine, however busy; only sizes in bytes differ by a little, since durations a
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import tempfile
@@ -34,19 +35,30 @@ def short_answer() -> Counts:
     return _scripted(mode="answer")
 
 
-def _scripted(**settings: Any) -> Counts:
-    from tests.inprocess import investigated
-    from tests.stubs import serving
+def long_page() -> Counts:
+    """Count what a page of 200 kB takes and gives, a table of which only the last row has a fact, and a short page."""
+    from tests.inprocess import QUERY
+    from tests.stubs import long_table
 
-    with tempfile.TemporaryDirectory() as folder, serving() as stubs:
-        _isolate(Path(folder), stubs.env)
+    planted = {"https://atlas.example/table": long_table(200_000, QUERY)}
+    return _scripted({"planted": planted, "results": 2, "without_raw": 0, "steps": 1, "breadth": 1}, depth=1)
+
+
+def _scripted(providers: Mapping[str, Any] | None = None, **settings: Any) -> Counts:
+    from tests.inprocess import investigated
+    from tests.stubs import FACT, Settings, serving
+
+    with tempfile.TemporaryDirectory() as folder, serving(Settings(**(providers or {}))) as stubs:
+        isolate(Path(folder), stubs.env)
         run = asyncio.run(investigated(Path(folder, "store"), **settings))
         prompts = [record.usage["prompt_tokens"] for record in stubs.calls("llm")]
+        written = json.dumps([record.body for role in ("section", "answer") for record in stubs.calls(role)])
         return {
             "model calls": len(prompts),
             "prompt tokens": sum(prompts),
             "largest prompt, tokens": max(prompts),
             "completion tokens": run.metrics.completion_tokens,
+            "facts for the writer": len(set(FACT.findall(written))),
             "tool requests": len(stubs.calls("search")) + len(stubs.calls("extract")),
             **_kept(run),
         }
@@ -91,7 +103,7 @@ def _without_model(questions: Sequence[Question], settings: Mapping[str, object]
 
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        _isolate(root, {})
+        isolate(root, {})
         chosen = {"model": None, **settings}
         results = ask_all(
             root, questions, System(name="fathom", set="guard"), chosen, address, at_once=1, say=lambda *_: None
@@ -112,7 +124,7 @@ def _without_model(questions: Sequence[Question], settings: Mapping[str, object]
         }
 
 
-def _isolate(home: Path, variables: Mapping[str, str]) -> None:
+def isolate(home: Path, variables: Mapping[str, str]) -> None:
     """Keep what the user has set, stored and cached out of the measurement."""
     for name in [name for name in os.environ if name.startswith(("FATHOM_", "PREFECT_"))]:
         del os.environ[name]
@@ -124,6 +136,7 @@ def _isolate(home: Path, variables: Mapping[str, str]) -> None:
 MEASUREMENTS: Mapping[str, Callable[[], Counts]] = {
     "survey": survey,
     "short answer": short_answer,
+    "long page": long_page,
     "documents": documents,
     "world": world,
 }

@@ -11,7 +11,16 @@ BYTES = 0.02
 """Share by which sizes may grow: they hold durations and dates, whose length differs from run to run."""
 
 _BETTER_HIGH = frozenset(
-    ("right answers", "right refusals", "claims", "claims supported", "claims alike", "citations", "sources cited")
+    (
+        "right answers",
+        "right refusals",
+        "claims",
+        "claims supported",
+        "claims alike",
+        "citations",
+        "sources cited",
+        "facts for the writer",
+    )
 )
 
 Verdict = Literal["same", "better", "worse", "new", "gone"]

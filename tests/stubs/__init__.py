@@ -9,8 +9,8 @@
 Every answer follows from the request and the settings alone, so a repeated run sees the same bytes.
 """
 
-from tests.stubs.pages import FACT, SENTINEL
+from tests.stubs.pages import FACT, LAST_FACT, SENTINEL, long_table
 from tests.stubs.server import Record, Stubs, serving
 from tests.stubs.settings import Settings
 
-__all__ = ["FACT", "SENTINEL", "Record", "Settings", "Stubs", "serving"]
+__all__ = ["FACT", "LAST_FACT", "SENTINEL", "Record", "Settings", "Stubs", "long_table", "serving"]

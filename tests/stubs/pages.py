@@ -1,7 +1,7 @@
 """The web of the stubs: pages that follow from their URL, each with one fact and many sentinels.
 
 The fact is all that a scripted role repeats. Every other sentence carries a token found nowhere else, so a test can
-show where raw text went and where it did not.
+show where raw text went and where it did not. A page may also have a passage in one of the forms of `forms`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-__all__ = ["FACT", "NOISE", "SENTINEL", "SHARED_URL", "Page", "page", "share", "urls"]
+from tests.stubs.forms import passage
+
+__all__ = ["FACT", "LAST_FACT", "NOISE", "SENTINEL", "SHARED_URL", "Page", "long_table", "page", "share", "urls"]
 
 FACT = re.compile(r"FACT-[0-9a-f]{8}: [^.\[\]]+\.")
 SENTINEL = re.compile(r"RAW[0-9a-f]{8}")
 NOISE = "NOISE"
+LAST_FACT = "FACT-00c0ffee: the late harbour held 4,711 boats."
 SHARED_URL = "https://handbook.example/general/overview"
 
 
@@ -72,19 +75,37 @@ def urls(query: str, count: int, *, shared: bool = True) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def page(url: str, size: int, *, noise: bool = False) -> Page:
-    """Return the page at a URL: prose of exactly `size` characters, in paragraphs."""
+def page(url: str, size: int, *, noise: bool = False, forms: bool = False) -> Page:
+    """Return the page at a URL: prose of exactly `size` characters, in paragraphs, with its passage if it has forms."""
     rng = random.Random(_digest(url))
     topic = urlsplit(url).path.strip("/").split("/")[0].replace("-", " ") or "the subject"
     fact = (
         f"FACT-{_digest(url)[:8]}: the {rng.choice(_ADJECTIVES)} study of {topic} counted "
         f"{rng.randint(1_000, 99_999):,} cases in {rng.randint(1901, 2024)}."
     )
-    sentences = _prose(rng, size, f"{NOISE}." if noise else fact)
+    block = f"\n\n{passage(url)}\n\n" if forms and not noise else ""
+    sentences = _prose(rng, size - len(block), f"{NOISE}." if noise else fact)
     position = next(n for n, sentence in enumerate(sentences) if sentence.startswith((fact, NOISE)))
     excerpt = "".join(sentences[position : position + 2]).strip()
     fact = "" if noise else fact
-    return Page(url, f"{topic.capitalize()}: {_clause(rng)}", "".join(sentences), fact, excerpt)
+    title = f"{topic.capitalize()}: {_clause(rng)}"
+    if block:
+        sentences.insert(rng.randrange(len(sentences)), block)
+    return Page(url, title, "".join(sentences), fact, excerpt)
+
+
+def long_table(size: int, topic: str) -> str:
+    """Return a table of so many bytes or a few more, of which the last row alone has a fact, and no word of the topic.
+
+    Every other row has the topic's words, so a ranking by words puts each of them before the last.
+    """
+    rng = random.Random(topic)
+    lines = ["| record | what it is about | where it lies |", "|---|---|---|"]
+    length = sum(map(len, lines))
+    while length < size:
+        lines.append(f"| {len(lines) - 1} | {topic}: {_clause(rng)} RAW{rng.getrandbits(32):08x} | {_clause(rng)} |")
+        length += len(lines[-1]) + 1
+    return "\n".join([*lines, f"| {len(lines) - 1} | {LAST_FACT} | in a drawer |"])
 
 
 def _clause(rng: random.Random) -> str:

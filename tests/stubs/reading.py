@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tests.stubs.forms import noted
 from tests.stubs.pages import FACT, NOISE
 
 __all__ = ["Prompt"]
@@ -109,12 +110,12 @@ class Prompt:
 
     @cached_property
     def sources(self) -> dict[str, list[str]]:
-        """The facts of each source in the user messages, in the order of the prompt."""
+        """What may be noted of each source in the user messages, in the order of the prompt: facts, then bullets."""
         found: dict[str, list[str]] = {}
         marks = list(_SOURCE_ID.finditer(self.user))
         for mark, following in zip(marks, [*marks[1:], None], strict=True):
             text = self.user[mark.end() : following.start() if following else None]
-            found.setdefault(mark[0], []).extend(FACT.findall(text))
+            found.setdefault(mark[0], []).extend([*FACT.findall(text), *noted(text)])
         return found
 
     @cached_property

@@ -13,7 +13,8 @@ class Record:
     """A request: when it came in, and when its answer was fully written (never, if the client went away before).
 
     Times are `time.monotonic()`, which all processes of this machine share. `fingerprint` is the SHA-256 of the
-    request body with its keys sorted: two requests that agree in it are a repetition.
+    request body with its keys sorted: two requests that agree in it are a repetition. `answer` is what was sent back,
+    as it was before it became JSON; the log does not have it.
     """
 
     n: int
@@ -25,6 +26,7 @@ class Record:
     behaviour: str = "ok"
     ended: float | None = None
     status: int | None = None
+    answer: Any = None
     usage: dict[str, int] = field(default_factory=dict)
     sent: int = 0  # bytes of an answer of `floods`
     tokens: int = 0  # of a streamed answer, written so far
@@ -33,5 +35,5 @@ class Record:
     def event(self, name: str) -> dict[str, Any]:
         """Return the record as a line of the log; `name` is start or end."""
         line = asdict(self)
-        started, ended = line.pop("started"), line.pop("ended")
+        started, ended, _ = line.pop("started"), line.pop("ended"), line.pop("answer")
         return {"event": name, "time": started if name == "start" else ended, **line}

@@ -201,7 +201,8 @@ class Stubs:
 
     def _end(self, record: Record, reply: Reply) -> None:
         """Record an answer before its last byte: whoever has read it finds it recorded."""
-        record.status, record.usage, record.ended = reply.status, reply.usage, time.monotonic()
+        record.status, record.usage, record.answer = reply.status, reply.usage, reply.payload
+        record.ended = time.monotonic()
         self._write(record.event("end"))
 
     async def _flood(self, request: web.Request, record: Record) -> web.StreamResponse:

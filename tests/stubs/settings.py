@@ -17,6 +17,7 @@ class Settings:
         token_seconds: seconds before each token of a `slow` answer.
         one_at_a_time: the model's server answers one request at a time, and lets the others wait without a word.
         page_bytes: size of a page's raw text.
+        forms: each page also has a passage in one of the forms of `forms`, which the compressor notes.
         results: most results of a search; 0: as many as asked for.
         without_raw: share of search results, chosen by URL, whose `raw_content` is null.
         noise: regular expression; matching queries find pages without a fact, which the compressor calls useless.
@@ -55,6 +56,7 @@ class Settings:
     token_seconds: float = 0.5
     one_at_a_time: bool = False
     page_bytes: int = 4_000
+    forms: bool = False
     results: int = 0
     without_raw: float = 0.2
     noise: str = ""

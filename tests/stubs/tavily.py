@@ -54,7 +54,8 @@ def hits(query: str, most: int, settings: Settings) -> list[Page]:
     count = min(most, settings.results or 20)
     noise = bool(settings.noise and re.search(settings.noise, query))
     planted = [_planted(url, text) for url, text in settings.planted.items()][:count]
-    own = [page(url, settings.page_bytes, noise=noise) for url in urls(query, count, shared=not noise)]
+    found = urls(query, count, shared=not noise)
+    own = [page(url, settings.page_bytes, noise=noise, forms=settings.forms) for url in found]
     return [*planted, *own][:count]
 
 
@@ -92,7 +93,8 @@ def _extract(body: dict[str, Any], settings: Settings, empty: bool) -> dict[str,
         "results": [
             {
                 "url": url,
-                "raw_content": settings.planted.get(url) or page(url, settings.page_bytes, noise=url in noise).text,
+                "raw_content": settings.planted.get(url)
+                or page(url, settings.page_bytes, noise=url in noise, forms=settings.forms).text,
                 "images": [],
             }
             for url in wanted
