@@ -11,7 +11,7 @@ from fathom.config.templates import TemplateSection
 from fathom.evidence.stored import StoredText
 from fathom.extractive.sections import NOTHING_FOUND
 from fathom.extractive.statements import quotations_for
-from fathom.models import Answered, Contradiction, Note, Plan, ReportSection, SourceText, Usage
+from fathom.models import Answered, Contradiction, Note, Plan, ReportSection, SourceText, Usage, noted
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
@@ -84,7 +84,7 @@ async def write_section(
         words=_engine.words and max(40, _engine.words // len(outline.sections)),
         sections=_sections(_engine),
     )
-    known = {source_id for note in notes for source_id in note.source_ids}
+    known = noted(notes)
     answer, usage = await ask(SECTION, request, _engine)
     markdown = with_known_ids(answer.text.strip(), known)
     if request.is_given and _says_nothing(markdown):
@@ -108,7 +108,7 @@ def _passages(
     notes: Sequence[Note], focus: str, texts: Sequence[StoredText], role: RoleSpec[Any, Any], engine: Engine
 ) -> list[SourceText]:
     """Return what the notes' sources say, in their own words: all of it without a model, which reads for nothing."""
-    cited = {source_id for note in notes for source_id in note.source_ids}
+    cited = noted(notes)
     read = [text.source_text() for text in texts if text.source.source_id in cited]
     if _writes_without_model(role, engine):
         return read

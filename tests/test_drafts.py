@@ -14,7 +14,7 @@ from rich.text import Text
 
 from fathom.client.shapes import EventType, RunEvent
 from fathom.config.models import Role, RoleModel
-from fathom.llm import drafts
+from fathom.llm import listening
 from fathom.llm.base import ModelCall
 from fathom.llm.parsing import draft_of
 from fathom.models import Draft
@@ -44,7 +44,7 @@ TEXT = "Tides rise twice a day. [ID] They fall as often [ID]. Nobody has seen it
 @pytest.fixture
 def model(providers: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
     """A model that streams its sections token by token, each of which may be told."""
-    monkeypatch.setattr(drafts, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(listening, "TELL_SECONDS", 0.0)
     providers.settings.steps, providers.settings.follow_ups = 2, 0
     providers.settings.token_seconds = 0.001
     providers.settings.section = TEXT

@@ -42,9 +42,8 @@ from fathom.errors import (
 )
 from fathom.llm.base import Completion, CutOff, ModelCall, Reply, Transport
 from fathom.llm.dialects import Dialect, dialect_of
-from fathom.llm.drafts import telling
 from fathom.llm.learnt import Learnt, sent_tokens
-from fathom.llm.listening import listen
+from fathom.llm.listening import listen, telling
 from fathom.llm.openai_chat import OpenAIChat, speaks_openai_chat
 from fathom.llm.over_litellm import LiteLLM
 from fathom.llm.prompts import REPETITIONS, request_options, varies

@@ -3,6 +3,8 @@
 How long it takes in all is no reason to give it up: a local model may make two tokens a second and be right. A server
 that answers one request at a time lets the others wait. So a request that has no token yet goes on waiting for as long
 as the service sends tokens to others.
+
+What a model writes for a reader is told meanwhile: a section's beginning need not wait for its end.
 """
 
 from __future__ import annotations
@@ -10,14 +12,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
+from time import monotonic
 
+from fathom.config.secrets import Scrubber
 from fathom.errors import ModelTimeout, ProviderFailed
-from fathom.llm.base import CutOff, Pace, Piece, Reply
+from fathom.llm.base import CutOff, ModelCall, Pace, Piece, Reply
+from fathom.llm.parsing import draft_of
 from fathom.llm.repetition import Repetition
 from fathom.llm.services import Pulse
+from fathom.telemetry.progress import Event, publish
 
 SPARE_TOKENS = 64  # beyond the limit that a server was given; then the answer is not read any further
 LEAST_PACE_TOKENS = 10  # with fewer, the speed would be a guess
+TELL_SECONDS = 0.25  # at least, from one draft to the next
 
 
 async def listen(
@@ -51,6 +58,25 @@ async def listen(
         said = f"sent nothing more for {silence:g} s" if hearing.tokens else f"was silent for {silence:g} s"
         raise ModelTimeout(f"{model} {said}.") from None
     return hearing.reply(model)
+
+
+async def telling(
+    pieces: AsyncGenerator[Piece, None], call: ModelCall, scrubber: Scrubber
+) -> AsyncGenerator[Piece, None]:
+    """Pass an answer on as it arrives, and publish its whole sentences so far, without secrets.
+
+    Each attempt begins anew, and what it says takes the place of the one before.
+    """
+    assert call.spec.draft
+    text, told, told_last = "", "", 0.0
+    async with aclosing(pieces) as arriving:
+        async for piece in arriving:
+            text += piece.text
+            if piece.text and not piece.finish and monotonic() - told_last >= TELL_SECONDS:
+                if (said := scrubber.text(draft_of(call, text))) and said != told:
+                    publish(Event("draft", draft=call.spec.draft(call.request, said)))
+                told, told_last = said, monotonic()
+            yield piece
 
 
 class _Hearing:

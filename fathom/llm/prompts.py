@@ -23,10 +23,9 @@ from fathom.config.models import StructuredOutput
 from fathom.llm.base import CutOff, ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.models import Note
-from fathom.retrieval.identifiers import name_of
 from fathom.roles import SPECS, Text
 from fathom.text.tokens import count_tokens
-from fathom.text.urls import host_of
+from fathom.text.urls import file_of, host_of
 
 FOLDER = Path(__file__).parent.parent / "prompts"
 WARMER = 0.3  # added to the temperature for each time that a call was answered in vain
@@ -56,7 +55,7 @@ def _attribute(text: str) -> str:
 
 def _place(url: str) -> str:
     """Return the site or the name of the file that an address leads to."""
-    return host_of(url) or name_of(url)
+    return host_of(url) or file_of(url)[1].rpartition(":")[2]
 
 
 @cache

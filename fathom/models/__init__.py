@@ -25,6 +25,7 @@ from fathom.models.evidence import (
     UnreadFile,
     Usage,
     described,
+    noted,
 )
 from fathom.models.people import Asked, Matter, OpenQuestion, Reply
 from fathom.models.plan import (
@@ -122,4 +123,5 @@ __all__ = [
     "Width",
     "described",
     "insufficiency",
+    "noted",
 ]

@@ -209,6 +209,11 @@ class Note(Model):
         return NoteMessage(**self.model_dump(include=set(NoteMessage.model_fields)))
 
 
+def noted(notes: Iterable[Note]) -> set[str]:
+    """Return the ids of the sources of some notes."""
+    return {source_id for note in notes for source_id in note.source_ids}
+
+
 class Usage(Model):
     """What model calls took, with the seconds spent waiting. `cost_usd` is None when a price is not known.
 

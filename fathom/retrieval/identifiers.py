@@ -12,9 +12,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
-from urllib.parse import unquote, urlsplit
 
 from fathom.text.stopwords import STOP_WORDS
+from fathom.text.urls import ENDING, file_of
 
 Key = TypeVar("Key")
 
@@ -57,15 +57,10 @@ def identifiers_of(text: str) -> list[Identifier]:
     return [Identifier(name, sure) for name, sure in found.items()]
 
 
-def name_of(address: str) -> str:
-    """Return the last part of an address or path, which is the name of a file."""
-    return unquote(urlsplit(address).path).rstrip("/").rpartition("/")[2].rpartition(":")[2]
-
-
 def identifiers_of_file(address: str) -> list[Identifier]:
     """Return the identifiers of a file's name; a number at its start belongs to the word of the folder: adr/0012-x."""
-    folder, _, name = unquote(urlsplit(address).path).rstrip("/").rpartition("/")
-    stem = re.sub(r"\.\w{1,8}\Z", "", name)
+    folder, name = file_of(address)
+    stem = ENDING.sub("", name)
     found = [Identifier(name.lower(), sure=True)] if name != stem else []
     if _PLAIN_STEM.match(stem):
         found.append(Identifier(f"--{stem.replace('_', '-')}", sure=True))  # a file for each flag

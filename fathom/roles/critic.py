@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from fathom.config.models import Role
-from fathom.models import Contradiction, Gap, Model, Note, Plan, Reflection, Remark, StepStatus
+from fathom.models import Contradiction, Gap, Model, Note, Plan, Reflection, Remark, StepStatus, noted
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.roles.planner import PlannedStep, StepId, plan_complaints
 from fathom.text.citations import without_citations
@@ -79,7 +79,7 @@ class ReflectAnswer(Answer):
 def _normalize(request: ReflectRequest, answer: ReflectAnswer) -> ReflectAnswer:
     """Drop steps and sources that were never given, and citations where no source is quoted."""
     steps = {str(step.step_id) for step in request.plan.steps}
-    known = {source_id for note in request.notes for source_id in note.source_ids}
+    known = noted(request.notes)
     contradictions = [
         found.model_copy(
             update={

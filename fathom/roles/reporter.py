@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from fathom.config.models import Role
 from fathom.config.templates import TemplateSection
-from fathom.models import Answered, Contradiction, Draft, Note, Plan, SourceText
+from fathom.models import Answered, Contradiction, Draft, Note, Plan, SourceText, noted
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text, bounds
 from fathom.roles.planner import StepId
 from fathom.text.citations import cited_ids, with_known_ids, without_citations
@@ -168,13 +168,13 @@ def _check_section(_request: SectionRequest, answer: Text) -> list[Complaint]:
 
 
 def _draft(request: SectionRequest, text: str) -> Draft:
-    known = {source_id for note in request.notes for source_id in note.source_ids}
+    known = noted(request.notes)
     return Draft(position=request.position, heading=request.section.heading, text=with_known_ids(text, known))
 
 
 def _normalize_answer(request: AnswerRequest, answer: ShortAnswer) -> ShortAnswer:
     """Put the answer on one line and drop ids that were never given."""
-    known = {source_id for note in request.notes for source_id in note.source_ids}
+    known = noted(request.notes)
     return answer.model_copy(update={"answer": with_known_ids(" ".join(answer.answer.split()), known)})
 
 

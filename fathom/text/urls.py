@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from fathom.text.cleaning import clean_line
 
@@ -16,6 +16,8 @@ ID_DIGITS = 6
 FRAGMENT_WORDS = 6
 LONGEST = 2_000  # characters of an address that browsers, Word and Typst take
 _IN_ADDRESSES = "!#$%&'()*+,-./:;=?@[]_~"  # the characters that RFC 3986 allows in an address
+ENDING = re.compile(r"\.\w{1,8}\Z")
+"""That of a file, at the end of its name or address."""
 _URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _TRACKING = ("utm_", "fbclid", "gclid", "mc_cid", "mc_eid", "ref_src")
 
@@ -115,3 +117,9 @@ def host_of(url: str) -> str:
     except UnicodeError:
         host = host.lower()  # too long, or an empty label: no domain of ours covers it, and it stays as it is
     return host.rstrip(".").lower().removeprefix("www.")
+
+
+def file_of(address: str) -> tuple[str, str]:
+    """Return the folder and the name of the file that an address or path leads to."""
+    folder, _, name = unquote(urlsplit(address).path).rstrip("/").rpartition("/")
+    return folder, name

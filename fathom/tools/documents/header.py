@@ -133,8 +133,7 @@ def own_number(fields: Mapping[str, str], name: str) -> str:
     capitals = ""
     for field, value in fields.items():
         if value.isdecimal() and len(value) <= DIGITS:
-            words = field.split()
-            label = field if len(words) == 1 else "".join(word[0] for word in words)
+            label = field if len(field.split()) == 1 else _initials(field)
             number = f"{label.upper() if len(label) < 6 else label} {int(value)}"
             if of_file.intersection(one.name for one in identifiers_of(number)):
                 return number
@@ -156,14 +155,17 @@ def shown_fields(fields: Mapping[str, str], title: str) -> dict[str, str]:
     shown: dict[str, str] = {}
     for name, value in fields.items():
         number = {one.name for text in (f"{name} {value}", value) for one in identifiers_of(text)}
-        initials = "".join(word[0] for word in name.split())
-        number.update(one.name for one in identifiers_of(f"{initials} {value}") if value.isdecimal())
+        number.update(one.name for one in identifiers_of(f"{_initials(name)} {value}") if value.isdecimal())
         text = _MAILBOX.sub("", clean_line(value))
         if name.lower() in _TITLES or not text or _ADDRESS.match(text) or _SAYS_NOTHING.match(text):
             continue
         if len(shown) < MAX_FIELDS and not said & number:
             shown[clean_line(name)] = _shortened(clean_title(text))
     return shown
+
+
+def _initials(name: str) -> str:
+    return "".join(word[0] for word in name.split())
 
 
 def _shortened(value: str) -> str:
