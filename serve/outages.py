@@ -36,7 +36,10 @@ async def asking_briefly() -> AsyncGenerator[None, None]:
 
 @contextmanager
 def asking_patiently() -> Generator[None, None, None]:
-    """Try a change again that Prefect, which has just answered, refuses: its database is locked now and then."""
+    """Try again what belongs to a change: Prefect refuses now and then while its database is locked.
+
+    The reads before it and after it as well: who is told that a run which was made could not be shown asks twice.
+    """
     with temporary_settings(updates={PREFECT_CLIENT_MAX_RETRIES: _TRIES_A_CHANGE_AGAIN}):
         yield
 

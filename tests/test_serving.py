@@ -31,6 +31,7 @@ def test_a_question_is_asked_followed_and_read(served: Served) -> None:
         started = client.post("/api/v1/runs", json=asked, headers={"Idempotency-Key": "one"})
         assert started.status_code == 202, started.text
         again = client.post("/api/v1/runs", json=asked, headers={"Idempotency-Key": "one"})
+        assert again.status_code == 202, again.text
         assert again.json()["id"] == started.json()["id"]
         with client.stream("GET", started.json()["links"]["events"]) as events:
             lines = list(events.iter_lines())
@@ -68,7 +69,9 @@ def test_a_run_that_is_just_being_begun_is_cancelled(prefect_server: PrefectServ
         ThreadPoolExecutor(1) as beside,
     ):
         asked = {"question": "What is a descriptor in Python?"}
-        run = httpx.post(f"{served.url}/api/v1/runs", json=asked, timeout=60).json()
+        begun = httpx.post(f"{served.url}/api/v1/runs", json=asked, timeout=60)
+        assert begun.status_code == 202, begun.text
+        run = begun.json()
         prefect.set_flow_run_state(UUID(run["id"]), Pending())
         cancelling = beside.submit(httpx.delete, f"{served.url}{run['links']['run']}", timeout=60)
         time.sleep(0.5)

@@ -83,8 +83,9 @@ class Desk:
         await self.corpora.check_readable(caller, settings.corpora or [])
         checked = await asyncio.to_thread(check_request, request.question, settings)
         ownership = Ownership(owner=caller.name, shared=request.shared)
-        started = await self._submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
-        return await self.get(caller, started)
+        with asking_patiently():
+            started = await self._submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
+            return await self.get(caller, started)
 
     async def ask(self, caller: Caller, run_id: str, request: FollowUpRequest, key: str = "") -> Run:
         """Start a run that follows up on a finished one.
@@ -110,8 +111,11 @@ class Desk:
         settings = settings_from({**earlier, "artifacts": self.options.artifacts})
         checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=True)
         own = Ownership(owner=caller.name, shared=ownership.shared)
-        started = await self._submissions.submit(caller, checked.query, checked.settings, own, key=key, parent=run_id)
-        return await self.get(caller, started)
+        with asking_patiently():
+            started = await self._submissions.submit(
+                caller, checked.query, checked.settings, own, key=key, parent=run_id
+            )
+            return await self.get(caller, started)
 
     async def get(self, caller: Caller, run_id: str) -> Run:
         """Return a run.

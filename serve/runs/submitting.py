@@ -70,10 +70,9 @@ class Submissions:
             deployment = await client.read_deployment_by_name(f"{FLOW}/{self._options.deployment}")
             repeated = bool(own_key) and await _exists(client, own_key)
             async with nullcontext() if repeated else self._spending.taking(caller, most_usd(settings)) as taken:
-                with asking_patiently():
-                    flow_run = await client.create_flow_run_from_deployment(
-                        deployment.id, parameters=parameters, tags=tags_of(ownership), idempotency_key=own_key or None
-                    )
+                flow_run = await client.create_flow_run_from_deployment(
+                    deployment.id, parameters=parameters, tags=tags_of(ownership), idempotency_key=own_key or None
+                )
         run_id = str(flow_run.id)
         if taken:
             await self._spending.hold(caller, taken, run_id)
