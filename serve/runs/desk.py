@@ -29,6 +29,7 @@ from serve.access.spending import Spending
 from serve.caller import Caller, Ownership, Role
 from serve.corpora import CorpusDesk
 from serve.options import Options
+from serve.outages import asking_patiently
 from serve.runs.cancelling import cancel_flow_run
 from serve.runs.feed import Feeds
 from serve.runs.finding import Found
