@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from fathom.config.profiles import Execution
 from fathom.evidence.provenance import RoundRecord
-from fathom.models import Note, PlanStep, Reflection, Remark, StepOutcome, StepStatus, ToolResult
+from fathom.models import PlanStep, Reflection, Remark, StepOutcome, StepStatus, ToolResult
+from fathom.retrieval.working_memory import Memory
 from fathom.run.checklist import next_steps, waves
 from fathom.run.convergence import decide
 from fathom.run.engine import Engine
@@ -105,7 +106,7 @@ async def _reflect(engine: Engine, run: RunState, round_number: int, remarks: Se
         return None
     phase("judging what was found")
     follow_ups = max(most, len(remarks)) if remarks else most if round_number < depth else 0
-    reflected = await reflect(run.plan, run.notes, list(remarks), round_number, follow_ups, _engine=engine)
+    reflected = await reflect(run.plan, run.memory, list(remarks), round_number, follow_ups, _engine=engine)
     run.reflect(reflected.reflection, reflected.usage)
     return reflected.reflection
 
@@ -119,11 +120,11 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
             run.mark(step.step_id, StepStatus.in_progress)
         _show_plan(display, run)
         limit = asyncio.Semaphore(engine.settings.concurrency)
-        known, made = list(run.notes), [call.result for call in run.all_calls]
+        known, made = run.memory, [call.result for call in run.all_calls]
 
         async def research(
             step: PlanStep,
-            known: list[Note] = known,
+            known: Memory = known,
             made: list[ToolResult] = made,
             limit: asyncio.Semaphore = limit,
         ) -> StepOutcome:
@@ -145,6 +146,8 @@ def _show_plan(display: Display, run: RunState) -> None:
 
 
 async def _keep(engine: Engine, run: RunState) -> None:
-    """Save the plan and the notes, so that they exist however the run ends."""
+    """Save the plan, the notes and the briefs, so that they exist however the run ends."""
     await engine.run_folder.save_json("plan.json", run.plan)
     await engine.run_folder.save_json("notes.json", run.notes)
+    if run.briefs:
+        await engine.run_folder.save_json("briefs.json", run.briefs)

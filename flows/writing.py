@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from datetime import date
 
 from fathom.config.models import Role
+from fathom.config.profiles import Execution
 from fathom.config.settings import Mode
 from fathom.evidence.claims import claims_of
 from fathom.evidence.judging import JUDGEMENTS
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
-from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage, Unanswered
+from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage, Unanswered, Usage
 from fathom.report.assembly import assemble, clarified, coverage, limitations, making, next_steps, open_questions
 from fathom.report.confidence import confidence_within
 from fathom.report.html import render_html
@@ -33,7 +34,7 @@ from tasks.checking import Reviewer
 from tasks.evidence import read_texts, score_retrieved
 from tasks.planning import look_for_words
 from tasks.reporting import make_outline, write_answer, write_section
-from tasks.results import Outlined, Scored
+from tasks.results import Outlined, Scored, Written
 from tasks.start import seconds_worked
 
 MOST_TEXT = 8_000  # characters of a section in the audit log
@@ -48,7 +49,7 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     found = run.reflection.contradictions if run.reflection else []
     scored = await score_retrieved(run.plan, run.notes, found, texts, _engine=engine)
-    run.notes = usable(run.notes, scored.qualities, engine.settings.sources)
+    run.remember(usable(run.notes, scored.qualities, engine.settings.sources))
     if not run.notes:
         return None
     reviewer = Reviewer(run.notes, texts, engine)
@@ -145,7 +146,7 @@ async def _draft(
     questions, steps, answered, confidence = list[str](), list[StepCoverage](), Answered.yes, None
     if engine.settings.mode is Mode.answer:  # how it was researched is in the plan and the notes
         phase("writing the answer")
-        written = await write_answer(run.notes, authority, texts, _engine=engine)
+        written = await write_answer(run.memory, authority, texts, _engine=engine)
         run.spend(ANSWER.name, written.usage)
         title = run.plan.plan_title
         await _tell_section(engine, written.section, 1, 1, 0)
@@ -155,7 +156,7 @@ async def _draft(
         phase("choosing sections")
         questions, steps = open_questions(run), coverage(run)
         outlined = await make_outline(
-            run.plan, run.notes, questions, scored.contradictions, authority, texts, _engine=engine
+            run.plan, run.memory, questions, scored.contradictions, authority, texts, _engine=engine
         )
         run.spend(OUTLINE.name, outlined.usage)
         title, answered = outlined.outline.title, outlined.outline.answered
@@ -189,24 +190,34 @@ async def _sections(
     *,
     reviewer: Reviewer,
 ) -> list[ReportSection]:
-    """Write the sections one by one and have their claims judged.
+    """Write the sections and have their claims judged.
 
-    Where a model writes, the first section comes last, because it sums up the others as they were corrected.
+    Where a model writes, the first section comes last, because it sums up the others as they were corrected; in
+    parallel execution it writes these side by side.
     """
     outline = outlined.outline
     positions = list(range(len(outline.sections)))
     by_model = not engine.settings.extractive and not outlined.usage.fallbacks
     parts = [positions[1:], positions[:1]] if by_model else [positions]
+    at_once = len(positions) if by_model and engine.settings.execution is Execution.parallel else 1
     sections: dict[int, ReportSection] = {}
+
+    async def write(position: int, others: list[ReportSection]) -> Usage:
+        written: Written = await write_section(outline, position, run.memory, others, authority, texts, _engine=engine)
+        sections[position] = written.section
+        await _tell_section(engine, written.section, len(sections), len(positions), position)
+        return written.usage
+
     for part in filter(None, parts):
-        for position in part:
+        for first in range(0, len(part), at_once):
+            together = part[first : first + at_once]
             number = len(sections) + 1
-            phase(f"writing {number} of {len(positions)}: {outline.sections[position].heading}")
+            which = f"{number} to {number + len(together) - 1}" if len(together) > 1 else f"{number}"
+            headings = "; ".join(outline.sections[p].heading for p in together)
+            phase(f"writing {which} of {len(positions)}: {headings}")
             others = [sections[p] for p in sorted(sections)]
-            written = await write_section(outline, position, run.notes, others, authority, texts, _engine=engine)
-            sections[position] = written.section
-            await _tell_section(engine, written.section, number, len(positions), position)
-            run.spend(SECTION.name, written.usage)
+            for usage in await asyncio.gather(*(write(position, others) for position in together)):
+                run.spend(SECTION.name, usage)
         sections |= dict(zip(part, await reviewer.review([sections[p] for p in part]), strict=True))
     return [sections[p] for p in positions]
 

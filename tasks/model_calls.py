@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import TypeVar
 
 from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.errors import AnswerInvalid, ModelError, ModelRejected
@@ -12,11 +13,15 @@ from fathom.llm.prompts import prompt_hashes
 from fathom.models import Usage
 from fathom.roles import SPECS, Request, RoleSpec
 from fathom.roles.base import AnswerT, RequestT
+from fathom.roles.remembering import OverviewAnswer, Remembering
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
 from fathom.telemetry.spans import role_span
 from tasks.durable import recorded_task, run_logger
+
+RememberingT = TypeVar("RememberingT", bound=Remembering)
+OverviewT = TypeVar("OverviewT", bound=OverviewAnswer)
 
 
 @recorded_task(name="model call", run_name="{role} · {model.model}")
@@ -91,6 +96,22 @@ async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engi
         answer, more = await answer_without_model(spec, request, answer, engine)
         usage += more
     return answer, usage
+
+
+async def ask_overview(
+    spec: RoleSpec[RememberingT, OverviewT], request: RememberingT, engine: Engine
+) -> tuple[OverviewT, Usage]:
+    """Ask a role about the research as a whole; it may want some notes whole first, and is then asked once more.
+
+    Raises:
+        ModelRejected: the provider will never accept the request.
+    """
+    answer, usage = await ask(spec, request, engine)
+    told = {file for brief in request.briefs for file in brief.files}
+    if not (wanted := [file for file in dict.fromkeys(answer.read_whole) if file in told]):
+        return answer, usage
+    answer, more = await ask(spec, request.model_copy(update={"whole": wanted}), engine)
+    return answer, usage + more
 
 
 async def answer_without_model(

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from fathom.config.models import Role
-from fathom.models import Note, Plan, Remark
-from fathom.retrieval.working_memory import within_budget
+from fathom.models import Plan, Remark
+from fathom.retrieval.working_memory import Memory
 from fathom.roles import CRITIC, ReflectRequest
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.text.counting import counted
 from tasks.durable import run_logger
-from tasks.model_calls import ask
+from tasks.model_calls import ask_overview
 from tasks.results import Reflected
 
 
 async def reflect(
-    plan: Plan, notes: list[Note], remarks: list[Remark], round_number: int, max_follow_ups: int, _engine: Engine
+    plan: Plan, memory: Memory, remarks: list[Remark], round_number: int, max_follow_ups: int, _engine: Engine
 ) -> Reflected:
     """Score the evidence, update the checklist and propose what the next round should find, `remarks` among it."""
+    known = memory.within(_engine.settings.max_context_tokens, _engine.start.question)
     request = ReflectRequest(
         query=_engine.start.question,
         today=_engine.start.today,
@@ -26,9 +27,10 @@ async def reflect(
         round=round_number,
         max_follow_ups=max_follow_ups,
         remarks=remarks,
-        notes=within_budget(notes, _engine.start.question, _engine.settings.max_context_tokens),
+        notes=known.notes,
+        briefs=known.briefs,
     )
-    answer, usage = await ask(CRITIC, request, _engine)
+    answer, usage = await ask_overview(CRITIC, request, _engine)
     reflection = answer.reflection(round_number)
     message = f"sufficiency {reflection.sufficiency_score}/10, {counted(len(reflection.gaps), 'gap')}"
     run_logger().info("The critic after round %d: %s. %s", round_number, message, reflection.reasoning)

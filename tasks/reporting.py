@@ -11,85 +11,116 @@ from fathom.config.templates import TemplateSection
 from fathom.evidence.stored import StoredText
 from fathom.extractive.sections import NOTHING_FOUND
 from fathom.extractive.statements import quotations_for
-from fathom.models import Answered, Contradiction, Note, Plan, ReportSection, SourceText, Usage, noted
+from fathom.models import Answered, Brief, Contradiction, Note, Plan, ReportSection, SourceText, Usage, Width, noted
 from fathom.retrieval.narrowing import narrow
-from fathom.retrieval.working_memory import within_budget
+from fathom.retrieval.working_memory import Memory
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.base import RoleSpec
 from fathom.roles.reporter import OutlinedSection
 from fathom.run.engine import Engine
-from fathom.text.citations import with_known_ids
-from tasks.model_calls import ask
+from fathom.text.citations import cited_ids, with_known_ids
+from fathom.text.tokens import count_tokens
+from tasks.model_calls import ask, ask_overview
 from tasks.results import Outlined, Written
+
+RUN_BRIEF_TOKENS = 3_000
+"""Tokens of briefs beside the notes of a section: the run's brief."""
 
 
 async def make_outline(
     plan: Plan,
-    notes: list[Note],
+    memory: Memory,
     open_questions: list[str],
     contradictions: list[Contradiction],
     authority: dict[str, float],
     _texts: Sequence[StoredText],
     _engine: Engine,
 ) -> Outlined:
-    """Choose the report's sections; a simple fact has one, which no model need think of."""
-    if _engine.simple and not plan.remarks and not _writes_without_model(OUTLINE, _engine):
+    """Choose the report's sections; where one thing is asked there is one, which no model need think of."""
+    one = _engine.simple or (len(plan.steps) == 1 and plan.width is Width.narrow)
+    if one and not plan.remarks and not _sections(_engine) and not _writes_without_model(OUTLINE, _engine):
         section = OutlinedSection(heading=plan.steps[0].title, focus=f"Answer the question: {_engine.start.question}")
         return Outlined(outline=OutlineAnswer(title=plan.plan_title, sections=[section]), usage=Usage())
-    shown = within_budget(notes, _engine.start.question, _engine.settings.max_context_tokens, authority)
+    known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, authority)
+    cited = _cited(known)
     request = OutlineRequest(
         query=_engine.brief,
         today=_engine.start.today,
         plan=plan,
-        notes=shown,
+        notes=known.notes,
+        briefs=known.briefs,
         open_questions=open_questions,
         contradictions=contradictions,
-        authority={i: authority[i] for note in shown for i in note.source_ids if i in authority},
-        passages=_passages(shown, "", _texts, OUTLINE, _engine) if _writes_without_model(OUTLINE, _engine) else [],
+        authority={source_id: quality for source_id, quality in authority.items() if source_id in cited},
+        passages=_passages(known.notes, "", _texts, OUTLINE, _engine)
+        if _writes_without_model(OUTLINE, _engine)
+        else [],
         words=_engine.words,
         sections=_sections(_engine),
     )
-    answer, usage = await ask(OUTLINE, request, _engine)
+    answer, usage = await ask_overview(OUTLINE, request, _engine)
     return Outlined(outline=answer, usage=usage)
 
 
 async def write_section(
     outline: OutlineAnswer,
     position: int,
-    notes: list[Note],
+    memory: Memory,
     written: list[ReportSection],
     authority: dict[str, float],
     _texts: Sequence[StoredText],
     _engine: Engine,
 ) -> Written:
-    """Write the section at a position of the outline.
+    """Write the section at a position of the outline, from the notes of its steps and the briefs of the others.
 
+    The section that answers, which comes last where a model writes, sums up the `written` ones and the briefs.
     Citations of anything but the notes' sources are removed.
     """
     section = outline.sections[position]
     wanted = {str(step_id) for step_id in section.step_ids}
-    chosen = [note for note in notes if not wanted or str(note.step_id) in wanted] or notes
+    notes = [note for note in memory.notes if not wanted or str(note.step_id) in wanted] or memory.notes
     focus = f"{section.heading} {section.focus}"
-    shown = within_budget(chosen, focus, _engine.settings.max_context_tokens, authority)
+    sums_up = position == 0 and bool(written)
+    known = _for_section(memory, notes, sums_up).within(_engine.settings.max_context_tokens, focus, authority)
     request = SectionRequest(
         query=_engine.brief,
         today=_engine.start.today,
         title=outline.title,
-        headings=[s.heading for s in outline.sections],
-        section=section,
+        outlined=outline.sections,
         position=position,
-        notes=shown,
+        notes=known.notes,
+        briefs=known.briefs,
         written=[other.markdown for other in written],
-        passages=await asyncio.to_thread(_passages, shown, focus, _texts, SECTION, _engine),
+        passages=await asyncio.to_thread(_passages, known.notes, focus, _texts, SECTION, _engine),
         words=_engine.words and max(40, _engine.words // len(outline.sections)),
         sections=_sections(_engine),
     )
-    known = noted(notes)
     answer, usage = await ask(SECTION, request, _engine)
-    markdown = with_known_ids(answer.text.strip(), known)
+    markdown = with_known_ids(answer.text.strip(), noted(memory.notes))
     if request.is_given and _says_nothing(markdown):
         markdown = NOTHING_FOUND
     return _written(section.heading, markdown, usage, _engine)
+
+
+def _for_section(memory: Memory, notes: list[Note], sums_up: bool) -> Memory:
+    """Return what a section may draw on: its notes whole, and briefs of the rest; all briefs where it sums up."""
+    if sums_up:
+        return memory
+    own = {str(note.step_id) for note in notes}
+    kept: list[Brief] = []
+    left = RUN_BRIEF_TOKENS
+    for brief in memory.briefs:
+        tokens = count_tokens(brief.text)
+        if str(brief.step_id) not in own and tokens <= left:
+            kept.append(brief)
+            left -= tokens
+    return Memory(notes=notes, briefs=kept)
+
+
+def _cited(memory: Memory) -> set[str]:
+    """Return the ids of the sources that notes and briefs quote; without any quotation, all of the notes'."""
+    quoted = {i for note in memory.notes for text in (note.summary, *note.extraction) for i in cited_ids(text)}
+    return quoted or noted(memory.notes)
 
 
 def _sections(engine: Engine) -> list[TemplateSection]:
@@ -117,15 +148,16 @@ def _passages(
 
 
 async def write_answer(
-    notes: list[Note], authority: dict[str, float], _texts: Sequence[StoredText], _engine: Engine
+    memory: Memory, authority: dict[str, float], _texts: Sequence[StoredText], _engine: Engine
 ) -> Written:
     """Answer the question in at most 140 characters: a report of one section."""
-    shown = within_budget(notes, _engine.start.question, _engine.settings.max_context_tokens, authority)
+    known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, authority)
     request = AnswerRequest(
         query=_engine.brief,
         today=_engine.start.today,
-        notes=shown,
-        passages=_passages(shown, "", _texts, ANSWER, _engine) if _writes_without_model(ANSWER, _engine) else [],
+        notes=known.notes,
+        briefs=known.briefs,
+        passages=_passages(known.notes, "", _texts, ANSWER, _engine) if _writes_without_model(ANSWER, _engine) else [],
     )
     answer, usage = await ask(ANSWER, request, _engine)
     written = _written("Answer", answer.answer, usage, _engine)

@@ -7,14 +7,19 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 from fathom.budget.ledger import WARN_FROM, Allowance
-from fathom.models import Call, Note, PlanStep, Priority, StepOutcome, StepStatus, ToolCall, ToolResult, Usage
-from fathom.retrieval.working_memory import within_budget
-from fathom.roles import COMPRESSOR, RESEARCHER, ResearchRequest
+from fathom.config.models import EXTRACTIVE
+from fathom.extractive.researcher import decide
+from fathom.models import Brief, Call, Note, PlanStep, Priority, StepOutcome, StepStatus, ToolCall, ToolResult, Usage
+from fathom.retrieval.working_memory import Memory
+from fathom.roles import COMPRESSOR, RESEARCHER, ResearchAnswer, ResearchRequest
+from fathom.roles.researcher import BRIEF_FROM, BRIEF_TOKENS
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.spans import step_span
+from fathom.text.tokens import count_tokens
 from fathom.tools.earlier import EarlierRunTool
+from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.routing import resting
 from tasks import events
 from tasks.durable import computed_task, recorded_task
@@ -25,15 +30,15 @@ from tasks.tool_calls import call_tool, compress
 
 @computed_task(name="step", run_name="step {step.step_id}: {step.title}")
 async def research_step(
-    plan_title: str, step: PlanStep, notes: list[Note], made: list[ToolResult], _engine: Engine
+    plan_title: str, step: PlanStep, memory: Memory, made: list[ToolResult], _engine: Engine
 ) -> StepOutcome:
-    """Research one step, given the useful notes so far and the calls made, which show what is not worth asking."""
+    """Research one step, given what is known so far and the calls made, which show what is not worth asking."""
     _show(step, StepStatus.in_progress)
     started = await _engine.audit.record(
         AuditType.step_started, "system", step.title, step_id=step.step_id, priority=step.priority.value
     )
     with _engine.audit.under(started), step_span(started, str(step.step_id)):
-        outcome = await _research(plan_title, step, notes, made, _engine)
+        outcome = await _research(plan_title, step, memory, made, _engine)
         counts = {"calls": len(outcome.calls), "notes": len(outcome.notes), "cut": outcome.cut}
         await _engine.audit.record(
             AuditType.step_completed,
@@ -52,15 +57,15 @@ def _show(step: PlanStep, status: StepStatus) -> None:
 
 
 async def _research(
-    plan_title: str, step: PlanStep, notes: list[Note], made: list[ToolResult], engine: Engine
+    plan_title: str, step: PlanStep, memory: Memory, made: list[ToolResult], engine: Engine
 ) -> StepOutcome:
     calls: list[Call] = []
     found: list[Note] = []
     deciding = compressing = Usage()
-    cut, stopped = False, None
+    cut, stopped, brief = False, None, None
     before = 1 if engine.start.parent else 0  # turns of a follow-up that only look at what the earlier run has read
-    for turn in range(before + engine.settings.turns):
-        checked = await check_budget(step, turn, bool(notes or found), _engine=engine)
+    for turn in range(turns := before + engine.settings.turns):
+        checked = await check_budget(step, turn, bool(memory.notes or found), _engine=engine)
         allowance, stopped = checked.allowance, checked.stopped
         if stopped:
             break
@@ -73,8 +78,11 @@ async def _research(
         if turn < before:
             decided = Decided(calls=[_look_back(step)], usage=Usage())
         else:
-            decided = await decide_calls(step, [*notes, *found], [r.call for r in own], breadth, down, _engine=engine)
+            known = Memory(notes=[*memory.notes, *found], briefs=memory.briefs)
+            last = turn + 1 == turns
+            decided = await decide_calls(step, known, calls, breadth, down=down, last=last, _engine=engine)
         deciding += decided.usage
+        brief = decided.brief
         if not decided.calls:
             break
         results = await _run_calls(plan_title, step, decided.calls, own, engine, down=down)
@@ -86,7 +94,9 @@ async def _research(
             calls.append(Call(result=result, useful=useful, narrowed_tokens=compressed.narrowed_tokens))
             found += [compressed.note] if compressed.note else []
     usage = {RESEARCHER.name: deciding, COMPRESSOR.name: compressing}
-    return StepOutcome(step_id=step.step_id, notes=found, calls=calls, usage=usage, cut=cut, stopped=stopped)
+    return StepOutcome(
+        step_id=step.step_id, notes=found, calls=calls, usage=usage, brief=brief, cut=cut, stopped=stopped
+    )
 
 
 @recorded_task(name="budget", run_name="check the budget", shown=False)
@@ -180,11 +190,17 @@ async def _compress_all(
 
 
 async def decide_calls(
-    step: PlanStep, notes: list[Note], tried: list[ToolCall], breadth: int, down: set[str], _engine: Engine
+    step: PlanStep, memory: Memory, calls: list[Call], breadth: int, *, down: set[str], last: bool, _engine: Engine
 ) -> Decided:
-    """Ask the researcher which calls come next; no calls means that the step is done. `down` are tools that rest."""
-    focus = f"{step.title} {step.description}"
+    """Decide which calls come next; no calls means that the step is done.
+
+    The first are the planner's queries, for which nobody is asked. Then the researcher decides, where one of them found
+    nothing useful or so much was noted that it is worth a brief. `down` are tools that rest; after the `last` decision
+    the researcher is not asked again.
+    """
     offered = _engine.tools.for_step(step, _engine.start.question, down)
+    known = memory.within(_engine.settings.max_context_tokens, f"{step.title} {step.description}")
+    own = [note for note in known.shown if str(note.step_id) == str(step.step_id)]
     request = ResearchRequest(
         query=_engine.start.question,
         today=_engine.start.today,
@@ -192,9 +208,42 @@ async def decide_calls(
         breadth=breadth,
         tools=offered,
         searching=[name for name in offered if name in _engine.tools.searching],
-        notes=within_budget(notes, focus, _engine.settings.max_context_tokens),
-        tried=tried,
+        notes=known.notes,
+        briefs=known.briefs,
+        tried=[call.result.call for call in calls],
+        found_nothing=[call.result.call for call in calls if not call.useful],
+        last=last,
+        brief_tokens=BRIEF_TOKENS if sum(note.tokens for note in own) > BRIEF_FROM else 0,
         wanted=_engine.start.wanted,
     )
-    answer, usage = await ask(RESEARCHER, request, _engine)
-    return Decided(calls=[ToolCall(tool=call.tool, input=call.input) for call in answer.calls], usage=usage)
+    if _is_answered(request, _engine):
+        return Decided(calls=[], usage=Usage())
+    if _is_planned(request):
+        answer, usage = RESEARCHER.normalize(request, decide(request)), Usage()
+    else:
+        answer, usage = await ask(RESEARCHER, request, _engine)
+    chosen = [ToolCall(tool=call.tool, input=call.input) for call in answer.calls]
+    return Decided(calls=chosen, usage=usage, brief=_brief(step, own, answer))
+
+
+def _is_answered(request: ResearchRequest, engine: Engine) -> bool:
+    """Whether a model need not be asked: each query of the planner brought a useful note, and no brief is due.
+
+    The critic sees what a step lacks nevertheless. In a follow-up, a look at what the earlier run has read came first.
+    """
+    if engine.start.parent or engine.model_for(RESEARCHER).model == EXTRACTIVE:
+        return False
+    return bool(request.tried) and not request.found_nothing and not request.brief_tokens
+
+
+def _is_planned(request: ResearchRequest) -> bool:
+    """Whether the first calls of a step are its queries; not where tools of another kind would never have a turn."""
+    others = [name for name in request.tools if name.startswith(PREFIX) and name not in request.searching]
+    return bool(not request.tried and request.step.queries and request.searching and not (request.last and others))
+
+
+def _brief(step: PlanStep, notes: Sequence[Note], answer: ResearchAnswer) -> Brief | None:
+    """Return the brief that stands for some notes of a step; None if there is none, or it is no shorter than they."""
+    if not answer.brief or count_tokens(answer.brief) >= sum(note.tokens for note in notes):
+        return None
+    return Brief(step_id=step.step_id, text=answer.brief, files=[note.artifact_file for note in notes])

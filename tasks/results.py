@@ -5,6 +5,7 @@ from __future__ import annotations
 from fathom.budget.ledger import Allowance
 from fathom.models import (
     Answered,
+    Brief,
     Contradiction,
     Model,
     Note,
@@ -43,10 +44,11 @@ class Heard(Model):
 
 
 class Decided(Model):
-    """The next tool calls of a step; none when it is done."""
+    """The next tool calls of a step, none when it is done; and its brief, once nobody decides for it any more."""
 
     calls: list[ToolCall]
     usage: Usage
+    brief: Brief | None = None
 
 
 class Compressed(Model):

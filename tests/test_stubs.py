@@ -51,7 +51,6 @@ from fathom.roles import (
     SectionRequest,
     Text,
 )
-from fathom.roles.reporter import OutlinedSection
 from fathom.text.urls import source_ids
 from tests.conftest import ROOT, ask_model
 from tests.stubs import FACT, SENTINEL, Settings, Stubs
@@ -174,8 +173,7 @@ async def test_every_role_gets_an_answer_that_keeps_its_rules(stubs: Stubs) -> N
         query=QUERY,
         today=TODAY,
         title=outline.title,
-        headings=[s.heading for s in outline.sections],
-        section=OutlinedSection.model_validate(outline.sections[0].model_dump()),
+        outlined=outline.sections,
         position=0,
         notes=notes,
         written=[],

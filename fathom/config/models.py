@@ -40,7 +40,7 @@ class ModelCallSettings(FormModel):
     """Limits and waits of model calls. They change no answer."""
 
     at_once: int = Field(
-        4, ge=1, le=64, description="Calls in progress at once, over all roles and steps.", examples=[1]
+        8, ge=1, le=64, description="Calls in progress at once, over all roles and steps.", examples=[1]
     )
     seconds: float = Field(
         120, gt=0, le=3_600, description="Seconds without a token, after which an attempt is given up.", examples=[300]

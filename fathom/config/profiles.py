@@ -33,8 +33,8 @@ _SEQUENTIAL = {"execution": Execution.sequential}
 _PARALLEL = {"execution": Execution.parallel}
 PROFILES: Mapping[Profile, Mapping[str, Any]] = {
     Profile.quick: {"depth": 1, "breadth": 2, "max_steps": 3, "turns": 1, "passage_tokens": 0, **_SEQUENTIAL},
-    Profile.standard: {"depth": 2, "breadth": 3, "max_steps": 5, "turns": 2, "passage_tokens": 0, **_SEQUENTIAL},
+    Profile.standard: {"depth": 2, "breadth": 3, "max_steps": 5, "turns": 2, "passage_tokens": 0, **_PARALLEL},
     Profile.deep: {"depth": 3, "breadth": 4, "max_steps": 7, "turns": 3, "passage_tokens": 1_500, **_PARALLEL},
 }
-"""`quick` is the core specification to the letter: one round, no reflection. `deep` runs steps side by side, and reads
-the sources again for each section: elsewhere only the compressor sees them."""
+"""`quick` is the core specification to the letter: one round, no reflection, one step after another. `deep` reads the
+sources again for each section: elsewhere only the compressor sees them."""

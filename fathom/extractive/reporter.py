@@ -39,12 +39,15 @@ def _telling(request: OutlineRequest, answer: OutlinedSection) -> list[list[Plan
 
     Writing is cheap here, so each section is tried: one that has too little left to quote joins its nearest neighbour.
     """
-    written = [_draft(request, answer, 0, [])]
+    sections = [answer]
+    written = [_draft(request, sections, [])]
     kept: list[list[PlanStep]] = []
     for steps in _fitting(_groups(request)):
-        draft = _draft(request, _section(steps, request), len(kept) + 1, written)
+        section = _section(steps, request)
+        draft = _draft(request, [*sections, section], written)
         if len(CITED.findall(draft)) >= LEAST_NEW:
             kept.append(steps)
+            sections.append(section)
             written.append(draft)
         elif kept:
             _nearest(steps[0], kept).extend(steps)
@@ -74,16 +77,16 @@ def _section(steps: list[PlanStep], request: OutlineRequest) -> OutlinedSection:
     )
 
 
-def _draft(request: OutlineRequest, section: OutlinedSection, position: int, written: list[str]) -> str:
-    ids = {str(step_id) for step_id in section.step_ids}
+def _draft(request: OutlineRequest, sections: list[OutlinedSection], written: list[str]) -> str:
+    """Return the last of some sections as it would be written."""
+    ids = {str(step_id) for step_id in sections[-1].step_ids}
     return write_section(
         SectionRequest(
             query=request.query,
             today=request.today,
             title=request.plan.plan_title,
-            headings=[section.heading],
-            section=section,
-            position=position,
+            outlined=sections,
+            position=len(sections) - 1,
             notes=[note for note in request.notes if not ids or str(note.step_id) in ids],
             passages=request.passages,
             written=written,

@@ -1,7 +1,8 @@
 """How a request becomes what a model is sent: messages from a prompt file, and the schema of its answer.
 
 A prompt is `fathom/prompts/{role}.md` with Jinja2 blocks: `system`, `user`, and `after` for roles with working memory.
-Each useful note comes between `user` and `after` as one assistant message of exactly four fields. Text that tools
+Each useful note comes between `user` and `after` as one assistant message of exactly four fields; what is asked stands
+last, so that requests begin alike. Text that tools
 read is in the user message only, delimited, and cannot close its own delimiter. What differs between providers is in
 `fathom.llm.dialects`.
 """
@@ -22,8 +23,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, meta
 from fathom.config.models import StructuredOutput
 from fathom.llm.base import CutOff, ModelCall
 from fathom.llm.dialects import Dialect
-from fathom.models import Note
 from fathom.roles import SPECS, Text
+from fathom.roles.remembering import Remembering
 from fathom.text.tokens import count_tokens
 from fathom.text.urls import file_of, host_of
 
@@ -111,7 +112,7 @@ def _block(call: ModelCall, name: str) -> str:
 
 def messages(call: ModelCall, dialect: Dialect) -> list[Message]:
     """Return the messages of a call, in the roles of chat completions."""
-    notes: list[Note] = getattr(call.request, "notes", [])
+    notes = call.request.shown if isinstance(call.request, Remembering) else []
     said = [("system", _block(call, "system")), ("user", _block(call, "user"))]
     said += [("assistant", note.message().model_dump_json()) for note in notes]
     if after := _block(call, "after"):

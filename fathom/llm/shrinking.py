@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathom.models import Note, SourceText
+from fathom.models import SourceText
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import (
@@ -17,6 +17,7 @@ from fathom.roles import (
     ResearchRequest,
     SectionRequest,
 )
+from fathom.roles.remembering import Remembering
 from fathom.text.tokens import count_tokens
 
 
@@ -31,15 +32,15 @@ def shrunk(request: Request, share: float = 0.5) -> Request | None:
         case SectionRequest():
             return _with(
                 request,
-                notes=_part_of_notes(request.notes, f"{request.section.heading} {request.section.focus}", share),
+                **_part_of_memory(request, f"{request.section.heading} {request.section.focus}", share),
                 written=request.written[len(request.written) - int(len(request.written) * share) :],
                 passages=_part_of_texts(request.passages, request.section.heading, share),
             )
         case ResearchRequest():
             focus = f"{request.step.title} {request.step.description}"
-            return _with(request, notes=_part_of_notes(request.notes, focus, share))
+            return _with(request, **_part_of_memory(request, focus, share))
         case ReflectRequest() | OutlineRequest() | AnswerRequest():
-            return _with(request, notes=_part_of_notes(request.notes, request.query, share))
+            return _with(request, **_part_of_memory(request, request.query, share))
     return None
 
 
@@ -49,8 +50,13 @@ def _with(request: Request, **smaller: Sequence[object]) -> Request | None:
     return request.model_copy(update=smaller) if changed else None
 
 
-def _part_of_notes(notes: list[Note], focus: str, share: float) -> list[Note]:
-    return within_budget(notes, focus, int(sum(note.tokens for note in notes) * share))
+def _part_of_memory(request: Remembering, focus: str, share: float) -> dict[str, Sequence[object]]:
+    """Return a share of the notes that are shown whole or, where none can be left out, of the briefs."""
+    shown = request.shown
+    kept = within_budget(shown, focus, int(sum(note.tokens for note in shown) * share))
+    briefs = request.briefs if kept != shown else request.briefs[: int(len(request.briefs) * share)]
+    told = {file for brief in briefs for file in brief.files}
+    return {"notes": [n for n in request.notes if n in kept or n.artifact_file in told], "briefs": briefs}
 
 
 def _part_of_texts(texts: list[SourceText], focus: str, share: float) -> list[SourceText]:

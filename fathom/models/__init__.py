@@ -7,6 +7,7 @@ from fathom.models.base import Model
 from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceQuality, Verdict
 from fathom.models.evidence import (
     Bibliographic,
+    Brief,
     Call,
     Charge,
     Document,
@@ -26,6 +27,7 @@ from fathom.models.evidence import (
     Usage,
     described,
     noted,
+    untold,
 )
 from fathom.models.people import Asked, Matter, OpenQuestion, Reply
 from fathom.models.plan import (
@@ -67,6 +69,7 @@ __all__ = [
     "Asked",
     "AuditHead",
     "Bibliographic",
+    "Brief",
     "Call",
     "Catalogue",
     "Charge",
@@ -124,4 +127,5 @@ __all__ = [
     "described",
     "insufficiency",
     "noted",
+    "untold",
 ]

@@ -209,6 +209,23 @@ class Note(Model):
         return NoteMessage(**self.model_dump(include=set(NoteMessage.model_fields)))
 
 
+class Brief(Model):
+    """What the notes of a step say together, shorter than they are, with the ids of their sources.
+
+    It stands for the notes of these `files`, which are their `artifact_file`s, where the research is seen as a whole.
+    """
+
+    step_id: str | int
+    text: str
+    files: list[str]
+
+
+def untold(notes: Iterable[Note], briefs: Iterable[Brief]) -> list[Note]:
+    """Return the notes for which no brief stands."""
+    told = {file for brief in briefs for file in brief.files}
+    return [note for note in notes if note.artifact_file not in told]
+
+
 def noted(notes: Iterable[Note]) -> set[str]:
     """Return the ids of the sources of some notes."""
     return {source_id for note in notes for source_id in note.source_ids}
@@ -259,6 +276,7 @@ class StepOutcome(Model):
     notes: list[Note]  # the useful ones
     calls: list[Call]
     usage: dict[str, Usage]  # by role
+    brief: Brief | None = None  # of its notes
     cut: bool = False
     stopped: Remark | None = None
 

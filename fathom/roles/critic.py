@@ -8,15 +8,16 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from fathom.config.models import Role
-from fathom.models import Contradiction, Gap, Model, Note, Plan, Reflection, Remark, StepStatus, noted
-from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
+from fathom.models import Contradiction, Gap, Model, Plan, Reflection, Remark, StepStatus
+from fathom.roles.base import Answer, Complaint, RoleSpec, bounds
 from fathom.roles.planner import PlannedStep, StepId, plan_complaints
+from fathom.roles.remembering import OverviewAnswer, Remembering
 from fathom.text.citations import without_citations
 
 _ModelT = TypeVar("_ModelT", bound=Model)
 
 
-class ReflectRequest(Request):
+class ReflectRequest(Remembering):
     """The question, the plan and the working memory after a round."""
 
     query: str
@@ -24,7 +25,6 @@ class ReflectRequest(Request):
     plan: Plan
     round: int
     max_follow_ups: int  # steps that the next round may have; 0 when there is none
-    notes: list[Note]
     remarks: list[Remark] = Field([], exclude_if=not_)  # that the next round must take up
 
 
@@ -41,7 +41,7 @@ class FollowUpStep(PlannedStep):
     retries: StepId = Field("", description="Id of the blocked step that it tries again; empty if it is a new one.")
 
 
-class ReflectAnswer(Answer):
+class ReflectAnswer(OverviewAnswer):
     """An assessment of the evidence."""
 
     sufficiency_score: int = Field(
@@ -79,7 +79,7 @@ class ReflectAnswer(Answer):
 def _normalize(request: ReflectRequest, answer: ReflectAnswer) -> ReflectAnswer:
     """Drop steps and sources that were never given, and citations where no source is quoted."""
     steps = {str(step.step_id) for step in request.plan.steps}
-    known = noted(request.notes)
+    known = request.known
     contradictions = [
         found.model_copy(
             update={
@@ -113,9 +113,12 @@ def _check(request: ReflectRequest, answer: ReflectAnswer) -> list[Complaint]:
     return plan_complaints(numbered)
 
 
-def _schema(_request: ReflectRequest) -> dict[str, Any]:
-    schema = ReflectAnswer.new_schema()
-    del schema["$defs"]["FollowUpStep"]["properties"]["tools"]  # the critic does not know them
+def _schema(request: ReflectRequest) -> dict[str, Any]:
+    schema = request.overview_schema(ReflectAnswer)
+    if request.max_follow_ups:
+        del schema["$defs"]["FollowUpStep"]["properties"]["tools"]  # the critic does not know them
+    else:
+        del schema["properties"]["follow_up_steps"]
     return schema
 
 

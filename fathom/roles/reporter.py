@@ -10,9 +10,10 @@ from pydantic import BeforeValidator, Field
 
 from fathom.config.models import Role
 from fathom.config.templates import TemplateSection
-from fathom.models import Answered, Contradiction, Draft, Note, Plan, SourceText, noted
-from fathom.roles.base import Answer, Complaint, Request, RoleSpec, Text, bounds
+from fathom.models import Answered, Contradiction, Draft, Plan, SourceText
+from fathom.roles.base import Answer, Complaint, RoleSpec, Text, bounds
 from fathom.roles.planner import StepId
+from fathom.roles.remembering import OverviewAnswer, Remembering
 from fathom.text.citations import cited_ids, with_known_ids, without_citations
 from fathom.text.terms import query_terms
 
@@ -22,13 +23,12 @@ HEADING_CHARS = 120
 TITLE_WORDS = 20  # a longer title is a sentence or two
 
 
-class OutlineRequest(Request):
+class OutlineRequest(Remembering):
     """All that the report can use."""
 
     query: str
     today: str
     plan: Plan
-    notes: list[Note]
     open_questions: list[str] = []
     contradictions: list[Contradiction] = []
     authority: dict[str, float] = {}  # overall score of the sources by id, 0 to 1
@@ -49,7 +49,7 @@ class OutlinedSection(Answer):
     )
 
 
-class OutlineAnswer(Answer):
+class OutlineAnswer(OverviewAnswer):
     """The report's outline."""
 
     title: str = Field(min_length=1, description="Title of the report.", json_schema_extra=bounds(120))
@@ -61,20 +61,23 @@ class OutlineAnswer(Answer):
     )
 
 
-class SectionRequest(Request):
-    """One section of the outline, with the notes it uses."""
+class SectionRequest(Remembering):
+    """One section of the outline, with the notes it uses, and the briefs of what it does not use."""
 
     query: str
     today: str
     title: str
-    headings: list[str]  # of all sections, in order
-    section: OutlinedSection
-    position: int  # index of the section in `headings`
-    notes: list[Note]
+    outlined: list[OutlinedSection]  # all sections, in order
+    position: int  # index of the section among them
     written: list[str]  # the sections already written, as Markdown that cites by source id
     passages: list[SourceText] = []  # of the notes' sources, read again for this section
     words: int | None = None  # approximate length of the section
     sections: list[TemplateSection] = Field([], exclude_if=not_)  # of the template, from position 1 on
+
+    @property
+    def section(self) -> OutlinedSection:
+        """The section to be written."""
+        return self.outlined[self.position]
 
     @property
     def is_given(self) -> bool:
@@ -101,12 +104,11 @@ class ShortAnswer(Answer):
     )
 
 
-class AnswerRequest(Request):
+class AnswerRequest(Remembering):
     """The question and all notes, for an answer of one sentence."""
 
     query: str
     today: str
-    notes: list[Note]
     passages: list[SourceText] = []  # of the notes' sources, for a writer without a model
 
 
@@ -168,14 +170,13 @@ def _check_section(_request: SectionRequest, answer: Text) -> list[Complaint]:
 
 
 def _draft(request: SectionRequest, text: str) -> Draft:
-    known = noted(request.notes)
-    return Draft(position=request.position, heading=request.section.heading, text=with_known_ids(text, known))
+    text = with_known_ids(text, request.known)
+    return Draft(position=request.position, heading=request.section.heading, text=text)
 
 
 def _normalize_answer(request: AnswerRequest, answer: ShortAnswer) -> ShortAnswer:
     """Put the answer on one line and drop ids that were never given."""
-    known = noted(request.notes)
-    return answer.model_copy(update={"answer": with_known_ids(" ".join(answer.answer.split()), known)})
+    return answer.model_copy(update={"answer": with_known_ids(" ".join(answer.answer.split()), request.known)})
 
 
 def _check_answer(_request: AnswerRequest, answer: ShortAnswer) -> list[Complaint]:
@@ -190,7 +191,7 @@ def _check_answer(_request: AnswerRequest, answer: ShortAnswer) -> list[Complain
 
 
 def _outline_schema(request: OutlineRequest) -> dict[str, Any]:
-    schema = OutlineAnswer.new_schema()
+    schema = request.overview_schema(OutlineAnswer)
     if request.sections:
         number = len(request.sections) + 1
         schema["properties"]["sections"] |= {**bounds(items=number), "description": f"The {number} sections, in order."}

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import not_
 from typing import Any
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from fathom.config.models import Role
-from fathom.models import Note, PlanStep, ToolCall
-from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
+from fathom.models import PlanStep, ToolCall
+from fathom.roles.base import Answer, Complaint, RoleSpec, bounds
+from fathom.roles.remembering import Remembering
+from fathom.text.citations import with_known_ids
 from fathom.text.terms import any_holds, query_terms
 
+BRIEF_TOKENS = 1_000
+"""Tokens that a step's brief may have."""
+BRIEF_FROM = 3 * BRIEF_TOKENS
+"""Tokens of a step's notes from which a brief costs less than it saves where the notes would be read four times."""
+_BRIEF_CHARS = 4 * BRIEF_TOKENS
 
-class ResearchRequest(Request):
+
+class ResearchRequest(Remembering):
     """A step, the working memory, and the calls already made."""
 
     query: str
@@ -22,14 +31,11 @@ class ResearchRequest(Request):
     breadth: int  # the maximum number of calls
     tools: dict[str, str]  # name -> description of the tool and its input
     searching: list[str]  # names of the tools that take a search query
-    notes: list[Note]  # working memory: useful notes only
     tried: list[ToolCall]  # calls already made for this step
-    wanted: list[str] = []  # of a follow-up: its own words, which the question before does not have
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what only a follow-up has: the keys of other runs' calls are made without it."""
-        return {name: value for name, value in handler(self).items() if name != "wanted" or value}
+    found_nothing: list[ToolCall] = Field([], exclude_if=not_)  # those that brought nothing useful
+    last: bool = False  # whether it is not asked again for this step
+    brief_tokens: int = Field(0, exclude_if=not_)  # that its brief may have; 0: none is wanted
+    wanted: list[str] = Field([], exclude_if=not_)  # of a follow-up: its own words, new since the question before
 
 
 class ToolCallAnswer(Answer):
@@ -46,6 +52,9 @@ class ResearchAnswer(Answer):
 
     done: bool = Field(False, description="True when the notes already answer this step; then there are no calls.")
     calls: list[ToolCallAnswer] = Field([], description="New calls to make now, the most promising first.")
+    brief: str = Field(
+        "", description="The brief of the step, if it is due now.", json_schema_extra=bounds(_BRIEF_CHARS)
+    )
 
 
 def _key(call: ToolCall | ToolCallAnswer) -> tuple[str, str]:
@@ -64,7 +73,8 @@ def _normalize(request: ResearchRequest, answer: ResearchAnswer) -> ResearchAnsw
     if begins and calls and request.searching and not _on_topic(request, calls):
         calls = [ToolCallAnswer(tool=request.searching[0], input=request.query), *calls]
     calls = calls[: request.breadth]
-    return ResearchAnswer(done=answer.done and not calls, calls=calls)
+    brief = with_known_ids(answer.brief.strip(), request.known) if request.last or not calls else ""
+    return ResearchAnswer(done=answer.done and not calls, calls=calls, brief=brief)
 
 
 def _on_topic(request: ResearchRequest, calls: Sequence[ToolCallAnswer]) -> bool:
@@ -86,6 +96,8 @@ def _schema(request: ResearchRequest) -> dict[str, Any]:
     schema = ResearchAnswer.new_schema()
     schema["$defs"]["ToolCallAnswer"]["properties"]["tool"]["enum"] = list(request.tools)
     schema["properties"]["calls"] |= bounds(items=request.breadth)
+    if not request.brief_tokens:
+        del schema["properties"]["brief"]
     return schema
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from fathom.errors import BudgetExceeded
 from fathom.evidence.provenance import RoundRecord
 from fathom.models import (
+    Brief,
     Call,
     Charge,
     Ending,
@@ -27,6 +28,7 @@ from fathom.models import (
     described,
     insufficiency,
 )
+from fathom.retrieval.working_memory import Memory
 from fathom.run.convergence import Reason
 
 
@@ -46,6 +48,7 @@ class RunState:
         self.sufficiency = sufficiency  # score of the critic from which the evidence suffices, 1 to 10
         self.plan = plan  # with the steps' current statuses, follow-up steps included
         self.notes: list[Note] = []  # the working memory: useful notes only
+        self.briefs: list[Brief] = []
         self.calls: dict[str, list[Call]] = {}  # by step id
         self.reflection: Reflection | None = None  # the latest one
         self.judged: Reflection | None = None  # the same if a model, not a rule of thumb, judged all of the notes
@@ -65,6 +68,11 @@ class RunState:
     def evident(self) -> set[str]:
         """The ids of the steps with a useful note."""
         return {str(note.step_id) for note in self.notes}
+
+    @property
+    def memory(self) -> Memory:
+        """What the roles may know of the research."""
+        return Memory(notes=self.notes, briefs=self.briefs)
 
     @property
     def usage(self) -> Usage:
@@ -109,6 +117,7 @@ class RunState:
     def learn(self, outcome: StepOutcome) -> None:
         """Add the outcome of a step."""
         self.notes.extend(outcome.notes)
+        self.briefs += [outcome.brief] if outcome.brief else []
         self.judged = None if outcome.notes else self.judged
         self.calls[str(outcome.step_id)] = outcome.calls
         self.cut |= outcome.cut
@@ -116,6 +125,11 @@ class RunState:
             self.spend(role, usage, str(outcome.step_id))
         self.stopped = self.stopped or outcome.stopped
         self.mark(outcome.step_id, outcome.status)
+
+    def remember(self, notes: Sequence[Note]) -> None:
+        """Keep these notes only, and the briefs that say nothing else."""
+        memory = self.memory.of(notes)
+        self.notes, self.briefs = memory.notes, memory.briefs
 
     def hear(self, remarks: Sequence[Remark], stopped: Remark | None) -> None:
         """Add what people said."""

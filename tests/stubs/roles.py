@@ -62,7 +62,8 @@ def _plan(prompt: Prompt, settings: Settings) -> dict[str, Any]:
 
 def _research(prompt: Prompt, settings: Settings) -> dict[str, Any]:
     if prompt.bullets("Calls already made for this step"):
-        return {"done": True, "calls": []}
+        brief = "\n".join(f"- {fact} [{source}]" for fact, source in prompt.cited_facts)
+        return {"done": True, "calls": [], **({"brief": brief} if "brief" in prompt.schema["properties"] else {})}
     tool = "web_search" if "web_search" in prompt.tools else prompt.tools[0]
     title = prompt.after("Your step")
     queries = [*prompt.bullets("Suggested queries"), *(f"{title} {kind}" for kind in KINDS)]
