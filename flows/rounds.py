@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 from fathom.config.profiles import Execution
 from fathom.evidence.provenance import RoundRecord
-from fathom.models import PlanStep, Reflection, Remark, StepOutcome, StepStatus, ToolResult
+from fathom.models import Call, PlanStep, Reflection, Remark, StepOutcome, StepStatus
 from fathom.retrieval.working_memory import Memory
 from fathom.run.checklist import next_steps, waves
 from fathom.run.convergence import decide
 from fathom.run.engine import Engine
+from fathom.run.reading import Reading
 from fathom.run.state import RunState
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, phase, publish
@@ -113,27 +114,24 @@ async def _reflect(engine: Engine, run: RunState, round_number: int, remarks: Se
 
 async def _round(engine: Engine, display: Display, run: RunState, steps: Sequence[PlanStep]) -> None:
     """Research the steps of a round, one at a time or, in parallel execution, in waves of independent steps."""
-    for wave in waves(steps, engine.settings.execution):
+    for wave in waves(steps, engine.settings.execution, engine.settings.concurrency):
         if run.stopped:
             break
         for step in wave:
             run.mark(step.step_id, StepStatus.in_progress)
         _show_plan(display, run)
-        limit = asyncio.Semaphore(engine.settings.concurrency)
-        known, made = run.memory, [call.result for call in run.all_calls]
+        known, made, reading = run.memory, run.all_calls, Reading(wave)
 
         async def research(
-            step: PlanStep,
-            known: Memory = known,
-            made: list[ToolResult] = made,
-            limit: asyncio.Semaphore = limit,
+            step: PlanStep, known: Memory = known, made: list[Call] = made, reading: Reading = reading
         ) -> StepOutcome:
-            async with limit:
-                outcome: StepOutcome = await research_step(run.plan.plan_title, step, known, made, _engine=engine)
-                run.mark(step.step_id, outcome.status)
-                if engine.settings.execution is Execution.parallel:
-                    _show_plan(display, run)
-                return outcome
+            outcome: StepOutcome = await research_step(
+                run.plan.plan_title, step, known, made, _reading=reading, _engine=engine
+            )
+            run.mark(step.step_id, outcome.status)
+            if engine.settings.execution is Execution.parallel:
+                _show_plan(display, run)
+            return outcome
 
         for outcome in await asyncio.gather(*map(research, wave)):
             run.learn(outcome)

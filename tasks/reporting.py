@@ -18,7 +18,7 @@ from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer,
 from fathom.roles.base import RoleSpec
 from fathom.roles.reporter import OutlinedSection
 from fathom.run.engine import Engine
-from fathom.text.citations import cited_ids, with_known_ids
+from fathom.text.citations import with_known_ids
 from fathom.text.tokens import count_tokens
 from tasks.model_calls import ask, ask_overview
 from tasks.results import Outlined, Written
@@ -78,7 +78,7 @@ async def write_section(
     """
     section = outline.sections[position]
     wanted = {str(step_id) for step_id in section.step_ids}
-    notes = [note for note in memory.notes if not wanted or str(note.step_id) in wanted] or memory.notes
+    notes = [note for note in memory.notes if not wanted or note.steps & wanted] or memory.notes
     focus = f"{section.heading} {section.focus}"
     sums_up = position == 0 and bool(written)
     known = _for_section(memory, notes, sums_up).within(_engine.settings.max_context_tokens, focus, authority)
@@ -106,7 +106,7 @@ def _for_section(memory: Memory, notes: list[Note], sums_up: bool) -> Memory:
     """Return what a section may draw on: its notes whole, and briefs of the rest; all briefs where it sums up."""
     if sums_up:
         return memory
-    own = {str(note.step_id) for note in notes}
+    own = {step_id for note in notes for step_id in note.steps}
     kept: list[Brief] = []
     left = RUN_BRIEF_TOKENS
     for brief in memory.briefs:
@@ -119,8 +119,7 @@ def _for_section(memory: Memory, notes: list[Note], sums_up: bool) -> Memory:
 
 def _cited(memory: Memory) -> set[str]:
     """Return the ids of the sources that notes and briefs quote; without any quotation, all of the notes'."""
-    quoted = {i for note in memory.notes for text in (note.summary, *note.extraction) for i in cited_ids(text)}
-    return quoted or noted(memory.notes)
+    return {source_id for note in memory.notes for source_id in note.cited} or noted(memory.notes)
 
 
 def _sections(engine: Engine) -> list[TemplateSection]:

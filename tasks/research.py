@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -14,6 +15,7 @@ from fathom.retrieval.working_memory import Memory
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import BRIEF_FROM, BRIEF_TOKENS
 from fathom.run.engine import Engine
+from fathom.run.reading import Reading
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.spans import step_span
@@ -30,15 +32,21 @@ from tasks.tool_calls import call_tool, compress
 
 @computed_task(name="step", run_name="step {step.step_id}: {step.title}")
 async def research_step(
-    plan_title: str, step: PlanStep, memory: Memory, made: list[ToolResult], _engine: Engine
+    plan_title: str, step: PlanStep, memory: Memory, made: list[Call], *, _reading: Reading, _engine: Engine
 ) -> StepOutcome:
-    """Research one step, given what is known so far and the calls made, which show what is not worth asking."""
+    """Research one step, given what is known so far and the calls made, which show what is not worth asking.
+
+    Pages that steps of the same `_reading` find at first are read once.
+    """
     _show(step, StepStatus.in_progress)
     started = await _engine.audit.record(
         AuditType.step_started, "system", step.title, step_id=step.step_id, priority=step.priority.value
     )
     with _engine.audit.under(started), step_span(started, str(step.step_id)):
-        outcome = await _research(plan_title, step, memory, made, _engine)
+        try:
+            outcome = await _StepResearch(plan_title, step, memory, made, _engine).outcome(_reading)
+        finally:
+            _reading.leave(step)
         counts = {"calls": len(outcome.calls), "notes": len(outcome.notes), "cut": outcome.cut}
         await _engine.audit.record(
             AuditType.step_completed,
@@ -56,47 +64,115 @@ def _show(step: PlanStep, status: StepStatus) -> None:
     publish(Event("step", f"{step.step_id}. {step.title}", step_id=str(step.step_id), status=status))
 
 
-async def _research(
-    plan_title: str, step: PlanStep, memory: Memory, made: list[ToolResult], engine: Engine
-) -> StepOutcome:
-    calls: list[Call] = []
-    found: list[Note] = []
-    deciding = compressing = Usage()
-    cut, stopped, brief = False, None, None
-    before = 1 if engine.start.parent else 0  # turns of a follow-up that only look at what the earlier run has read
-    for turn in range(turns := before + engine.settings.turns):
-        checked = await check_budget(step, turn, bool(memory.notes or found), _engine=engine)
-        allowance, stopped = checked.allowance, checked.stopped
-        if stopped:
-            break
-        least = turn > before or step.priority is Priority.low
-        if cut := allowance is Allowance.none or (allowance is Allowance.narrow and least):
-            break
-        own = [call.result for call in calls]
-        down = resting([*made, *own])
-        breadth = engine.settings.breadth if allowance is Allowance.full else 1
-        if turn < before:
-            decided = Decided(calls=[_look_back(step)], usage=Usage())
-        else:
-            known = Memory(notes=[*memory.notes, *found], briefs=memory.briefs)
-            last = turn + 1 == turns
-            decided = await decide_calls(step, known, calls, breadth, down=down, last=last, _engine=engine)
-        deciding += decided.usage
-        brief = decided.brief
-        if not decided.calls:
-            break
-        results = await _run_calls(plan_title, step, decided.calls, own, engine, down=down)
-        read = {text.key for call in calls for text in call.result.sources}
-        outcomes = await _compress_all(plan_title, step, results, read, engine)
-        for result, compressed in zip(results, outcomes, strict=True):
-            compressing += compressed.usage
-            useful = compressed.note is not None
-            calls.append(Call(result=result, useful=useful, narrowed_tokens=compressed.narrowed_tokens))
-            found += [compressed.note] if compressed.note else []
-    usage = {RESEARCHER.name: deciding, COMPRESSOR.name: compressing}
-    return StepOutcome(
-        step_id=step.step_id, notes=found, calls=calls, usage=usage, brief=brief, cut=cut, stopped=stopped
-    )
+class _StepResearch:
+    """The research of one step, from decision to decision."""
+
+    def __init__(self, plan_title: str, step: PlanStep, memory: Memory, made: Sequence[Call], engine: Engine) -> None:
+        self._plan_title = plan_title
+        self._step = step
+        self._memory = memory
+        self._made = made
+        self._engine = engine
+        self._calls: list[Call] = []
+        self._notes: list[Note] = []
+        self._reused: dict[str, Note] = {}  # of other steps, by file
+        self._deciding = self._compressing = Usage()
+
+    async def outcome(self, reading: Reading) -> StepOutcome:
+        """Decide, call tools and compress until nothing is left to ask."""
+        engine, step = self._engine, self._step
+        cut, stopped, brief = False, None, None
+        before = 1 if engine.start.parent else 0  # turns of a follow-up that only look at what the earlier run has read
+        for turn in range(turns := before + engine.settings.turns):
+            checked = await check_budget(step, turn, bool(self._memory.notes or self._notes), _engine=engine)
+            allowance, stopped = checked.allowance, checked.stopped
+            if stopped:
+                break
+            least = turn > before or step.priority is Priority.low
+            if cut := allowance is Allowance.none or (allowance is Allowance.narrow and least):
+                break
+            down = resting([call.result for call in (*self._made, *self._calls)])
+            breadth = engine.settings.breadth if allowance is Allowance.full else 1
+            if turn < before:
+                decided = Decided(calls=[_look_back(step)], usage=Usage())
+            else:
+                known = Memory(notes=[*self._memory.notes, *self._notes], briefs=self._memory.briefs)
+                last = turn + 1 == turns
+                decided = await decide_calls(step, known, self._calls, breadth, down=down, last=last, _engine=engine)
+            self._deciding += decided.usage
+            brief = decided.brief
+            if not decided.calls:
+                break
+            own = [call.result for call in self._calls]
+            results = await _run_calls(self._plan_title, step, decided.calls, own, engine, down=down)
+            await self._read(results, reading if not turn else Reading([step]), narrow=allowance is Allowance.narrow)
+        return StepOutcome(
+            step_id=step.step_id,
+            notes=self._notes,
+            calls=self._calls,
+            usage={RESEARCHER.name: self._deciding, COMPRESSOR.name: self._compressing},
+            brief=brief,
+            reused=list(self._reused),
+            cut=cut,
+            stopped=stopped,
+        )
+
+    async def _read(self, results: Sequence[ToolResult], reading: Reading, *, narrow: bool) -> None:
+        """Compress results, except what was read before or another step reads; take over what is noted of that."""
+        step = self._step
+        fresh = _fresh(results, {text.key for call in self._calls for text in call.result.sources})
+        await reading.found(step, itertools.chain.from_iterable(fresh))
+        own = [reading.reads(step, keys) for keys in fresh]
+        known = _noted_whole(self._made, self._memory.notes)
+        compressed: list[Compressed] = await asyncio.gather(
+            *(
+                compress(
+                    self._plan_title,
+                    step,
+                    result,
+                    keys,
+                    also=reading.others(step, keys),
+                    known={key: known[key] for key in keys if key in known},
+                    narrow=narrow,
+                    _engine=self._engine,
+                )
+                for result, keys in zip(results, own, strict=True)
+            )
+        )
+        notes = [each.note for each in compressed if each.note]
+        reading.noted(step, notes)
+        found = {source.source_id for result in results for source in result.sources}
+        others = await reading.reused(step, found)
+        for result, each in zip(results, compressed, strict=True):
+            ids = {source.source_id for source in result.sources}
+            reused = [*each.reused, *(note for note in others if note.cited & ids)]
+            self._reused |= {note.artifact_file: note for note in reused}
+            self._compressing += each.usage
+            useful = bool(each.note or reused)
+            self._calls.append(Call(result=result, useful=useful, narrowed_tokens=each.narrowed_tokens))
+        self._notes += notes
+
+
+def _fresh(results: Sequence[ToolResult], read: set[str]) -> list[list[str]]:
+    """Return the keys of the texts that each result brings first; of a source that one has whole, only that text."""
+    fresh: list[list[str]] = []
+    full = {source.source_id for result in results for source in result.sources if source.full}
+    for result in results:
+        fresh.append([s.key for s in result.sources if s.key not in read and (s.full or s.source_id not in full)])
+        read = read.union(fresh[-1])
+    return fresh
+
+
+def _noted_whole(made: Sequence[Call], notes: Sequence[Note]) -> dict[str, Note]:
+    """Return the notes by the keys of the texts that were shown whole for them."""
+    by_file = {note.artifact_file: note for note in notes}
+    return {
+        source.key: note
+        for call in made
+        if not call.narrowed_tokens and (note := by_file.get(call.result.artifact_file))
+        for source in call.result.sources
+        if source.source_id in note.source_ids
+    }
 
 
 @recorded_task(name="budget", run_name="check the budget", shown=False)
@@ -174,19 +250,6 @@ async def _with_stand_ins(
             without.append(known[call])
     old = {result.call for result in made}
     return [result for call, result in known.items() if call not in old]
-
-
-async def _compress_all(
-    plan_title: str, step: PlanStep, results: Sequence[ToolResult], read: set[str], engine: Engine
-) -> list[Compressed]:
-    """Compress each result; a text that several results of the step contain is read only once."""
-    waiting: list[Awaitable[Compressed]] = []
-    full = {source.source_id for result in results for source in result.sources if source.full}
-    for result in results:
-        fresh = [s.key for s in result.sources if s.key not in read and (s.full or s.source_id not in full)]
-        read = read.union(fresh)
-        waiting.append(compress(plan_title, step, result, fresh, _engine=engine))
-    return list(await asyncio.gather(*waiting))
 
 
 async def decide_calls(

@@ -41,8 +41,9 @@ def ids(groups: list[list[PlanStep]]) -> list[list[str | int]]:
 
 def test_important_steps_come_first_and_after_what_they_need() -> None:
     steps = [step(1, "low"), step(2), step(3, "high", [1]), step(4, "high")]
-    assert ids(waves(steps, Execution.sequential)) == [[1], [3], [4], [2]]
-    assert ids(waves(steps, Execution.parallel)) == [[1, 4, 2], [3]]
+    assert ids(waves(steps, Execution.sequential, 8)) == [[1], [3], [4], [2]]
+    assert ids(waves(steps, Execution.parallel, 8)) == [[1, 4, 2], [3]]
+    assert ids(waves(steps, Execution.parallel, 2)) == [[1, 4], [2, 3]]
     assert [s.step_id for s in within(Plan(plan_title="P", steps=steps), 3).steps] == [1, 3, 4]
 
 
@@ -55,12 +56,12 @@ def test_every_step_is_taken_once_and_none_before_what_it_needs(drawn: list[tupl
         for number, (priority, before) in enumerate(drawn, 1)
     ]
     for execution in Execution:
-        order = [s for group in waves(steps, execution) for s in group]
+        order = [s for group in waves(steps, execution, 8) for s in group]
         assert sorted(s.step_id for s in order) == [s.step_id for s in steps]
         place = {s.step_id: n for n, s in enumerate(order)}
         assert all(place[needed] < place[s.step_id] for s in steps for needed in s.depends_on)
     for first, second in pairwise(
-        waves([s.model_copy(update={"depends_on": []}) for s in steps], Execution.sequential)
+        waves([s.model_copy(update={"depends_on": []}) for s in steps], Execution.sequential, 8)
     ):
         assert [*Priority].index(first[0].priority) <= [*Priority].index(second[0].priority)
 

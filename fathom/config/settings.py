@@ -188,7 +188,7 @@ class ResearchSettings(TemplatedSettings):
         description="Run steps one after another, or independent steps together. Empty: as the profile says.",
     )
     concurrency: int = Field(
-        4,
+        8,
         title="Advanced: steps at once",
         ge=1,
         le=32,

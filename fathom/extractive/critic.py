@@ -60,7 +60,7 @@ def _status(held: float, empty: bool) -> StepStatus:
 
 
 def _is_of(note: Note, step: PlanStep) -> bool:
-    return str(note.step_id) == str(step.step_id)
+    return str(step.step_id) in note.steps
 
 
 def _held(step: PlanStep, notes: list[Note], statements: list[Statement]) -> float:

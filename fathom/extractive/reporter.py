@@ -87,7 +87,7 @@ def _draft(request: OutlineRequest, sections: list[OutlinedSection], written: li
             title=request.plan.plan_title,
             outlined=sections,
             position=len(sections) - 1,
-            notes=[note for note in request.notes if not ids or str(note.step_id) in ids],
+            notes=[note for note in request.notes if not ids or note.steps & ids],
             passages=request.passages,
             written=written,
         )
@@ -97,7 +97,7 @@ def _draft(request: OutlineRequest, sections: list[OutlinedSection], written: li
 def _groups(request: OutlineRequest) -> list[list[PlanStep]]:
     """Group the steps with notes; steps with near-identical titles go together."""
     groups: list[list[PlanStep]] = []
-    answered = {str(note.step_id) for note in request.notes}
+    answered = {step_id for note in request.notes for step_id in note.steps}
     for step in request.plan.steps:
         if str(step.step_id) not in answered:
             continue

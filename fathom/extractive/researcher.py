@@ -23,7 +23,7 @@ def decide(request: ResearchRequest) -> ResearchAnswer:
     tried = {(call.tool, _folded(call.input)) for call in request.tried}
     if not tried:
         return _answer(request, tools, request.step.queries or [_broad(request)], tried)
-    own = [note for note in request.notes if str(note.step_id) == str(request.step.step_id)]
+    own = [note for note in request.notes if str(request.step.step_id) in note.steps]
     if own and _holds(own, request.wanted):
         return ResearchAnswer(done=True)
     return _answer(request, tools, [*request.step.queries, _broad(request)], tried)

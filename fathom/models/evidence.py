@@ -194,6 +194,17 @@ class Note(Model):
     titles: dict[str, str] = {}  # of the sources, by id, with the words of their addresses
     dates: dict[str, str] = {}  # of the local documents that state one, by id: YYYY-MM-DD or YYYY-MM
     tokens: int = 0  # of the injected message
+    also: list[str] = Field([], exclude_if=not_)  # ids of other steps that it serves
+
+    @property
+    def steps(self) -> set[str]:
+        """The ids of the steps that it serves."""
+        return {str(self.step_id), *self.also}
+
+    @property
+    def cited(self) -> set[str]:
+        """The ids of the sources that its summary and its bullets name."""
+        return {source_id for text in (self.summary, *self.extraction) for source_id in _ID.findall(text)}
 
     def quotations(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield what the note quotes, each with the ids of its sources: first from its summary, then its bullets.
@@ -277,13 +288,14 @@ class StepOutcome(Model):
     calls: list[Call]
     usage: dict[str, Usage]  # by role
     brief: Brief | None = None  # of its notes
+    reused: list[str] = []  # files of notes of other steps that serve it too
     cut: bool = False
     stopped: Remark | None = None
 
     @property
     def status(self) -> StepStatus:
         """The status of the step after this."""
-        if self.notes:
+        if self.notes or self.reused:
             return StepStatus.done
         skipped = (self.cut or self.stopped) and not self.calls
         return StepStatus.todo if skipped else StepStatus.blocked

@@ -34,7 +34,7 @@ def coverage(run: RunState) -> list[StepCoverage]:
             title=step.title,
             status=step.status,
             calls=len(calls),
-            useful_notes=sum(str(note.step_id) == str(step.step_id) for note in run.notes),
+            useful_notes=sum(str(step.step_id) in note.steps for note in run.notes),
             sources=len({source.source_id for call in calls for source in call.result.sources}),
             failures=[failure for call in calls for failure in call.result.failures],
         )

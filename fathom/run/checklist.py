@@ -19,18 +19,20 @@ TITLE_WORDS = 20
 _RANKS = list(Priority)
 
 
-def waves(steps: Sequence[PlanStep], execution: Execution) -> list[list[PlanStep]]:
+def waves(steps: Sequence[PlanStep], execution: Execution, at_once: int) -> list[list[PlanStep]]:
     """Split steps into groups that may run together: each after the steps it depends on, the important ones first.
 
-    A step is as important as what depends on it. In sequential execution each group is one step.
+    A step is as important as what depends on it. In sequential execution each group is one step, in parallel execution
+    at most `at_once`.
     """
+    most = at_once if execution is Execution.parallel else 1
     waiting = {str(step.step_id): step for step in steps}
     ranks = {step_id: _rank(step, steps) for step_id, step in waiting.items()}
     groups: list[list[PlanStep]] = []
     while waiting:
         ready = [s for s in waiting.values() if not any(str(d) in waiting for d in s.depends_on)]
         ready.sort(key=lambda step: ranks[str(step.step_id)])
-        groups.append(ready if execution is Execution.parallel else ready[:1])
+        groups.append(ready[:most])
         for step in groups[-1]:
             del waiting[str(step.step_id)]
     return groups
@@ -44,7 +46,7 @@ def _rank(step: PlanStep, steps: Sequence[PlanStep]) -> int:
 
 def within(plan: Plan, most: int) -> Plan:
     """Return a plan of at most this number of steps: the important ones with what they depend on, in their order."""
-    kept = {str(step.step_id) for (step,) in waves(plan.steps, Execution.sequential)[:most]}
+    kept = {str(step.step_id) for (step,) in waves(plan.steps, Execution.sequential, 1)[:most]}
     return plan.model_copy(update={"steps": [step for step in plan.steps if str(step.step_id) in kept]})
 
 

@@ -67,7 +67,7 @@ class RunState:
     @property
     def evident(self) -> set[str]:
         """The ids of the steps with a useful note."""
-        return {str(note.step_id) for note in self.notes}
+        return {step_id for note in self.notes for step_id in note.steps}
 
     @property
     def memory(self) -> Memory:
@@ -116,6 +116,11 @@ class RunState:
 
     def learn(self, outcome: StepOutcome) -> None:
         """Add the outcome of a step."""
+        own = str(outcome.step_id)
+        self.notes = [
+            note.model_copy(update={"also": [*note.also, own]}) if note.artifact_file in outcome.reused else note
+            for note in self.notes
+        ]
         self.notes.extend(outcome.notes)
         self.briefs += [outcome.brief] if outcome.brief else []
         self.judged = None if outcome.notes else self.judged
