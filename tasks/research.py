@@ -79,7 +79,7 @@ async def _research(
             break
         results = await _run_calls(plan_title, step, decided.calls, own, engine, down=down)
         read = {text.key for call in calls for text in call.result.sources}
-        outcomes = await _compress_all(plan_title, step, results, read, engine)
+        outcomes = await _compress_all(plan_title, step, results, read, engine, narrow=checked.narrow)
         for result, compressed in zip(results, outcomes, strict=True):
             compressing += compressed.usage
             useful = compressed.note is not None
@@ -105,7 +105,11 @@ async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) 
             await events.tell(
                 events.BUDGET, events.About.of(_engine.start), message, {"message": message, "text": message, **spent}
             )
-    return Checked(allowance=_engine.ledger.allowance(notes=notes), stopped=await _engine.steering.stopped())
+    return Checked(
+        allowance=_engine.ledger.allowance(notes=notes),
+        narrow=level >= WARN_FROM,
+        stopped=await _engine.steering.stopped(),
+    )
 
 
 def _look_back(step: PlanStep) -> ToolCall:
@@ -167,7 +171,7 @@ async def _with_stand_ins(
 
 
 async def _compress_all(
-    plan_title: str, step: PlanStep, results: Sequence[ToolResult], read: set[str], engine: Engine
+    plan_title: str, step: PlanStep, results: Sequence[ToolResult], read: set[str], engine: Engine, *, narrow: bool
 ) -> list[Compressed]:
     """Compress each result; a text that several results of the step contain is read only once."""
     waiting: list[Awaitable[Compressed]] = []
@@ -175,7 +179,7 @@ async def _compress_all(
     for result in results:
         fresh = [s.key for s in result.sources if s.key not in read and (s.full or s.source_id not in full)]
         read = read.union(fresh)
-        waiting.append(compress(plan_title, step, result, fresh, _engine=engine))
+        waiting.append(compress(plan_title, step, result, fresh, narrow, _engine=engine))
     return list(await asyncio.gather(*waiting))
 
 
