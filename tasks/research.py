@@ -105,7 +105,7 @@ class _StepResearch:
                 break
             own = [call.result for call in self._calls]
             results = await _run_calls(self._plan_title, step, decided.calls, own, engine, down=down)
-            await self._read(results, reading if not turn else Reading([step]), narrow=allowance is Allowance.narrow)
+            await self._read(results, reading if not turn else Reading([step]), narrow=checked.narrow)
         return StepOutcome(
             step_id=step.step_id,
             notes=self._notes,
@@ -191,7 +191,11 @@ async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) 
             await events.tell(
                 events.BUDGET, events.About.of(_engine.start), message, {"message": message, "text": message, **spent}
             )
-    return Checked(allowance=_engine.ledger.allowance(notes=notes), stopped=await _engine.steering.stopped())
+    return Checked(
+        allowance=_engine.ledger.allowance(notes=notes),
+        narrow=level >= WARN_FROM,
+        stopped=await _engine.steering.stopped(),
+    )
 
 
 def _look_back(step: PlanStep) -> ToolCall:

@@ -30,9 +30,10 @@ class Planned(Model):
 
 
 class Checked(Model):
-    """What the ledger said, and who stopped the research, if anybody did."""
+    """What the ledger said, and who stopped the research, if anybody did. `narrow`: little of an output is read."""
 
     allowance: Allowance
+    narrow: bool = False
     stopped: Remark | None = None
 
 

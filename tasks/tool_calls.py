@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -13,12 +14,15 @@ from fathom.config.models import EXTRACTIVE, Role
 from fathom.errors import AnswerInvalid, BudgetExceeded, ToolError
 from fathom.evidence.grounding import Grounded, ground
 from fathom.llm.base import Failure
+from fathom.llm.learnt import spare_tokens
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolResult, Usage
-from fathom.retrieval.narrowing import Narrowed, narrow
+from fathom.retrieval.portions import MOST_REQUESTS, Shown, shown
 from fathom.retrieval.titles import titled
 from fathom.retrieval.working_memory import message_tokens
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
+from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
+from fathom.run.reading import bears_on
 from fathom.storage.names import artifact_name
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
@@ -27,9 +31,11 @@ from fathom.text.counting import counted
 from fathom.text.parsed import parse
 from fathom.text.tokens import count_tokens
 from tasks.durable import computed_task, recorded_task, run_logger
-from tasks.model_calls import answer_without_model, ask
+from tasks.model_calls import answer_without_model, ask, find_window
 from tasks.results import Compressed
 
+LEAST_INPUT_TOKENS = 500  # of raw output in a request, however small the window
+NARROWED = "Only the most relevant parts of the output were read."
 MOST_SUMMARY = 1_500  # characters of a note's summary in the audit log
 
 
@@ -103,31 +109,59 @@ async def _record(result: ToolResult, seconds: float, event_id: str, engine: Eng
 
 @computed_task(name="compress", run_name="compress {result.call.tool}: {result.call.input}")
 async def compress(
-    plan_title: str, step: PlanStep, result: ToolResult, fresh: list[str], _engine: Engine
+    plan_title: str,
+    step: PlanStep,
+    result: ToolResult,
+    fresh: list[str],
+    *,
+    also: list[PlanStep],
+    known: dict[str, Note],
+    narrow: bool,
+    _engine: Engine,
 ) -> Compressed:
-    """Turn the stored raw output of a call into a note, or into none if nothing in it helps the step."""
+    """Turn the stored raw output of a call into a note, or into none if nothing in it helps the step.
+
+    Args:
+        plan_title: the title of the plan.
+        step: the step for which it was called.
+        result: what the call returned.
+        fresh: the keys of its texts that are to be read.
+        also: steps for which the same texts were found, and which do not read them themselves.
+        known: notes by the keys of texts that were read for earlier steps; where they bear on this one they are reused.
+        narrow: one request reads the best passages of a long output, because little of the budget is left.
+    """
     if not fresh:
         return Compressed(note=None, usage=Usage())
     stored = await _engine.run_folder.read(result.artifact_file, result.sources)
-    texts = [text for text in stored.results if text.source().key in fresh]
-    narrowed = await asyncio.to_thread(_narrowed, texts, f"{step.title} {step.description}", _engine)
+    by_key = {key: text for text in stored.results if (key := text.source().key) in fresh}
+    bearing = await asyncio.to_thread(_bearing, known, by_key, [step, *also])
+    reused = list({note.artifact_file: note for note in bearing.values()}.values())
+    if not (texts := [text for key, text in by_key.items() if key not in bearing]):
+        return Compressed(note=None, usage=Usage(), reused=reused)
     request = CompressRequest(
         plan_title=plan_title,
         step_title=step.title,
         step_description=step.description,
+        also=[f"{other.title}: {other.description}" for other in also],
         tool_name=result.call.tool,
-        texts=narrowed.texts,
-        max_note_tokens=_engine.settings.compression.max_note_tokens,
+        texts=texts,
+        page_tokens=_engine.settings.compression.summary_tokens,
     )
+    spread = await _spread(request, narrow=narrow, engine=_engine)
+    requests = [request.model_copy(update={"texts": some}) for some in spread.requests]
     # While the model is waited for, the texts are parsed: the check of the note, the scores and the report need it.
-    (answer, usage), _ = await asyncio.gather(ask(COMPRESSOR, request, _engine), asyncio.to_thread(_parse, texts))
+    asking = asyncio.gather(*(ask(COMPRESSOR, one, _engine) for one in requests))
+    answers, _ = await asyncio.gather(asking, asyncio.to_thread(_parse, texts))
+    answer, usage = merged([one for one, _ in answers]), sum((used for _, used in answers), Usage())
+    if spread.left_out_tokens and answer.is_useful:
+        answer = answer.model_copy(update={"summary": f"{answer.summary} {NARROWED}"})
     grounded = await asyncio.to_thread(_grounded, step, result, answer, texts)
     if grounded.dropped and not grounded.note.extraction:
         failure = Failure(code=AnswerInvalid.code, message="Nothing that the note quotes is in its sources.")
         answer, more = await answer_without_model(COMPRESSOR, request, failure, _engine)
         usage, grounded = usage + more, await asyncio.to_thread(_grounded, step, result, answer, texts)
     if not answer.is_useful:
-        return Compressed(note=None, usage=usage, narrowed_tokens=narrowed.left_out_tokens)
+        return Compressed(note=None, usage=usage, narrowed_tokens=spread.left_out_tokens, reused=reused)
     if grounded.dropped:
         dropped, lines = counted(len(grounded.dropped), "line"), "".join(f"\n- {line}" for line in grounded.dropped)
         run_logger().warning("%s of the note left out, not found in the sources:%s", dropped, lines)
@@ -143,7 +177,16 @@ async def compress(
         tokens=note.tokens,
         dropped_bullets=grounded.dropped,
     )
-    return Compressed(note=note, usage=usage, narrowed_tokens=narrowed.left_out_tokens)
+    return Compressed(note=note, usage=usage, narrowed_tokens=spread.left_out_tokens, reused=reused)
+
+
+def _bearing(known: Mapping[str, Note], texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
+    """Return the notes, by the keys of their texts, that say what these texts have for some steps."""
+    return {
+        key: note
+        for key, note in known.items()
+        if key in texts and all(bears_on(note, texts[key].source_id, texts[key].text, step) for step in steps)
+    }
 
 
 def _parse(texts: list[SourceText]) -> None:
@@ -164,13 +207,22 @@ def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts:
     return ground(note, texts)
 
 
-def _narrowed(texts: list[SourceText], focus: str, engine: Engine) -> Narrowed:
-    """Choose what a model sees: at most a full search's share of each text, so that few pages cost little.
+async def _spread(request: CompressRequest, *, narrow: bool, engine: Engine) -> Shown:
+    """Choose what requests to the compressor show of the texts: all of them as far as a few requests hold them.
 
-    One more share is left for the prompt around the texts. The extractive backend reads everything, which is free, and
-    selects passages itself.
+    The extractive backend reads everything, which is free, and selects passages itself.
     """
-    if engine.model_for(COMPRESSOR).model == EXTRACTIVE:
-        return Narrowed(texts=texts, left_out_tokens=0)
-    shares = engine.settings.max_results + 1
-    return narrow(texts, focus, engine.settings.compression.max_input_tokens * min(len(texts), shares - 1) // shares)
+    model, limits = engine.model_for(COMPRESSOR), engine.settings.compression
+    if model.model == EXTRACTIVE:
+        return Shown([request.texts], 0)
+    window = await find_window(COMPRESSOR, engine)
+    spare = spare_tokens(COMPRESSOR, request.model_copy(update={"texts": []}), model, window)
+    room = int(max(LEAST_INPUT_TOKENS, min(limits.max_input_tokens, spare)))
+    return await asyncio.to_thread(
+        shown,
+        request.texts,
+        " ".join([request.step_title, request.step_description, *request.also]),
+        text_tokens=limits.max_text_tokens,
+        request_tokens=min(room, limits.max_text_tokens) if narrow else room,
+        most_requests=1 if narrow else MOST_REQUESTS,
+    )

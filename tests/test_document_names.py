@@ -197,7 +197,7 @@ def test_every_source_in_a_prompt_says_what_it_is() -> None:
         SourceText(**{**about, "fields": {}}, url="https://www.example.org/a/b", text="Text."),
     ]
     request = CompressRequest(
-        plan_title="P", step_title="S", step_description="D", tool_name="t", texts=texts, max_note_tokens=9
+        plan_title="P", step_title="S", step_description="D", tool_name="t", texts=texts, page_tokens=9
     )
     _, user = messages(ModelCall(spec=COMPRESSOR, request=request, model=RoleModel(model="m")), Dialect())
     assert (

@@ -79,7 +79,7 @@ def compress_request(
         step_description=f"Find the passages that answer: {QUERY}",
         tool_name="documents",
         texts=texts,
-        max_note_tokens=room,
+        page_tokens=room // 3,
     )
 
 

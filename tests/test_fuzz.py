@@ -150,7 +150,7 @@ CALLS: dict[str, tuple[Request, Any]] = {
     ),
     COMPRESSOR.name: (
         CompressRequest(
-            plan_title="p", step_title="s", step_description="d", tool_name="t", texts=[READ], max_note_tokens=300
+            plan_title="p", step_title="s", step_description="d", tool_name="t", texts=[READ], page_tokens=300
         ),
         {"summary_title": "Mars has no seas at all", "summary": "No. " * 3, "extraction": ["a"], "is_useful": True},
     ),

@@ -170,7 +170,7 @@ def test_a_fetched_page_stays_in_its_element(name: str) -> None:
     url = 'http://a.example/"><b>'
     text = SourceText(source_id="S1a2b3c", url=url, title=page.title, kind="web", published='"> x', text=page.text)
     request = CompressRequest(
-        plan_title="P", step_title="S", step_description="D", tool_name="fetch", texts=[text], max_note_tokens=500
+        plan_title="P", step_title="S", step_description="D", tool_name="fetch", texts=[text], page_tokens=500
     )
     system, user = messages(ModelCall(spec=COMPRESSOR, request=request, model=RoleModel(model="m")), Dialect())
     assert not MARK.search(system["content"])

@@ -579,7 +579,7 @@ def compress_request(texts: list[SourceText]) -> CompressRequest:
         step_description="Find the depth of methane seas.",
         tool_name="web_search",
         texts=texts,
-        max_note_tokens=600,
+        page_tokens=600,
     )
 
 

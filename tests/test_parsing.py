@@ -190,7 +190,7 @@ def compress_call(invalid: InvalidAnswer | None = None) -> ModelCall:
         step_description="d",
         tool_name="t",
         texts=[text, text.model_copy(update={"source_id": "S0b0b0b"})],
-        max_note_tokens=300,
+        page_tokens=300,
     )
     return ModelCall(COMPRESSOR, request, RoleModel(model="m"), invalid)
 

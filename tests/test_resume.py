@@ -462,7 +462,7 @@ async def test_a_changed_setting_reuses_no_result_that_it_makes_wrong(runs: Runs
     cases: list[tuple[dict[str, Any], set[str], set[str]]] = [
         ({"max_results": 3}, {"search", "compressor"}, {"planner"}),
         ({"model": "openai/other"}, {"planner", "researcher", "compressor", "section"}, {"search"}),
-        ({"compression": {"max_note_tokens": 400}}, {"compressor"}, {"planner", "search"}),
+        ({"compression": {"summary_tokens": 400}}, {"compressor"}, {"planner", "search"}),
     ]
     for changed, repeated, kept in cases:
         alone, again = await runs.alone(**changed), await runs.requests("one key", **changed)

@@ -145,7 +145,7 @@ async def test_every_role_gets_an_answer_that_keeps_its_rules(stubs: Stubs) -> N
         step_description=plan.steps[0].description,
         tool_name="web_search",
         texts=texts,
-        max_note_tokens=600,
+        page_tokens=600,
     )
     note, complaints = await ask(stubs, COMPRESSOR, compress)
     assert not complaints

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from fathom.config.form import FormModel
 from fathom.text.urls import domain_of
@@ -54,24 +55,47 @@ NEVER = PeopleSettings(clarify=Clarify.never, approve=Approve.never)
 """For runs that nobody sits at, whatever a template says."""
 
 
+_OLD_INPUT_TOKENS = 10_000
+
+
 class CompressionSettings(FormModel):
     """How a raw tool output becomes a note."""
 
+    max_text_tokens: int = Field(
+        8_000,
+        ge=500,
+        le=100_000,
+        description="Tokens up to which a text is shown to a model whole. A longer one is shown in parts of at most so "
+        "many.",
+        examples=[16_000],
+    )
     max_input_tokens: int = Field(
-        10_000,
+        48_000,
         ge=500,
         le=200_000,
-        description="Tokens of raw output shown to a model, divided among `max_results` texts. Of a longer output the "
-        "best passages are chosen.",
+        description="Tokens of raw output in one request to a model; fewer if its window is smaller. A longer output "
+        "is spread over up to four requests. Of one that these do not hold, the best passages are chosen.",
         examples=[20_000],
     )
-    max_note_tokens: int = Field(
-        1_500,
-        ge=150,
-        le=4_000,
-        description="Tokens that a note may take in the context, summary and bullets together.",
-        examples=[1_000],
+    summary_tokens: int = Field(
+        500,
+        ge=100,
+        le=1_000,
+        description="Tokens that a note takes for each source that serves its step, about.",
+        examples=[300],
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_now(cls, given: object) -> object:
+        # Before 0.2 a note had one limit whatever its sources, and a request another default: a run that is stored so
+        # can still be followed.
+        if not isinstance(given, Mapping) or not isinstance(most := given.get("max_note_tokens"), int):
+            return given
+        kept = {name: value for name, value in given.items() if name != "max_note_tokens"}
+        if kept.get("max_input_tokens") == _OLD_INPUT_TOKENS:
+            del kept["max_input_tokens"]
+        return {"summary_tokens": max(100, min(most // 3, 1_000)), **kept}
 
 
 class Unsupported(StrEnum):

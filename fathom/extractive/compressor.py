@@ -23,6 +23,7 @@ FILE_TOKENS = 15
 CITATION_TOKENS = 8
 NOTE_SHARE = 0.1  # of the tokens read, that a note takes of a long page
 LEAST_NOTE = 600  # tokens it may take of a short one
+MOST_PAGES = 3  # times what the request wants of a page, that a note may take at most
 SUMMARY_SHARE = 0.25  # of the note's tokens; the bullets get the rest
 SUMMARY_SENTENCES = (3, 6)
 TITLE_WORDS = (5, 12)
@@ -75,7 +76,7 @@ def _asked(request: CompressRequest) -> Asked:
 def _room(request: CompressRequest) -> int:
     """Return the tokens the note may take: a tenth of what was read, within limits."""
     read = sum(count_tokens(text.text) for text in request.texts)
-    return min(request.max_note_tokens, max(LEAST_NOTE, int(NOTE_SHARE * read)))
+    return min(MOST_PAGES * request.page_tokens, max(LEAST_NOTE, int(NOTE_SHARE * read)))
 
 
 def _answer(request: CompressRequest, chosen: Sequence[Chosen], room: int) -> CompressAnswer:

@@ -100,20 +100,19 @@ class Learnt:
 
 
 def fitting(spec: RoleSpec[RequestT, AnswerT], model: RoleModel, window: int | None) -> Callable[[RequestT], bool]:
-    """Return whether a request leaves room for its answer in a window of some tokens; None: any does.
+    """Return whether a request leaves room for its answer in a window of some tokens; None: any does."""
+    return lambda request: spare_tokens(spec, request, model, window) >= 0
 
-    It says the same before and after something is learnt of the model, so requests may be made by it: with the schema
-    in the prompt, and room for thoughts.
+
+def spare_tokens(spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, window: int | None) -> float:
+    """Return how many more tokens of material fit a window beside a request and its answer; infinite of None.
+
+    It is below 0 where these do not fit themselves. It says the same before and after something is learnt of the model,
+    so requests may be made by it: with the schema in the prompt, and room for thoughts.
     """
     learnt = Learnt(Dialect(structured=StructuredOutput.prompt, thinks=True), window, None)
-
-    def fits(request: RequestT) -> bool:
-        if window is None:
-            return True
-        call = ModelCall(spec=spec, request=request, model=model)
-        return sent_tokens(request_options(call, learnt.dialect)) <= learnt.room(model)
-
-    return fits
+    sent = sent_tokens(request_options(ModelCall(spec=spec, request=request, model=model), learnt.dialect))
+    return (learnt.room(model) - sent) / MARGIN
 
 
 def sent_tokens(options: Mapping[str, Any]) -> int:

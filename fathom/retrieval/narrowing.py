@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.retrieval.companions import companions_of
+from fathom.retrieval.companions import MAX_INDENT, companions_of, opening_of, units_of
 from fathom.retrieval.ranking import TITLE_WEIGHT, bm25
 from fathom.text.parsed import ParsedText, parse
 from fathom.text.sentences import Sentence
@@ -17,11 +18,13 @@ from fathom.text.tokens import count_tokens
 
 OMISSION = "[...]"
 PASSAGE_BYTES = 600  # about 150 tokens of English
-LONGEST_ROW = 4_000  # bytes up to which a row of a table stays whole
-MAX_INDENT = 40
+LONGEST = (
+    4_000  # bytes up to which a row, an item or a fence stays whole, if it takes no more than a fourth of the room
+)
 SHARE = 0.85  # a text's next passage counts for so much less with each one taken, so that others get their turn
 _GAP = f"\n\n{OMISSION}\n\n"
-_GAP_TOKENS = count_tokens(_GAP)
+GAP_TOKENS = count_tokens(_GAP)
+_NOT_BLANK = re.compile(r"\S")
 
 
 class Narrowed(NamedTuple):
@@ -31,8 +34,10 @@ class Narrowed(NamedTuple):
     left_out_tokens: int
 
 
-class _Piece(NamedTuple):
-    text: int
+class Piece(NamedTuple):
+    """A stretch of a text, from `start` to `end` as character offsets, and what must be shown with it."""
+
+    text: int  # its number
     start: int
     end: int
     sentences: range  # their numbers in the parsed text
@@ -46,50 +51,61 @@ def narrow(texts: Sequence[SourceText], query: str, max_tokens: int) -> Narrowed
     Passages keep their order, sentences are whole, and every text with a relevant passage gets a share as far as the
     room goes. `[...]` on a line of its own marks what was left out of a text; a text without any passage is left out.
     A row is shown below its table's header, code within its fences, and items and code below the line that leads to
-    them, though what is between may be left out.
+    them, though what is between may be left out. Rows, items and fences are whole unless they are long, a heading has
+    what follows it, and every text that is shown has its front matter or title.
     """
     total = sum(count_tokens(text.text) for text in texts)
     if total <= max_tokens:
         return Narrowed(list(texts), 0)
     parsed = [parse(text.text) for text in texts]
-    pieces = [piece for i, text in enumerate(texts) for piece in _pieces(i, text.text, parsed[i])]
+    pieces = [piece for i, text in enumerate(texts) for piece in _pieces(i, text.text, parsed[i], max_tokens)]
     kept = _choose(pieces, _scores(query, texts, parsed, pieces), max_tokens)
     narrowed = [
         text.model_copy(update={"text": body, "full": False})
         for i, text in enumerate(texts)
-        if (body := _assemble(text.text, parsed[i], [p for p in kept if p.text == i]))
+        if (body := assemble(text.text, parsed[i], [p for p in kept if p.text == i]))
     ]
     return Narrowed(narrowed, max(0, total - sum(count_tokens(text.text) for text in narrowed)))
 
 
-def _pieces(number: int, text: str, parsed: ParsedText) -> Iterator[_Piece]:
-    """Cut a text into passages of whole sentences and whole rows; a heading begins one."""
+def _pieces(number: int, text: str, parsed: ParsedText, room: int) -> Iterator[Piece]:
+    """Cut a text into passages of whole sentences, rows, items and fences; a heading begins one.
+
+    What takes more than a fourth of the room, in tokens of four bytes, or is longer than `LONGEST` is cut at its lines.
+    """
     sentences = parsed.sentences
-    beside = companions_of(sentences)
+    companions = companions_of(sentences)
+    opening = opening_of(sentences)
+    costs = [len(sentence.text.encode("utf-8", "replace")) for sentence in sentences]
+
+    def piece(own: range) -> Piece:
+        start, end = line_start(text, sentences[own[0]].start), sentences[own[-1]].end
+        others = {*opening, *(other for n in own for other in companions[n])}.difference(own)
+        beside = {other: count_tokens(sentences[other].text) + 1 + GAP_TOKENS for other in sorted(others)}
+        return Piece(number, start, end, own, count_tokens(text[start:end]) + 1, beside)
+
     first = size = 0
-    for i, sentence in enumerate(sentences):
-        cost = len(sentence.text.encode("utf-8", "replace"))
-        heading = sentence.kind == "heading" and any(kind != "heading" for kind in parsed.kinds[first:i])
-        in_row = sentence.kind == "table" and i > first and sentences[i - 1].paragraph == sentence.paragraph
-        if i > first and not (in_row and size < LONGEST_ROW) and (size + cost > PASSAGE_BYTES or heading):
-            yield _piece(number, text, sentences, range(first, i), beside)
-            first, size = i, 0
-        size += cost
+    for unit in units_of(text, sentences):
+        row = sentences[unit[-1]].kind == "table"
+        whole = sum(costs[n] for n in unit) <= (LONGEST if row else min(LONGEST, room))
+        for part in [unit] if whole else lines_of(sentences, unit):
+            cost = sum(costs[n] for n in part)
+            if part[0] > first and (size + cost > PASSAGE_BYTES or sentences[part[0]].kind == "heading"):
+                yield piece(range(first, part[0]))
+                first, size = part[0], 0
+            size += cost
     if sentences:
-        yield _piece(number, text, sentences, range(first, len(sentences)), beside)
+        yield piece(range(first, len(sentences)))
 
 
-def _piece(
-    number: int, text: str, sentences: Sequence[Sentence], own: range, beside: Sequence[tuple[int, ...]]
-) -> _Piece:
-    start, end = _line_start(text, sentences[own[0]].start), sentences[own[-1]].end
-    others = sorted({other for n in own for other in beside[n] if other not in own})
-    costs = {other: count_tokens(sentences[other].text) + 1 + _GAP_TOKENS for other in others}
-    return _Piece(number, start, end, own, count_tokens(text[start:end]) + 1, costs)
+def lines_of(sentences: Sequence[Sentence], unit: range) -> list[range]:
+    """Return the sentences of a unit one by one, of rows and code the lines; a heading is with what follows."""
+    firsts = [n for n in unit if n == unit[0] or sentences[n - 1].kind != "heading"]
+    return [range(first, end) for first, end in zip(firsts, [*firsts[1:], unit.stop], strict=True)]
 
 
 def _scores(
-    query: str, texts: Sequence[SourceText], parsed: Sequence[ParsedText], pieces: Sequence[_Piece]
+    query: str, texts: Sequence[SourceText], parsed: Sequence[ParsedText], pieces: Sequence[Piece]
 ) -> list[float]:
     """Return the BM25 score of each passage, 0 where it shares no term with the query."""
     wanted = dict.fromkeys(query_terms(query), 1.0)
@@ -111,13 +127,13 @@ def _between(numbers: Sequence[int], sentences: range) -> int:
     return bisect_left(numbers, sentences.stop) - bisect_left(numbers, sentences.start)
 
 
-def _line_start(text: str, start: int) -> int:
+def line_start(text: str, start: int) -> int:
     """Return where the line's indentation begins, if there is nothing else before the sentence: code needs it."""
     line = text.rfind("\n", max(0, start - MAX_INDENT), start) + 1
     return line if line and not text[line:start].strip() else start
 
 
-def _choose(pieces: list[_Piece], scores: list[float], room: int) -> list[_Piece]:
+def _choose(pieces: list[Piece], scores: list[float], room: int) -> list[Piece]:
     """Take the best passage of each text first, then the best of the rest; return them in reading order."""
     order = sorted(range(len(pieces)), key=lambda i: (-scores[i], i))
     relevant = [i for i in order if scores[i] > 0] or list(range(len(pieces)))
@@ -133,7 +149,7 @@ def _choose(pieces: list[_Piece], scores: list[float], room: int) -> list[_Piece
     shown: set[tuple[int, int]] = set()  # sentences beside the kept passages
     for i in dict.fromkeys([*first.values(), *(i for _, i in sorted(later))]):
         beside = {(pieces[i].text, n): tokens for n, tokens in pieces[i].beside.items()}
-        cost = pieces[i].tokens + _GAP_TOKENS + sum(tokens for n, tokens in beside.items() if n not in shown)
+        cost = pieces[i].tokens + GAP_TOKENS + sum(tokens for n, tokens in beside.items() if n not in shown)
         if cost <= room:
             room -= cost
             kept.append(i)
@@ -141,20 +157,19 @@ def _choose(pieces: list[_Piece], scores: list[float], room: int) -> list[_Piece
     return [pieces[i] for i in sorted(kept)]
 
 
-def _assemble(text: str, parsed: ParsedText, kept: list[_Piece]) -> str:
+def assemble(text: str, parsed: ParsedText, kept: Sequence[Piece]) -> str:
     """Join passages of one text, with what must be beside them: unchanged where they touch, with a mark elsewhere."""
     if not kept:
         return ""
     own = {number for piece in kept for number in piece.sentences}
     beside = {number for piece in kept for number in piece.beside} - own
     alone = (parsed.sentence(number) for number in beside)
-    slices = [(piece.start, piece.end) for piece in kept] + [(_line_start(text, s.start), s.end) for s in alone]
+    slices = [(piece.start, piece.end) for piece in kept] + [(line_start(text, s.start), s.end) for s in alone]
     parts: list[str] = []
     position = 0
     for start, end in sorted(slices):
-        between = text[position:start]
-        parts += [_GAP if between.strip() else between, text[start:end]]
+        parts += [_GAP if _NOT_BLANK.search(text, position, start) else text[position:start], text[start:end]]
         position = end
-    if text[position:].strip():
+    if _NOT_BLANK.search(text, position):
         parts.append(_GAP)
     return "".join(parts).strip("\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import ceil
 from typing import NamedTuple
 
 from fathom.budget.prices import Rates
@@ -10,6 +11,7 @@ from fathom.config.groups import Clarify
 from fathom.config.models import EXTRACTIVE, Role
 from fathom.config.settings import Mode, ResolvedSettings
 from fathom.llm.dialects import dialect_of
+from fathom.retrieval.portions import MOST_REQUESTS
 from fathom.roles.reporter import MAX_SECTIONS
 from fathom.run.effort import Scope
 from fathom.tools.registry import REGISTRY
@@ -23,7 +25,7 @@ _USUAL = {
     Role.reporter: (6_000, 700),
     Role.judge: (7_000, 1_300),
 }
-_PAGE_TOKENS, _NOTE_TOKENS = 2_000, 600  # of one page as the compressor sees it, and of its note
+_PAGE_TOKENS, _NOTE_TOKENS = 5_000, 600  # of one page, which the compressor sees whole, and of its note
 _PROMPT_TOKENS = 2_000  # of instructions, schema and plan, around the material of a prompt
 _JUDGED_TOKENS = 12_000  # of a request with the passages for 40 claims
 _USUAL_CORRECTION = (1_200, 300)
@@ -137,7 +139,10 @@ def _rows(settings: ResolvedSettings, *, simple: bool = False) -> list[_Row]:
         tools = tools._replace(usual=min(_USUAL_WITHOUT_MODEL, tools.usual))
     turns = Bounds(usual_steps * min(settings.turns, 2), steps * rounds * settings.turns)
     shown, context = settings.compression.max_input_tokens, settings.max_context_tokens
-    compressed = (min(settings.max_results * _PAGE_TOKENS, shown) + _PROMPT_TOKENS // 2, _NOTE_TOKENS)
+    output = settings.max_results * _PAGE_TOKENS
+    requests = min(MOST_REQUESTS, ceil(output / shown))
+    compressed = (min(ceil(output / requests), shown) + _PROMPT_TOKENS // 2, _NOTE_TOKENS)
+    compressions = Bounds(tools.usual * requests, tools.most * MOST_REQUESTS)
     none, one = Bounds(0, 0), Bounds(1, 1)
     several = settings.mode is Mode.report and not simple
     sections = Bounds(_USUAL_SECTIONS + 1, MAX_SECTIONS + 1) if several else one
@@ -147,7 +152,7 @@ def _rows(settings: ResolvedSettings, *, simple: bool = False) -> list[_Row]:
         _Row("clarify", Role.clarifier, none, clarifications, _USUAL[Role.clarifier], 0),
         _Row("plan", Role.planner, none, Bounds(1, 1), _USUAL[Role.planner], 0),
         _Row("decide on calls", Role.researcher, none, turns, _USUAL[Role.researcher], context),
-        _Row("call and compress", Role.compressor, tools, tools, compressed, shown),
+        _Row("call and compress", Role.compressor, tools, compressions, compressed, shown),
         _Row("reflect", Role.critic, none, reflections, _USUAL[Role.critic], context),
         _Row("write", Role.reporter, none, sections, _USUAL[Role.reporter], context),
         _Row("judge claims", Role.judge, none, _judging(settings, sections), _USUAL[Role.judge], _JUDGED_TOKENS),

@@ -1,0 +1,206 @@
+"""What requests show a model of a tool's output: all of it, long texts in parts, spread over a few requests.
+
+A part is cut where nothing is spoilt by it, and has what it needs to be understood: the headings above it, the header
+of a table that goes on, the fences of code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from fathom.models import SourceText
+from fathom.retrieval.companions import FENCES, companions_of, units_of
+from fathom.retrieval.narrowing import GAP_TOKENS, Piece, assemble, line_start, lines_of, narrow
+from fathom.text.parsed import parse
+from fathom.text.sentences import Sentence
+from fathom.text.tokens import count_tokens
+
+MOST_REQUESTS = 4  # for the output of one tool call
+FRAME_TOKENS = 40  # of the element around a text, beside its title and the fields of its header
+LEAST_TOKENS = 100  # of a part, however much its frame takes
+NARROWER = 0.85  # share of the room, each time that what is left does not fit the requests
+_TAG = re.compile(r"<h([1-6])\b", re.IGNORECASE)
+_MARKS = re.compile(r"(#{1,6})\s")
+_PLAIN = 7  # level of a heading that nothing marks: below all others
+
+
+class Shown(NamedTuple):
+    """The texts of each request, and how many tokens of the output no request has."""
+
+    requests: list[list[SourceText]]
+    left_out_tokens: int
+
+
+def shown(
+    texts: Sequence[SourceText], focus: str, *, text_tokens: int, request_tokens: int, most_requests: int
+) -> Shown:
+    """Spread texts over requests of at most so many tokens, those of one source together where they fit one.
+
+    A text of more than `text_tokens` is shown in parts. What more than `most_requests` would have to hold is narrowed
+    to the passages that answer `focus` best; so much of it that one passage does not fit is shown whole.
+    """
+    room = float(most_requests * request_tokens)
+    kept, left_out = list(texts), 0
+    if sum(count_tokens(text.text) for text in texts) > room:
+        kept, left_out = narrow(texts, focus, int(room))
+    while len(requests := _requests(kept, text_tokens, request_tokens)) > most_requests:
+        room *= NARROWER
+        kept, left_out = narrow(texts, focus, int(room))
+    return Shown(requests, left_out) if requests else Shown([list(texts)], 0)
+
+
+def _requests(texts: Sequence[SourceText], text_tokens: int, request_tokens: int) -> list[list[SourceText]]:
+    by_source: dict[str, list[tuple[SourceText, int]]] = {}
+    for text in texts:
+        frame = FRAME_TOKENS + count_tokens(f"{text.title} {text.fields or ''}")
+        limit = max(LEAST_TOKENS, min(text_tokens, request_tokens - frame))
+        parts = [(part, frame + count_tokens(part.text)) for part in portions(text, limit)]
+        by_source.setdefault(text.source_id, []).extend(parts)
+    requests: list[list[SourceText]] = []
+    left = 0
+    for parts in by_source.values():
+        if left < sum(tokens for _, tokens in parts) <= request_tokens:
+            left = 0  # they begin a request, so that they are together
+        for part, tokens in parts:
+            if tokens > left:
+                requests.append([])
+                left = request_tokens
+            requests[-1].append(part)
+            left -= tokens
+    return requests
+
+
+def portions(text: SourceText, max_tokens: int) -> list[SourceText]:
+    """Return a text whole if it has at most so many tokens, else its parts in reading order.
+
+    A part ends between paragraphs, rows, items and fences. One of these that is longer is cut at its lines, prose at
+    its sentences; only a single one of these makes a part that is longer. `[...]` marks where the text goes on.
+    """
+    if count_tokens(text.text) <= max_tokens:
+        return [text]
+    parsed = parse(text.text)
+    sentences = parsed.sentences
+    if not sentences:
+        return [text]
+    context = _Context(sentences)
+    ends = [0, *(sentence.end for sentence in sentences)]
+    costs = [count_tokens(text.text[start:end]) + 1 for start, end in pairwise(ends)]
+    found: list[SourceText] = []
+    for own in _cuts(text.text, sentences, costs, context, max_tokens):
+        beside = dict.fromkeys(context.of(own[0], max_tokens), 0) | dict.fromkeys(context.closing(own), 0)
+        start, end = line_start(text.text, sentences[own[0]].start), sentences[own[-1]].end
+        body = assemble(text.text, parsed, [Piece(0, start, end, own, 0, beside)])
+        found.append(text.model_copy(update={"text": _closed(body), "full": False}))
+    return found
+
+
+def _cuts(
+    text: str, sentences: Sequence[Sentence], costs: Sequence[int], context: _Context, max_tokens: int
+) -> Iterator[range]:
+    """Yield the sentences of each part; `costs` are their tokens."""
+    room = max_tokens - 2 * GAP_TOKENS  # behind the part, and before the fence that closes it
+    first = used = 0
+    for unit in _paragraphs(sentences, units_of(text, sentences)):
+        cost = sum(costs[n] for n in unit)
+        if used + cost <= room:
+            used += cost
+            continue
+        begins = context.cost(unit[0], max_tokens) + cost <= room
+        for part in [unit] if begins else lines_of(sentences, unit):
+            cost = sum(costs[n] for n in part)
+            if part[0] > first and used + cost > room:
+                yield range(first, part[0])
+                first, used = part[0], context.cost(part[0], max_tokens)
+            used += cost
+    yield range(first, len(sentences))
+
+
+def _paragraphs(sentences: Sequence[Sentence], units: Sequence[range]) -> Iterator[range]:
+    """Yield runs that nothing may cut, those that have sentences of one paragraph joined."""
+    first = 0
+    for unit in units[1:]:
+        if sentences[unit[0]].paragraph != sentences[unit[0] - 1].paragraph:
+            yield range(first, unit[0])
+            first = unit[0]
+    yield range(first, len(sentences))
+
+
+class _Context:
+    """What a part of a text needs that stands before it, by the sentence that the part begins with."""
+
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
+        self._sentences = sentences
+        self._companions = companions_of(sentences)
+        self._above = _headings_above(sentences)
+
+    def of(self, number: int, max_tokens: int) -> list[int]:
+        """Return the numbers of the sentences to be shown before one: at most a third of a part's tokens, and a fence.
+
+        Where this is too little, the headings furthest away are left out first.
+        """
+        before = [n for n in self._companions[number] if n < number]
+        fences = [n for n in before if self._is_fence(n)]
+        room = max_tokens // 3
+        chosen = fences
+        for n in [*(n for n in before if n not in fences), *reversed(self._above[number])]:
+            room -= self._tokens(n)
+            if room >= 0 and n not in chosen:
+                chosen.append(n)
+        return chosen
+
+    def cost(self, number: int, max_tokens: int) -> int:
+        """Return the tokens of what is to be shown before a sentence, and of a fence that closes it."""
+        return sum(map(self._tokens, [*self.of(number, max_tokens), *self.closing(range(number, number + 1))]))
+
+    def closing(self, own: range) -> list[int]:
+        """Return the number of the fence that closes the code in which a part ends; none where it ends elsewhere."""
+        return [n for n in self._companions[own[-1]] if n > own[-1] and self._is_fence(n)]
+
+    def _is_fence(self, number: int) -> bool:
+        sentence = self._sentences[number]
+        return sentence.kind == "code" and sentence.text.startswith(FENCES)
+
+    def _tokens(self, number: int) -> int:
+        return count_tokens(self._sentences[number].text) + 1 + GAP_TOKENS
+
+
+def _headings_above(sentences: Sequence[Sentence]) -> list[tuple[int, ...]]:
+    """Return, for each sentence, the numbers of the headings that it stands under, the highest first."""
+    found: list[tuple[int, ...]] = []
+    stack: list[tuple[int, int]] = []  # level and number
+    above: tuple[int, ...] = ()
+    underlines: dict[str, int] = {}
+    for number, sentence in enumerate(sentences):
+        if sentence.kind == "heading":
+            level = _level(sentence.text, underlines)
+            while stack and stack[-1][0] >= level:
+                stack.pop()
+            found.append(tuple(n for _, n in stack))
+            stack.append((level, number))
+            above = tuple(n for _, n in stack)
+        else:
+            found.append(above)
+    return found
+
+
+def _level(heading: str, underlines: dict[str, int]) -> int:
+    """Return the level of a heading from 1; of underlined ones, it is the order in which the underlines first occur."""
+    if marked := _MARKS.match(heading):
+        return len(marked[1])
+    if tag := _TAG.match(heading):
+        return int(tag[1])
+    _, newline, underline = heading.rpartition("\n")
+    return underlines.setdefault(underline.strip()[:1], len(underlines) + 1) if newline else _PLAIN
+
+
+def _closed(text: str) -> str:
+    """Return a part with a fence behind it if it ends in code: the fence of the text may be closed nowhere."""
+    fence = ""
+    for line in text.split("\n"):
+        marker = line.strip()[:3]
+        if marker in FENCES and fence in ("", marker):
+            fence = "" if fence else marker
+    return f"{text}\n{fence}" if fence else text
