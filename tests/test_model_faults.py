@@ -83,15 +83,27 @@ async def close_litellm() -> None:
 
 @pytest.fixture
 async def providers(providers: Stubs) -> AsyncIterator[Stubs]:
-    """The providers, for a small run."""
+    """The providers, for a small run in which every role is asked."""
+    providers.settings.suggests = False
     providers.settings.steps, providers.settings.breadth, providers.settings.results = 3, 1, 2
     providers.settings.follow_ups, providers.settings.page_bytes = 0, 2_000
     yield providers
     await close_litellm()
 
 
-SMALL: dict[str, Any] = {"depth": 2, "turns": 1, "max_results": 2, "model_calls": PATIENCE}
+SMALL: dict[str, Any] = {
+    "depth": 2,
+    "turns": 1,
+    "max_results": 2,
+    "model_calls": PATIENCE,
+    "execution": "sequential",
+}
 """Settings of a run that asks as often as `REQUESTS` says, and as `WRITTEN` does where every sentence is quoted."""
+
+
+def asked(failing: set[str]) -> set[str]:
+    """Return which of the roles that fail are asked: a plan made without a model has queries, which nobody chooses."""
+    return failing - {"researcher"} if "planner" in failing else failing
 
 
 def name_of(cells: list[Cell]) -> str:
@@ -117,7 +129,7 @@ async def test_each_fault_ends_as_declared(providers: Stubs, tmp_path: Path, cel
     else:
         result = await investigated(tmp_path, **SMALL | {"model_calls": patience})
         degraded = {cell.role for cell in cells if f"{cell.role}: answered without the model" in result.reason}
-        assert degraded == {cell.role for cell in cells if cell.ending == "degraded"}, result.reason
+        assert degraded == asked({cell.role for cell in cells if cell.ending == "degraded"}), result.reason
         assert result.status is (Ending.degraded if degraded else Ending.complete)
         assert "[1]" in Path(result.report or "").read_text()
     made = {role: len(providers.calls(role)) for role in REQUESTS}
@@ -130,7 +142,7 @@ async def test_each_fault_ends_as_declared(providers: Stubs, tmp_path: Path, cel
 async def test_a_wrong_key_stops_parallel_steps_at_once(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.faults = {"researcher": ["401*"]}
     with pytest.raises(ModelRejected):
-        await research(tmp_path, **SMALL, execution="parallel")
+        await research(tmp_path, **SMALL | {"execution": "parallel"})
     made = len(providers.calls("llm"))
     await asyncio.sleep(0.3)
     assert len(providers.calls("llm")) == made <= 1 + 3
@@ -154,7 +166,7 @@ async def test_one_prompt_that_always_fails_costs_its_own_answer_only(
     providers: Stubs, tmp_path: Path, execution: str
 ) -> None:
     providers.settings.poison = "compressor .*Effects of"
-    result = await investigated(tmp_path, **SMALL, execution=execution)
+    result = await investigated(tmp_path, **SMALL | {"execution": execution})
     assert result.reason.count("answered without the model") == 1, result.reason
     failed = [record for record in providers.calls("llm") if record.status == 500]
     assert [len(failed), len({record.fingerprint for record in failed})] == [FAILURES, 1]
@@ -168,11 +180,11 @@ async def test_one_prompt_that_always_fails_costs_its_own_answer_only(
 async def test_a_provider_that_is_down_costs_few_requests(providers: Stubs, tmp_path: Path, execution: str) -> None:
     providers.settings.faults = {"stub": ["500*"]}
     results = await asyncio.gather(
-        *(investigated(tmp_path / name, **SMALL, execution=execution) for name in ("a", "b"))
+        *(investigated(tmp_path / name, **SMALL | {"execution": execution}) for name in ("a", "b"))
     )
     for result in results:
         assert result.status is Ending.degraded
-        assert all(f"{role}: answered without the model" in result.reason for role in WRITTEN)
+        assert all(f"{role}: answered without the model" in result.reason for role in asked(set(WRITTEN)))
     # Five attempts of the calls that find out, four at once at most; then a probe for each rest.
     assert len(providers.calls("llm")) <= FAILURES * PATIENCE.at_once + 2 * sum(WRITTEN.values())
 

@@ -35,7 +35,7 @@ def _step(number: int, title: str, base: str, settings: Settings) -> dict[str, A
         "step_id": number,
         "title": title,
         "description": f"Find published numbers on {base}, and who counted them in which year.",
-        "queries": [f"{base} {kind}" for kind in KINDS[: settings.breadth]],
+        "queries": [f"{base} {kind}" for kind in KINDS[: settings.breadth * settings.suggests]],
         "priority": "medium",
         "depends_on": [],
     }

@@ -24,6 +24,7 @@ class Settings:
         fail_extract: regular expression; matching URLs land in `failed_results`.
         ask_back: what the model asks about a question, each with its default.
         steps, breadth: steps of a plan; queries of a step and calls of a first decision.
+        suggests: whether the steps of a plan have queries; else the researcher is asked for the first calls.
         judged: what the planner says of the question, `kind` and `width`; empty: nothing, as older models do.
         score, follow_ups: the critic's verdict of round 1; later rounds score 9 and want nothing more. A score of 0 is
             what fits: 5 where it wants more, else 9.
@@ -64,6 +65,7 @@ class Settings:
     ask_back: dict[str, str] = field(default_factory=dict)
     steps: int = 3
     breadth: int = 2
+    suggests: bool = True
     judged: dict[str, str] = field(default_factory=dict)
     score: int = 0
     follow_ups: int = 2
