@@ -26,7 +26,8 @@ def shrunk(request: Request, share: float = 0.5) -> Request | None:
         case PlanRequest():
             return _with(request, documents=request.documents[: int(len(request.documents) * share)])
         case CompressRequest():
-            texts = _part_of_texts(request.texts, f"{request.step_title} {request.step_description}", share)
+            focus = f"{request.step_title} {request.step_description}"
+            texts = _part_of_texts(request.texts, focus, share, fill=True)
             return _with(request, texts=texts) if texts else None
         case SectionRequest():
             return _with(
@@ -53,5 +54,5 @@ def _part_of_notes(notes: list[Note], focus: str, share: float) -> list[Note]:
     return within_budget(notes, focus, int(sum(note.tokens for note in notes) * share))
 
 
-def _part_of_texts(texts: list[SourceText], focus: str, share: float) -> list[SourceText]:
-    return narrow(texts, focus, int(sum(count_tokens(text.text) for text in texts) * share)).texts
+def _part_of_texts(texts: list[SourceText], focus: str, share: float, *, fill: bool = False) -> list[SourceText]:
+    return narrow(texts, focus, int(sum(count_tokens(text.text) for text in texts) * share), fill=fill).texts
