@@ -14,7 +14,7 @@ from fathom.batch.questions import settings_of
 from fathom.budget.prices import Pricing
 from fathom.config.caps import BatchBudget, Budget
 from fathom.config.environment import Environment
-from fathom.config.groups import PeopleSettings
+from fathom.config.groups import CompressionSettings, PeopleSettings
 from fathom.config.inputs import check_query
 from fathom.config.models import ModelCallSettings
 from fathom.config.secrets import HIDDEN, Scrubber
@@ -66,6 +66,7 @@ def settings_from(options: Mapping[str, object]) -> ResearchSettings:
             ".".join(map(str, first["loc"]))
             .removeprefix("budget.")
             .removeprefix("people.")
+            .removeprefix("compression.")
             .replace("model_calls.", "model_")
         )
         message = f"--{field.replace('_', '-')} {first['input']!r}: {first['msg']}{_range(first['loc'])}."
@@ -106,7 +107,12 @@ def template_from(name_or_file: str | None) -> str | None:
 
 def _range(place: Sequence[int | str]) -> str:
     """Return the range of the number at a place of the settings, such as ` (at least 1 and at most 5)`."""
-    nested: dict[str, type[Model]] = {"budget": Budget, "model_calls": ModelCallSettings, "people": PeopleSettings}
+    nested: dict[str, type[Model]] = {
+        "budget": Budget,
+        "compression": CompressionSettings,
+        "model_calls": ModelCallSettings,
+        "people": PeopleSettings,
+    }
     first, last = (str(place[0]), str(place[-1])) if place else ("", "")  # text that is no Unicode has no place
     field = nested.get(first, ResearchSettings).model_fields.get(last)
     words = {"ge": "at least", "gt": "more than", "le": "at most"}

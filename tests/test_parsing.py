@@ -23,6 +23,7 @@ from fathom.roles import (
     PLANNER,
     RESEARCHER,
     SPECS,
+    CompressAnswer,
     CompressRequest,
     PlanAnswer,
     PlanRequest,
@@ -202,12 +203,19 @@ def test_a_note_is_cut_to_its_limits_and_loses_ids_that_were_never_given() -> No
         "extraction": ["Mars has no seas [S0a0a0a][Sffffff].", "Nothing else."],
         "is_useful": True,
     }
-    first = accept(compress_call(), answered(json.dumps(note)))
-    assert isinstance(first, InvalidAnswer)  # the second bullet has no source
-    settled = accept(compress_call(first), answered(json.dumps(note))).model_dump()
+    settled = accept(compress_call(), answered(json.dumps(note))).model_dump()
     assert len(settled["summary_title"].split()) == 12
     assert settled["summary"].count(".") == 10
-    assert settled["extraction"][0] == "Mars has no seas [S0a0a0a]."
+    assert settled["extraction"] == ["Mars has no seas [S0a0a0a].", "Nothing else."]
+
+
+def test_a_note_is_not_sent_back_for_its_form() -> None:
+    note = {"summary_title": "Seas", "summary": "None.", "extraction": ["Mars has no seas."], "is_useful": True}
+    assert accept(compress_call(), answered(json.dumps(note))) == CompressAnswer.model_validate(note)
+    useless = {"summary_title": "", "summary": "", "extraction": [], "is_useful": False}
+    assert accept(compress_call(), answered(json.dumps(useless))) == CompressAnswer.model_validate(useless)
+    empty = accept(compress_call(), answered(json.dumps({**note, "summary": " "})))
+    assert isinstance(empty, InvalidAnswer)
 
 
 def test_the_researcher_can_name_enabled_tools_only() -> None:

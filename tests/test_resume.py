@@ -405,21 +405,21 @@ class Runs:
     """Runs with changed settings under one key, each with the requests that it made."""
 
     def __init__(self, stubs: Stubs, root: Path) -> None:
-        self._stubs = stubs
+        self.stubs = stubs
         self._root = root
 
     async def requests(self, key: str, **changed: Any) -> Counter[str]:
         """Run and return what was asked: the roles' names, and `search`."""
-        before = len(self._stubs.requests)
+        before = len(self.stubs.requests)
         chosen = {"model": "openai/stub", "profile": "quick", "fresh": True, "artifacts": str(self._root), **changed}
         await deep_research(QUERY, ResearchSettings.model_validate(chosen), key)
-        return Counter(record.role for record in self._stubs.requests[before:])
+        return Counter(record.role for record in self.stubs.requests[before:])
 
     async def alone(self, **changed: Any) -> Counter[str]:
         """Return what a run asks that finds nothing to take up."""
-        before = len(self._stubs.requests)
+        before = len(self.stubs.requests)
         await investigated(self._root / "alone", QUERY, **{"profile": "quick", "fresh": True, **changed})
-        return Counter(record.role for record in self._stubs.requests[before:])
+        return Counter(record.role for record in self.stubs.requests[before:])
 
 
 @pytest.fixture
@@ -440,6 +440,15 @@ async def test_what_a_call_does_not_read_repeats_no_call(runs: Runs) -> None:
         assert await runs.requests("one key", role_models={"reporter": {"model": other}}) == written
     assert set(await runs.requests("one key", report={"words": 400})) <= written.keys()
     assert not await runs.requests("one key")
+
+
+@pytest.mark.parametrize("changed", [{"role_models": {"compressor": {"window": 8_000}}}, {"budget": {"max_calls": 24}}])
+async def test_a_resumed_run_shows_the_compressor_the_same(runs: Runs, changed: dict[str, Any]) -> None:
+    """In several requests, and after it was told that little of the budget is left."""
+    runs.stubs.settings.page_bytes = 20_000
+    first = await runs.requests("one key", **changed)
+    assert first["compressor"]
+    assert not await runs.requests("one key", **changed)
 
 
 async def test_a_changed_prompt_repeats_only_its_role(

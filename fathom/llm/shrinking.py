@@ -27,7 +27,8 @@ def shrunk(request: Request, share: float = 0.5) -> Request | None:
         case PlanRequest():
             return _with(request, documents=request.documents[: int(len(request.documents) * share)])
         case CompressRequest():
-            texts = _part_of_texts(request.texts, f"{request.step_title} {request.step_description}", share)
+            focus = f"{request.step_title} {request.step_description}"
+            texts = _part_of_texts(request.texts, focus, share, fill=True)
             return _with(request, texts=texts) if texts else None
         case SectionRequest():
             return _with(
@@ -59,5 +60,5 @@ def _part_of_memory(request: Remembering, focus: str, share: float) -> dict[str,
     return {"notes": [n for n in request.notes if n in kept or n.artifact_file in told], "briefs": briefs}
 
 
-def _part_of_texts(texts: list[SourceText], focus: str, share: float) -> list[SourceText]:
-    return narrow(texts, focus, int(sum(count_tokens(text.text) for text in texts) * share)).texts
+def _part_of_texts(texts: list[SourceText], focus: str, share: float, *, fill: bool = False) -> list[SourceText]:
+    return narrow(texts, focus, int(sum(count_tokens(text.text) for text in texts) * share), fill=fill).texts

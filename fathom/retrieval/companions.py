@@ -16,6 +16,7 @@ FENCES = ("```", "~~~")
 _LONGEST = 1_000  # characters of a header, lead-in or front matter that is shown again
 _TABLE = ("table", "rule")
 _HEADER_LINES = 4  # of a table: the row that names the columns, the rules above and below it, and the first row
+_HEADINGS = 3  # in a row, of one run at most
 _OPENING = 60  # sentences of front matter at most
 _FIELD = re.compile(r":?[^\W\d_][\w -]{0,40}:(?:\s|\Z)")  # `Name: value` or `:Name: value`
 
@@ -24,8 +25,8 @@ def units_of(text: str, sentences: Sequence[Sentence]) -> list[range]:
     """Return, in order, the runs of sentences of a text that a cut would spoil, as ranges of their numbers.
 
     These are a row, the header of a table with its first row, a fence with its code, lines of code without a blank one
-    between them, and an item of a list with what is indented below it. A heading is of one run with what follows. Any
-    other sentence is a run of its own.
+    between them, and an item of a list with what is indented below it. A heading is of one run with what follows,
+    but of many in a row, as menus have them, only a few are. Any other sentence is a run of its own.
     """
     firsts: list[int] = []
     fence = ""  # the open one
@@ -42,7 +43,8 @@ def units_of(text: str, sentences: Sequence[Sentence]) -> list[range]:
                 item = indent if sentence.kind == "item" else None
         if not (before and before.kind in _TABLE):
             top = number
-        together = fence or below or (before and before.kind == "heading")
+        headed = before and before.kind == "heading" and (sentence.kind != "heading" or number - firsts[-1] < _HEADINGS)
+        together = fence or below or headed
         if not (before and (together or _go_on(text, before, sentence, marker, number - top))):
             firsts.append(number)
         if marker and fence in ("", marker):

@@ -45,21 +45,22 @@ class Piece(NamedTuple):
     beside: Mapping[int, int]  # sentences to be shown with it, each with its tokens
 
 
-def narrow(texts: Sequence[SourceText], query: str, max_tokens: int) -> Narrowed:
+def narrow(texts: Sequence[SourceText], query: str, max_tokens: int, *, fill: bool = False) -> Narrowed:
     """Return the texts as they are when they fit together, else their passages that answer the query best.
 
     Passages keep their order, sentences are whole, and every text with a relevant passage gets a share as far as the
     room goes. `[...]` on a line of its own marks what was left out of a text; a text without any passage is left out.
     A row is shown below its table's header, code within its fences, and items and code below the line that leads to
     them, though what is between may be left out. Rows, items and fences are whole unless they are long, a heading has
-    what follows it, and every text that is shown has its front matter or title.
+    what follows it, and every text that is shown has its front matter or title. `fill`: passages without a word of the
+    query, in reading order, take what room is left.
     """
     total = sum(count_tokens(text.text) for text in texts)
     if total <= max_tokens:
         return Narrowed(list(texts), 0)
     parsed = [parse(text.text) for text in texts]
     pieces = [piece for i, text in enumerate(texts) for piece in _pieces(i, text.text, parsed[i], max_tokens)]
-    kept = _choose(pieces, _scores(query, texts, parsed, pieces), max_tokens)
+    kept = _choose(pieces, _scores(query, texts, parsed, pieces), max_tokens, fill=fill)
     narrowed = [
         text.model_copy(update={"text": body, "full": False})
         for i, text in enumerate(texts)
@@ -133,10 +134,10 @@ def line_start(text: str, start: int) -> int:
     return line if line and not text[line:start].strip() else start
 
 
-def _choose(pieces: list[Piece], scores: list[float], room: int) -> list[Piece]:
+def _choose(pieces: list[Piece], scores: list[float], room: int, *, fill: bool) -> list[Piece]:
     """Take the best passage of each text first, then the best of the rest; return them in reading order."""
     order = sorted(range(len(pieces)), key=lambda i: (-scores[i], i))
-    relevant = [i for i in order if scores[i] > 0] or list(range(len(pieces)))
+    relevant = [i for i in order if fill or scores[i] > 0] or order
     first: dict[int, int] = {}
     for i in relevant:
         first.setdefault(pieces[i].text, i)

@@ -45,10 +45,10 @@ def shown(
     room = float(most_requests * request_tokens)
     kept, left_out = list(texts), 0
     if sum(count_tokens(text.text) for text in texts) > room:
-        kept, left_out = narrow(texts, focus, int(room))
+        kept, left_out = narrow(texts, focus, int(room), fill=True)
     while len(requests := _requests(kept, text_tokens, request_tokens)) > most_requests:
         room *= NARROWER
-        kept, left_out = narrow(texts, focus, int(room))
+        kept, left_out = narrow(texts, focus, int(room), fill=True)
     return Shown(requests, left_out) if requests else Shown([list(texts)], 0)
 
 

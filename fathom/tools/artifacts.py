@@ -65,8 +65,8 @@ class ArtifactReadTool(_ArtifactTool):
 
     name = "artifact_read"
     description = (
-        "Reads what a note was made from again, in full. Input: the note's artifact_file, or artifact_file#SOURCE_ID "
-        "for one of its sources. Use it only when the note lacks a detail."
+        "Reads what a note was made from again, all of it unless it is very long. Input: the note's artifact_file, or "
+        "artifact_file#SOURCE_ID for one of its sources. Use it only when the note lacks a detail."
     )
 
     async def run(self, tool_input: str) -> ToolOutput:

@@ -56,6 +56,9 @@ def research(
     ] = None,
     depth: Annotated[int | None, typer.Option(metavar="N", help="Rounds of research, 1 to 5.")] = None,
     breadth: Annotated[int | None, typer.Option(metavar="N", help="Tool calls per decision, 1 to 10.")] = None,
+    summary_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Tokens of a note for each source, about; 100 to 1,000, 500.")
+    ] = None,
     tools: Annotated[
         str | None,
         typer.Option(metavar="NAME,...", help="Use only these tools or groups, such as default,scholarly."),
@@ -129,6 +132,7 @@ def research(
             "effort": effort,
             "depth": depth,
             "breadth": breadth,
+            "compression": {} if summary_tokens is None else {"summary_tokens": summary_tokens},
             "tools": names_in(tools),
             "search": names_in(search),
             "search_mode": search_mode,

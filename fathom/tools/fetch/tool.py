@@ -25,8 +25,9 @@ class FetchTool(Tool):
 
     name = "fetch"
     description = (
-        "Reads one web page in full. Input: the id of a source from the notes, such as S1a2b3c, or a URL that the "
-        "question names; it reads no other pages. Use it when a note lacks a detail that its page may hold."
+        "Reads one web page, all of it unless it is very long. Input: the id of a source from the notes, such as "
+        "S1a2b3c, or a URL that the question names; it reads no other pages. Use it when a note lacks a detail that "
+        "its page may hold."
     )
     network = True
 
