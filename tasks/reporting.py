@@ -106,12 +106,12 @@ def _for_section(memory: Memory, notes: list[Note], sums_up: bool) -> Memory:
     """Return what a section may draw on: its notes whole, and briefs of the rest; all briefs where it sums up."""
     if sums_up:
         return memory
-    own = {step_id for note in notes for step_id in note.steps}
+    own = {note.artifact_file for note in notes}
     kept: list[Brief] = []
     left = RUN_BRIEF_TOKENS
     for brief in memory.briefs:
         tokens = count_tokens(brief.text)
-        if str(brief.step_id) not in own and tokens <= left:
+        if own.isdisjoint(brief.files) and tokens <= left:
             kept.append(brief)
             left -= tokens
     return Memory(notes=notes, briefs=kept)

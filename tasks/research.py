@@ -27,7 +27,7 @@ from tasks import events
 from tasks.durable import computed_task, recorded_task
 from tasks.model_calls import ask
 from tasks.results import Checked, Compressed, Decided
-from tasks.tool_calls import call_tool, compress
+from tasks.tool_calls import call_tool, compress, serving
 
 
 @computed_task(name="step", run_name="step {step.step_id}: {step.title}")
@@ -76,6 +76,7 @@ class _StepResearch:
         self._calls: list[Call] = []
         self._notes: list[Note] = []
         self._reused: dict[str, Note] = {}  # of other steps, by file
+        self._reads_for_nothing = engine.model_for(COMPRESSOR).model == EXTRACTIVE
         self._deciding = self._compressing = Usage()
 
     async def outcome(self, reading: Reading) -> StepOutcome:
@@ -105,7 +106,7 @@ class _StepResearch:
                 break
             own = [call.result for call in self._calls]
             results = await _run_calls(self._plan_title, step, decided.calls, own, engine, down=down)
-            await self._read(results, reading if not turn else Reading([step]), narrow=checked.narrow)
+            await self._read(results, Reading([step]) if turn else reading, narrow=checked.narrow)
         return StepOutcome(
             step_id=step.step_id,
             notes=self._notes,
@@ -120,10 +121,12 @@ class _StepResearch:
     async def _read(self, results: Sequence[ToolResult], reading: Reading, *, narrow: bool) -> None:
         """Compress results, except what was read before or another step reads; take over what is noted of that."""
         step = self._step
+        if self._reads_for_nothing:  # each step for itself
+            reading = Reading([step])
         fresh = _fresh(results, {text.key for call in self._calls for text in call.result.sources})
         await reading.found(step, itertools.chain.from_iterable(fresh))
         own = [reading.reads(step, keys) for keys in fresh]
-        known = _noted_whole(self._made, self._memory.notes)
+        known = {} if self._reads_for_nothing else _noted_whole(self._made, self._memory.notes)
         compressed: list[Compressed] = await asyncio.gather(
             *(
                 compress(
@@ -139,18 +142,16 @@ class _StepResearch:
                 for result, keys in zip(results, own, strict=True)
             )
         )
-        notes = [each.note for each in compressed if each.note]
+        notes = {key: each.note for keys, each in zip(own, compressed, strict=True) if each.note for key in keys}
         reading.noted(step, notes)
-        found = {source.source_id for result in results for source in result.sources}
-        others = await reading.reused(step, found)
+        others = await reading.others_noted(step)
         for result, each in zip(results, compressed, strict=True):
-            ids = {source.source_id for source in result.sources}
-            reused = [*each.reused, *(note for note in others if note.cited & ids)]
+            reused = [*each.reused, *await serving(result, others, step, self._engine)]
             self._reused |= {note.artifact_file: note for note in reused}
             self._compressing += each.usage
             useful = bool(each.note or reused)
             self._calls.append(Call(result=result, useful=useful, narrowed_tokens=each.narrowed_tokens))
-        self._notes += notes
+        self._notes += [each.note for each in compressed if each.note]
 
 
 def _fresh(results: Sequence[ToolResult], read: set[str]) -> list[list[str]]:

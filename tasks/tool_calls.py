@@ -180,6 +180,16 @@ async def compress(
     return Compressed(note=note, usage=usage, narrowed_tokens=spread.left_out_tokens, reused=reused)
 
 
+async def serving(result: ToolResult, noted: Mapping[str, Note], step: PlanStep, engine: Engine) -> list[Note]:
+    """Return which notes, by the keys of their texts, say what the texts of a call have for a step."""
+    if not any(source.key in noted for source in result.sources):
+        return []
+    stored = await engine.run_folder.read(result.artifact_file, result.sources)
+    texts = {text.source().key: text for text in stored.results}
+    bearing = await asyncio.to_thread(_bearing, noted, texts, [step])
+    return list({note.artifact_file: note for note in bearing.values()}.values())
+
+
 def _bearing(known: Mapping[str, Note], texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
     """Return the notes, by the keys of their texts, that say what these texts have for some steps."""
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fathom.models import Note, PlanStep
 from fathom.text.terms import query_terms, terms
@@ -21,7 +21,7 @@ class Reading:
         self._steps = {str(step.step_id): step for step in steps}
         self._found: dict[str, frozenset[str]] = {}
         self._all_found = asyncio.Event()
-        self._notes: dict[str, list[Note]] = {}
+        self._notes: dict[str, Mapping[str, Note]] = {}
         self._noted = {step_id: asyncio.Event() for step_id in self._steps}
 
     async def found(self, step: PlanStep, keys: Iterable[str]) -> None:
@@ -45,25 +45,25 @@ class Reading:
             if step_id not in own and not self._found[step_id].isdisjoint(keys)
         ]
 
-    def noted(self, step: PlanStep, notes: Sequence[Note]) -> None:
-        """Tell what a step has noted of what it found at first."""
-        self._notes.setdefault(str(step.step_id), list(notes))
+    def noted(self, step: PlanStep, notes: Mapping[str, Note]) -> None:
+        """Tell what a step has noted of what it found at first, by the keys of the texts."""
+        self._notes.setdefault(str(step.step_id), notes)
         self._noted[str(step.step_id)].set()
 
-    async def reused(self, step: PlanStep, source_ids: Collection[str]) -> list[Note]:
-        """Wait for the steps before, and return their notes of some sources, which were made for this step too."""
-        notes: list[Note] = []
+    async def others_noted(self, step: PlanStep) -> dict[str, Note]:
+        """Wait for the steps before, and return what they noted, by the keys of texts that this step has found too."""
+        found: dict[str, Note] = {}
         for other in self._before(step):
             await self._noted[other].wait()
-            notes += [note for note in self._notes[other] if not note.cited.isdisjoint(source_ids)]
-        return notes
+            found |= {key: note for key, note in self._notes[other].items() if key in self._found[str(step.step_id)]}
+        return found
 
     def leave(self, step: PlanStep) -> None:
         """Let nobody wait for a step that has ended, whatever it has found."""
         self._found.setdefault(str(step.step_id), frozenset())
         if len(self._found) == len(self._steps):
             self._all_found.set()
-        self.noted(step, [])
+        self.noted(step, {})
 
     def _before(self, step: PlanStep) -> list[str]:
         ids = list(self._steps)

@@ -87,10 +87,16 @@ def _compress(prompt: Prompt, settings: Settings) -> dict[str, Any]:
     }
 
 
+def _wanted(prompt: Prompt, settings: Settings) -> list[str]:
+    told = re.search(r"\(notes: ([^,)]+)", prompt.user)
+    return [told[1]] if told and settings.reads_whole and "read_whole" in prompt.schema["properties"] else []
+
+
 def _criticise(prompt: Prompt, settings: Settings) -> dict[str, Any]:
     first = prompt.round == 1
     aspects = ("critics", "alternatives", "regions", "periods", "populations")[: settings.follow_ups if first else 0]
     return {
+        "read_whole": _wanted(prompt, settings),
         "sufficiency_score": (first and settings.score) or (5 if aspects else 9),
         "reasoning": "Some aspects lack numbers." if aspects else "Every step is answered with numbers.",
         "step_statuses": [{"step_id": step_id, "status": "done"} for step_id in prompt.step_ids],
@@ -110,11 +116,12 @@ def _criticise(prompt: Prompt, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _outline(prompt: Prompt, _settings: Settings) -> dict[str, Any]:
+def _outline(prompt: Prompt, settings: Settings) -> dict[str, Any]:
     steps = prompt.step_ids
     groups = [steps, *(steps[n::3] for n in range(3))]
     headings = ("In short", "What was counted", "Where counts differ", "What the years show")
     return {
+        "read_whole": _wanted(prompt, settings),
         "title": f"{prompt.topic.capitalize()}: what the counts say",
         "sections": [
             {"heading": heading, "focus": f"Say what is known on {prompt.topic}.", "step_ids": group}

@@ -1,0 +1,214 @@
+"""What a run asks a model, and what it spares: queries, briefs, shared pages, sections side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.models import Brief, Note, PlanStep, RunResult
+from fathom.retrieval.working_memory import Memory
+from fathom.run.reading import Reading, bears_on
+from tests.inprocess import investigated
+from tests.stubs import FACT, Record, Stubs
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+@pytest.fixture
+def providers(providers: Stubs) -> Stubs:
+    """The providers, for a small run of two steps."""
+    providers.settings.steps, providers.settings.breadth, providers.settings.results = 2, 1, 2
+    providers.settings.follow_ups, providers.settings.page_bytes = 0, 2_000
+    return providers
+
+
+def said(record: Record, role: str = "") -> str:
+    messages = record.body["messages"]
+    return "\n".join(m["content"] for m in messages if not role or m["role"] == role)
+
+
+def schema(record: Record) -> dict[str, Any]:
+    found: dict[str, Any] = record.body["response_format"]["json_schema"]["schema"]["properties"]
+    return found
+
+
+async def test_the_planners_queries_are_run_without_asking(providers: Stubs, tmp_path: Path) -> None:
+    await investigated(tmp_path)
+    assert providers.calls("researcher") == []
+    assert len(providers.calls("search")) == 2
+
+
+async def test_the_researcher_is_asked_where_a_query_found_nothing_and_is_told(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    providers.settings.noise = "causes"
+    await investigated(tmp_path)
+    (asked,) = providers.calls("researcher")
+    assert "(found nothing useful)" in said(asked, "user")
+
+
+async def test_a_step_without_queries_asks_first(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.suggests = False
+    await investigated(tmp_path, profile="quick")
+    assert len(providers.calls("researcher")) == 2, "one for each step: nobody else chooses its calls"
+
+
+async def briefed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> RunResult:
+    monkeypatch.setattr("tasks.research.BRIEF_FROM", 100)
+    return await investigated(tmp_path, **settings)
+
+
+async def test_briefs_stand_for_notes_where_the_research_is_seen_as_a_whole(
+    providers: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = await briefed(tmp_path, monkeypatch)
+    briefs = [Brief.model_validate(one) for one in json.loads(Path(result.artifacts, "briefs.json").read_text())]
+    assert [brief.step_id for brief in briefs] == [1, 2]
+    for role in ("critic", "outline"):
+        (asked,) = providers.calls(role)
+        assert said(asked, "assistant") == "", "no note is sent whole"
+        assert all(brief.text in said(asked, "user") for brief in briefs)
+    *others, answer = providers.calls("section")
+    assert said(answer, "assistant") == ""
+    assert all(brief.text in said(answer, "user") for brief in briefs)
+    for section in others:  # each of one step, whose notes it has whole
+        own, told = said(section, "assistant"), said(section, "user")
+        assert FACT.search(own)
+        assert sum(brief.text in told for brief in briefs) == len(briefs) - own.count('"artifact_file"')
+
+
+@pytest.mark.parametrize("role", ["critic", "outline"])
+async def test_notes_may_be_wanted_whole_once(
+    providers: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    providers.settings.reads_whole = True
+    await briefed(tmp_path, monkeypatch)
+    first, second = providers.calls(role)
+    assert "read_whole" in schema(first)
+    assert "read_whole" not in schema(second)
+    assert said(second, "assistant").count('"artifact_file"') == 1
+
+
+async def test_small_notes_need_no_brief(providers: Stubs, tmp_path: Path) -> None:
+    result = await investigated(tmp_path)
+    assert not Path(result.artifacts, "briefs.json").exists()
+    assert said(providers.calls("critic")[0], "assistant").count('"artifact_file"') == 2
+
+
+PAGE = "https://shared.example/page"
+
+
+@pytest.mark.parametrize("execution", ["parallel", "sequential"])
+async def test_a_page_that_two_steps_find_is_read_once(providers: Stubs, tmp_path: Path, execution: str) -> None:
+    text = "In 2021, 41 causes and effects of tides on moons with liquid methane seas were counted in figures."
+    providers.settings.planted = {PAGE: f"<p>{text}</p>"}
+    providers.settings.results = 1
+    result = await investigated(tmp_path, execution=execution)
+    (read,) = [record for record in providers.calls("compressor") if "shared.example" in said(record)]
+    if execution == "parallel":
+        assert "found for these steps too" in said(read, "user")
+        assert "Effects of" in said(read, "user")
+    notes = [Note.model_validate(one) for one in json.loads(Path(result.artifacts, "notes.json").read_text())]
+    assert [note.steps for note in notes] == [{"1", "2"}], "the note serves both"
+    plan = json.loads(Path(result.artifacts, "plan.json").read_text())
+    assert [step["status"] for step in plan["steps"]] == ["done", "done"]
+
+
+async def test_the_last_critic_is_asked_for_no_steps(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.follow_ups = 1
+    await investigated(tmp_path, depth=2)
+    first, last = providers.calls("critic")
+    assert "follow_up_steps" in schema(first)
+    assert "follow_up_steps" not in schema(last)
+
+
+async def test_sections_are_written_side_by_side_where_steps_are(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.llm_delay = 0.3
+    await investigated(tmp_path / "parallel", profile="standard")
+    *side_by_side, answer = providers.calls("section")
+    assert all(record.started < (side_by_side[0].ended or 0) for record in side_by_side)
+    assert answer.started > max(record.ended or 0 for record in side_by_side), "it sums up the others"
+    providers.requests.clear()
+    await investigated(tmp_path / "sequential", execution="sequential")
+    written = providers.calls("section")
+    assert all(b.started > (a.ended or 0) for a, b in pairwise(written))
+
+
+def step(number: int, title: str = "Tides") -> PlanStep:
+    return PlanStep(step_id=number, title=title, description="Find it.")
+
+
+@given(st.lists(st.sets(st.sampled_from("abcdefgh")), min_size=1, max_size=6), st.data())
+def test_each_page_is_read_by_the_first_step_that_finds_it(found: list[set[str]], data: st.DataObject) -> None:
+    """Whichever is faster, and also where a step ends before it has found anything."""
+    steps = [step(n) for n in range(len(found))]
+    ends = data.draw(st.sets(st.integers(0, len(found) - 1)))
+    waits = data.draw(st.lists(st.integers(0, 3), min_size=len(found), max_size=len(found)))
+
+    async def research(reading: Reading, n: int) -> tuple[list[str], dict[str, Note]]:
+        try:
+            for _ in range(waits[n]):
+                await asyncio.sleep(0)
+            if n in ends:
+                return [], {}
+            await reading.found(steps[n], sorted(found[n]))
+            own = reading.reads(steps[n], sorted(found[n]))
+            reading.noted(steps[n], {key: note(n, key) for key in own})
+            return own, await reading.others_noted(steps[n])
+        finally:
+            reading.leave(steps[n])
+
+    async def all_of_them() -> list[tuple[list[str], dict[str, Note]]]:
+        reading = Reading(steps)
+        return await asyncio.wait_for(asyncio.gather(*(research(reading, n) for n in range(len(steps)))), 10)
+
+    there = [set() if n in ends else keys for n, keys in enumerate(found)]
+    for n, (own, reused) in enumerate(asyncio.run(all_of_them())):
+        before = set().union(*there[:n]) if n else set()
+        assert set(own) == there[n] - before
+        assert set(reused) == there[n] & before
+        assert all(key in there[int(noted.step_id)] for key, noted in reused.items())
+
+
+def source(key: str) -> str:
+    return f"S{ord(key):06x}"
+
+
+def note(number: int, key: str, bullet: str = "A fact.") -> Note:
+    return Note(
+        step_id=number,
+        summary_title="Tides",
+        summary="It is about tides.",
+        extraction=[f"{bullet} [{source(key)}]"],
+        is_useful=True,
+        artifact_file=f"{number}{key}.json",
+        source_ids=[source(key)],
+        tokens=100,
+    )
+
+
+def test_a_note_bears_on_another_step_if_it_has_what_the_page_has_for_it() -> None:
+    page = "Tides of Titan reach nine metres. The lifetime of the methane cycle is unknown."
+    noted = note(1, "a", "Tides of Titan reach nine metres.")
+    assert bears_on(noted, source("a"), page, step(2, "Height of tides on Titan"))
+    assert not bears_on(noted, source("a"), page, step(2, "Lifetime of the methane cycle"))
+    assert not bears_on(noted, source("b"), page, step(2, "Height of tides on Titan")), "it does not quote that source"
+    assert not bears_on(noted, source("a"), "Something else.", step(2, "Height of tides on Titan"))
+
+
+def test_a_brief_goes_with_a_note_that_has_changed() -> None:
+    first, second = note(1, "a"), note(2, "b")
+    memory = Memory(
+        notes=[first, second],
+        briefs=[Brief(step_id=n.step_id, text="In short.", files=[n.artifact_file]) for n in (first, second)],
+    )
+    less = memory.of([first, second.model_copy(update={"extraction": []})])
+    assert [brief.step_id for brief in less.briefs] == [1]
+    assert [n.step_id for n in less.shown] == [2]
