@@ -130,6 +130,10 @@ def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -
             "--depth 9: Input should be less than or equal to 5 (at least 1 and at most 5)",
         ),
         (["research", "q", "--depth", "0"], "--depth 0: "),
+        (
+            ["research", "q", "--summary-tokens", "20"],
+            "--summary-tokens 20: Input should be greater than or equal to 100 (at least 100 and at most 1000)",
+        ),
         (["research", "q", "--max-usd", "inf"], "--max-usd inf: Input should be a finite number (at least 0)"),
         (["research", "q", "--max-usd", "nan"], "--max-usd nan: "),
         (["research", "q", "--max-tokens", "0"], "--max-tokens 0: "),

@@ -12,12 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fathom.budget.ledger import Cost
+from fathom.config.caps import Budget
 from fathom.models import RunResult, SourceText
 from fathom.retrieval.companions import opening_of
 from fathom.retrieval.narrowing import OMISSION, narrow
 from fathom.retrieval.portions import portions, shown
 from fathom.roles import CompressAnswer
 from fathom.roles.compressor import merged
+from fathom.run.engine import Engine
 from fathom.text.sentences import split_sentences
 from fathom.text.tokens import count_tokens
 from tasks.tool_calls import NARROWED
@@ -226,3 +229,18 @@ async def test_a_model_with_a_small_window_is_asked_several_times(
     fits = page_bytes == 4_000
     assert fits == (returned <= read) == (result.metrics.narrowed_tokens == 0)
     assert fits == (not any(NARROWED in note["summary"] for note in notes_of(result)))
+
+
+async def test_with_little_of_the_budget_left_the_best_passages_are_read(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.page_bytes = 20_000
+    budget = Budget(max_tokens=3_000_000)
+
+    async def spend(engine: Engine) -> None:
+        tokens = int(0.85 * 3_000_000 * budget.research_share)
+        async with engine.ledger.attempt(lambda _left: Cost(tokens=tokens), research=True):
+            pass
+
+    result = await investigated(tmp_path, _before=spend, depth=1, profile="quick", budget={"max_tokens": 3_000_000})
+    assert len(providers.calls("compressor")) == result.metrics.tool_calls
+    assert result.metrics.narrowed_tokens > result.metrics.raw_tokens / 4
+    assert any(NARROWED in note["summary"] for note in notes_of(result))

@@ -41,6 +41,7 @@ from tests.processes import AT_ONCE, Kills, OwnServer, asking, end_all, fathom, 
 from tests.stubs import Stubs, serving
 
 QUERY = "How do tides form on moons with liquid methane seas?"
+SMALL = {"model": "openai/stub", "window": 8_000}
 QUICK = ["--model", "openai/stub", "--profile", "quick", "--fresh", "--quiet"]
 
 
@@ -442,9 +443,9 @@ async def test_what_a_call_does_not_read_repeats_no_call(runs: Runs) -> None:
     assert not await runs.requests("one key")
 
 
-@pytest.mark.parametrize("changed", [{"role_models": {"compressor": {"window": 8_000}}}, {"budget": {"max_calls": 24}}])
+@pytest.mark.parametrize("changed", [{"role_models": {"compressor": SMALL}}, {"budget": {"max_tokens": 145_000}}])
 async def test_a_resumed_run_shows_the_compressor_the_same(runs: Runs, changed: dict[str, Any]) -> None:
-    """In several requests, and after it was told that little of the budget is left."""
+    """In several requests, and although little of the budget is left when it is resumed."""
     runs.stubs.settings.page_bytes = 20_000
     first = await runs.requests("one key", **changed)
     assert first["compressor"]
