@@ -142,6 +142,7 @@ async def compress(
         source_ids=note.source_ids,
         tokens=note.tokens,
         dropped_bullets=grounded.dropped,
+        paraphrased_bullets=grounded.paraphrased,
     )
     return Compressed(note=note, usage=usage, narrowed_tokens=narrowed.left_out_tokens)
 

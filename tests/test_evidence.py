@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fathom.evidence.claims import MARKS, Statement, claims_of, marked, with_replacements, without
 from fathom.evidence.corroboration import corroborate
-from fathom.evidence.grounding import PARAPHRASE, ground
+from fathom.evidence.grounding import ground
 from fathom.evidence.likeness import Likeness, nearest, nearest_in
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText, locate, read_quote, stored_texts
@@ -345,8 +345,8 @@ def test_a_note_keeps_to_the_words_of_its_sources() -> None:
     assert grounded.note.extraction == [
         *kept,
         f"Eight lanes lead over the water. [{g}]",
-        f"The steel for the bridge came from Harmund. {PARAPHRASE} [{b}]",
-        f"The bridge is painted green. {PARAPHRASE} [{b}]",
+        f"The steel for the bridge came from Harmund. [{b}]",
+        f"The bridge is painted green. [{b}]",
     ]
 
 
@@ -636,5 +636,6 @@ def test_a_note_may_quote_rows_below_a_header_code_and_items() -> None:
         source_ids=["S1a2b3c"],
     )
     grounded = ground(note, [text])
-    assert grounded.note.extraction == [*kept, *(f"{one}\n{PARAPHRASE} [S1a2b3c]" for one in (other_row, other_code))]
+    assert grounded.note.extraction == [*kept, f"{other_row} [S1a2b3c]", f"{other_code} [S1a2b3c]"]
+    assert grounded.paraphrased == [f"{other_row} [S1a2b3c]", f"{other_code} [S1a2b3c]"]
     assert grounded.dropped == dropped

@@ -17,13 +17,14 @@ from benchmarks.world.web import all_pages
 from fathom.config.groups import Judging, ReportSettings
 from fathom.errors import InvalidInput
 from fathom.evidence.bearing import Bearing, place_of
-from fathom.evidence.claims import Statement, claims_of, marked, with_replacements
+from fathom.evidence.claims import MARKS, Statement, claims_of, marked, with_replacements
 from fathom.evidence.judging import JUDGEMENTS, Exchange, judge, key_of, settled
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
 from fathom.evidence.words import check
 from fathom.models import Ending, Report, ReportSection, RunResult, Source, Verdict
+from fathom.report.blocks import Table, blocks_of
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, Opinion
 from fathom.storage.store import ArtifactStore, runs
 from fathom.text.urls import source_ids
@@ -318,6 +319,21 @@ def test_a_mark_is_no_claim_and_changes_none(sentence: str, verdict: Verdict) ->
     assert text != TRUE
     assert [key_of(s) for s in statements(text)] == [key_of(s) for s in statements(TRUE)]
     assert marked(text, {sentence: verdict}) == text
+
+
+@pytest.mark.parametrize(
+    "row", ["| B | 2 [S00000b] |", "| B | 2 | [S00000b]", "| B [S00000b] | |", "| B [S00000b] | 2", "B | 2 [S00000b]"]
+)
+@pytest.mark.parametrize("verdict", MARKS)
+def test_a_mark_is_in_the_last_cell_of_its_row(row: str, verdict: Verdict) -> None:
+    text = f"| A | Number |\n|---|---|\n{row}\n| C | 3 [S00000a] |"
+    (claim,) = [s.sentence for s in statements(text) if s.source_ids == ("S00000b",)]
+    (table,) = blocks_of(marked(text, {claim: verdict}), {})
+    assert isinstance(table, Table)
+    rows = [["".join(run.text for run in cell) for cell in cells] for cells in table.rows]
+    assert len(rows) == 2 and rows[1] == ["C", "3 [S00000a]"]
+    assert rows[0][1].endswith(MARKS[verdict].strip("*")) and "the source" not in rows[0][0]
+    assert "".join(rows[0]).count("[S00000b]") == 1
 
 
 # -- in a run ---------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from fathom.facts.extraction import facts_of, plain
 from fathom.models import ReportSection, Verdict
 from fathom.text.blocks import Kind
-from fathom.text.citations import cited_ids, without_citations
+from fathom.text.citations import cited_ids, in_last_cell, without_citations
 from fathom.text.fences import fenced_code, fences, split_markdown
 from fathom.text.sentences import Sentence
 from fathom.text.terms import query_terms
@@ -126,9 +126,22 @@ def marked(markdown: str, claims: Mapping[str, Verdict]) -> str:
         sentence = parts[number]
         if _unmarked(sentence.text) != sentence.text or is_mark(markdown[sentence.end :]):
             continue
-        end = sentence.start + len(sentence.text.rstrip(" |")) if sentence.kind == "table" else sentence.end
-        markdown = f"{markdown[:end]} {MARKS[verdict]}{markdown[end:]}"
+        said = in_last_cell(sentence.text, f" {MARKS[verdict]}") if sentence.kind == "table" else ""
+        markdown = (
+            f"{markdown[: sentence.start]}{said or behind(sentence.text, MARKS[verdict])}{markdown[sentence.end :]}"
+        )
     return markdown
+
+
+def behind(text: str, mark: str) -> str:
+    """Return a text with a mark or citations behind it: in the last cell of a row, below a fence that ends the text."""
+    last = text.rstrip()
+    if last.endswith(("```", "~~~")):
+        return f"{last}\n{mark}"
+    parts = split_markdown(last)
+    if parts and parts[-1].kind == "table":
+        return f"{last[: parts[-1].start]}{in_last_cell(parts[-1].text, f' {mark}')}"
+    return f"{last} {mark}"
 
 
 def as_written(markdown: str, claims: Collection[str]) -> dict[str, str]:
@@ -168,11 +181,11 @@ def _in_place_of(part: Sentence, said: str) -> str:
     if "\n" in said or not said or said.startswith(("#", "```")):
         return ""
     if part.kind == "table":
-        row = f"| {said.strip('| ')} |"
-        if len(_BAR.findall(row)) != len(_BAR.findall(f"| {part.text.strip('| ')} |")):
+        row, before = (f"| {in_last_cell(one, '').strip('| ')} |" for one in (said, part.text))
+        if len(_BAR.findall(row)) != len(_BAR.findall(before)):
             return ""
         own = " ".join(f"[{source_id}]" for source_id in cited_ids(part.text))
-        return row if cited_ids(row) or not own else f"{row.removesuffix(' |')} {own} |"
+        return row if cited_ids(row) or not own else in_last_cell(row, f" {own}")
     marker = _ITEM_MARKER.match(part.text)
     said = said[found.end() :] if (found := _ITEM_MARKER.match(said)) else said
     own = "".join(f"[{source_id}]" for source_id in cited_ids(part.text))
