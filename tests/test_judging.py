@@ -18,7 +18,7 @@ from fathom.config.groups import Judging, ReportSettings
 from fathom.errors import InvalidInput
 from fathom.evidence.bearing import Bearing, place_of
 from fathom.evidence.claims import MARKS, Statement, claims_of, marked, with_replacements
-from fathom.evidence.judging import JUDGEMENTS, Exchange, judge, key_of, settled
+from fathom.evidence.judging import JUDGEMENTS, Exchange, judge, key_of, settled, unsettled
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
@@ -90,7 +90,6 @@ Nobody has to inspect it every year; that is only advised [S00000b].
 Ein Auto zahlt fünf Kronen [S00000a].
 The authority gives it the number RA-17 [S00000b].
 The yearbook does not say who designed the bridges [S00000a].
-
 The oldest of the three is therefore also the shortest.
 
 | Crossing | Length | Year |
@@ -261,11 +260,35 @@ def test_a_first_not_stated_is_no_verdict_unless_the_sources_were_shown_whole() 
     assert (found.judgement.verdict, len(requests)) == (Verdict.not_stated, 1)
 
 
-def test_a_conclusion_without_citations_is_judged_by_the_sources_of_its_section() -> None:
+def test_a_conclusion_without_citations_is_judged_by_the_sources_of_its_paragraph() -> None:
     _, requests = judged(TRUE, supported)
     (claim,) = [claim for claim in requests[0].claims if claim.sentence.startswith("The oldest of the three")]
     assert (claim.cited, claim.source_ids) == (False, ["S00000a", "S00000b"])
     assert "The yearbook does not say who designed the bridges" in claim.context
+
+
+def test_a_sentence_in_a_paragraph_of_its_own_cites_nothing_and_is_given_no_source() -> None:
+    cited, conclusion = "It opened in 1958 [S00000a].", "The viaduct is therefore the youngest of them."
+    invented = "Quillon Vasterby counted 4711 of its rivets."
+    beside = {
+        text: {s.sentence: s.checked_against for s in statements(text)}[conclusion]
+        for text in (
+            f"{cited} {conclusion}",
+            f"{cited}\n{conclusion}",
+            f"- {cited}\n- {conclusion}",
+            f"- {cited}\n\n- {conclusion}",
+            f"{cited}\n\n{conclusion}",
+            f"- {cited}\n\n{conclusion}",
+            f"{conclusion}\n\n{HEAD}| Orlin Bridge | 312 metres | 1931 [S00000a] |",
+            f"{cited}\n\n## So\n\n{conclusion}",
+        )
+    }
+    assert list(beside.values()) == [("S00000a",)] * 4 + [()] * 4
+    alone = statements(f"{cited}\n\n{conclusion}\n\n{invented}")
+    words = [check(statement, Search(TEXTS)) for statement in alone[1:]]
+    assert [found.verdict for found in words] == [Verdict.not_checked, Verdict.not_stated]
+    assert all(found.complaints[0] == "it cites nothing" for found in words)
+    assert [s.sentence for s in unsettled(alone[1:], Search(TEXTS))] == [invented], "the judge may object to it"
 
 
 @given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 900)), max_size=8))

@@ -3,7 +3,8 @@
 A citation belongs to the sentence it ends. A sentence without one takes those of the next sentence of its paragraph or
 list item that has some: a citation at the end of a paragraph is for all that was said since the one before it. A row
 of a table has only its own. Code in a fence has those that end the line of text before it. A sentence that has none
-that way, a conclusion say, is checked against what the sentences around it cite.
+that way is checked against what the others of its paragraph, list or table cite; in a paragraph of its own it cites
+nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Statement(NamedTuple):
     context: str = (
         ""  # the heading above it, with the sentence before it, the head of its table or the line before code
     )
-    beside: tuple[str, ...] = ()  # of a sentence that cites none, the ids cited around it, the nearest first
+    beside: tuple[str, ...] = ()  # of one that cites none, the ids cited in its paragraph or list, the nearest first
 
     @property
     def checked_against(self) -> tuple[str, ...]:
@@ -205,7 +206,7 @@ def _statements(section: int, of: ReportSection) -> Iterator[Statement]:
     def statement(number: int, source_ids: Sequence[str]) -> Statement:
         part = parts[number]
         own = tuple(source_ids)
-        beside = () if own else _beside(parts, number)
+        beside = () if own else _beside(parts, number, of.markdown)
         return Statement(section, claim_text(part), own, part.kind, context(number), beside)
 
     for number, part in enumerate(parts):
@@ -225,10 +226,27 @@ def _statements(section: int, of: ReportSection) -> Iterator[Statement]:
             yield statement(number, own or next(filter(None, later), ()))
 
 
-def _beside(parts: Sequence[Sentence], number: int) -> tuple[str, ...]:
-    """Return at most `BESIDE` sources that a part without any rests on: those cited before it, the nearest first."""
-    order = [*reversed(parts[:number]), *parts[number + 1 :]]
+def _beside(parts: Sequence[Sentence], number: int, markdown: str) -> tuple[str, ...]:
+    """Return at most `BESIDE` sources that a part without any rests on.
+
+    They are those cited in its paragraph, list or table: first before it, the nearest first.
+    """
+    first = last = number
+    while first and _goes_with(parts[first - 1], parts[first], markdown):
+        first -= 1
+    while last + 1 < len(parts) and _goes_with(parts[last], parts[last + 1], markdown):
+        last += 1
+    order = [*reversed(parts[first:number]), *parts[number + 1 : last + 1]]
     return tuple(dict.fromkeys(source_id for part in order for source_id in cited_ids(part.text)))[:BESIDE]
+
+
+def _goes_with(part: Sentence, following: Sentence, markdown: str) -> bool:
+    """Whether two parts next to each other are of one paragraph, list or table."""
+    kinds = {part.kind, following.kind}
+    if kinds == {"item"} or part.paragraph == following.paragraph:
+        return True
+    together = kinds <= {"table", "rule"} or kinds <= {"prose", "item"}
+    return together and markdown.count("\n", part.end, following.start) == 1
 
 
 def _contexts(heading: str, parts: Sequence[Sentence], leads: Mapping[int, int]) -> Callable[[int], str]:

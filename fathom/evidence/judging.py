@@ -20,7 +20,7 @@ from typing import NamedTuple
 from fathom.evidence.bearing import Bearing, Span, Wanted
 from fathom.evidence.claims import Statement
 from fathom.evidence.passages import Search
-from fathom.evidence.words import said_in
+from fathom.evidence.words import facts_nowhere, said_in
 from fathom.models import Judgement, Model, Verdict
 from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion, ShownPassage, ShownSource
 
@@ -70,9 +70,16 @@ def key_of(statement: Statement) -> Key:
 
 
 def unsettled(statements: Iterable[Statement], search: Search) -> list[Statement]:
-    """Return which of some claims have sources that do not say them word for word, each once: those to be judged."""
-    claims = {key_of(statement): statement for statement in statements if statement.checked_against}
-    return [statement for statement in claims.values() if not said_in(statement, search)]
+    """Return which of some claims have sources that do not say them word for word, each once: those to be judged.
+
+    So is one that cites nothing and has a number, date, name or piece of code that stands nowhere in what was read.
+    """
+    claims = {key_of(statement): statement for statement in statements}
+    return [
+        one
+        for one in claims.values()
+        if not said_in(one, search) and (one.checked_against or facts_nowhere(one.sentence, search, None, one.kind))
+    ]
 
 
 def requests_for(
