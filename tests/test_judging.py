@@ -219,6 +219,73 @@ def test_a_passage_begins_where_its_sentence_begins_and_is_sent_once() -> None:
     assert sum(map(len, texts)) < 3_000 + 450 * len(request.claims) + 1_000
 
 
+MARKS_OF_NAMES = """# Names
+
+{filler}
+
+The following marks must not stand in a name:
+
+- `:=`
+- `=>`
+- a tilde
+
+The depot may give a crossing a second name. The proposal of the harbour council, which had asked the painters and the
+keepers of all lamps whether each of the towers should bear the name of its founder in letters of gilded iron, was read
+twice in the winter session. It was turned down. Nobody asked again.
+
+These crossings have two names:
+
+{crossings}
+"""
+
+
+def shown_of(markdown: str, text: str) -> list[str]:
+    """Return the passages that are shown of one long source, without its beginning."""
+    stored = StoredText(TEXTS[0].source, text, "names.txt")
+    ask, requests = answering(supported)
+    asyncio.run(judge(statements(markdown), Bearing([stored]), ask))
+    return [passage.text for request in requests for _, passage in request.passages.values() if passage.start]
+
+
+def test_an_item_is_shown_with_what_introduces_it_and_a_short_list_whole() -> None:
+    crossings = [f"- {name} Crossing of the {n}th district, once called {name}gate" for n, name in enumerate(NAMES, 4)]
+    text = MARKS_OF_NAMES.format(filler=FILLER, crossings="\n".join(crossings))
+    short = next(p for p in shown_of("A name must not have the walrus mark [S00000a].", text) if "marks must" in p)
+    assert short.startswith("The following marks must not stand in a name:\n\n- `:=`\n- `=>`\n- a tilde")
+    by_item = shown_of("No tilde is allowed [S00000a].", text)
+    assert any("The following marks must not stand in a name" in p and "`:=`" in p for p in by_item)
+    long = "\n".join(shown_of("Kestrelgate became Kestrel Crossing [S00000a].", text))
+    assert crossings[NAMES.index("Kestrel")] in long and "These crossings have two names:" in long
+    assert sum(line in long for line in crossings) < len(crossings)
+
+
+NAMES = [f"{first}{last}" for first in ("Kes", "Mar", "Tol", "Wen", "Hal") for last in ("trel", "row", "den", "wick")]
+
+
+def test_a_sentence_is_shown_with_those_beside_it_in_its_paragraph() -> None:
+    text = MARKS_OF_NAMES.format(filler=FILLER, crossings="- none")
+    said = "The council's proposal of gilded iron letters for the founder on each of the towers failed [S00000a]."
+    (passage,) = [p for p in shown_of(said, text) if "gilded iron" in p]
+    assert "It was turned down." in passage
+
+
+def test_a_claim_with_more_facts_is_shown_more_passages_within_a_bound() -> None:
+    facts = [
+        f"Keeper {name} paints a {name.lower()}ling every {n} years, though it takes long."
+        for n, name in enumerate(NAMES)
+    ]
+    text = "\n\n".join(f"{FILLER[n * 90 : n * 90 + 90]}.\n\n{fact}" for n, fact in enumerate(facts))
+    text = f"{FILLER}\n\n{text}"
+
+    def held(names: Sequence[str]) -> tuple[int, int]:
+        passages = "\n".join(shown_of(f"Keepers {', '.join(names)} paint [S00000a].", text))
+        return sum(f"Keeper {name} paints" in passages for name in names), len(passages)
+
+    assert held(NAMES[:4])[0] == 4
+    assert held(NAMES)[0] == len(NAMES)
+    assert held(NAMES)[1] < 1_000 + 450 * 22 / 8 + 500
+
+
 def test_a_judge_is_told_what_stands_around_a_claim() -> None:
     _, requests = judged(
         f"It opened in 1958 [S00000a]. Nobody knows why [S00000b].\n\n{HEAD}| Orlin Bridge | 1 m | 1931 [S00000a] |",

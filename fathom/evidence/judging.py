@@ -10,6 +10,7 @@ beside the report, and `settled` follows from them alone.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -17,7 +18,7 @@ from itertools import count
 from textwrap import shorten
 from typing import NamedTuple
 
-from fathom.evidence.bearing import Bearing, Span, Wanted
+from fathom.evidence.bearing import Bearing, Span, Wanted, share_of
 from fathom.evidence.claims import Statement
 from fathom.evidence.passages import Search
 from fathom.evidence.words import facts_nowhere, said_in
@@ -27,9 +28,9 @@ from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion, 
 JUDGEMENTS = "judgements.json"
 AT_ONCE = 40  # claims of one request
 HEADINGS, HEADING_CHARS = 2, 80  # above a passage, the lowest ones
-# Characters of passages in a request, and more for each claim: those of one bear on others too. docs/evidence.md
-# has what more or less of them would buy.
-ROOM, ROOM_A_CLAIM, ROOM_A_CLAIM_AGAIN = 1_000, 400, 800
+# Characters of passages in a request, and more for each claim of usual length: those of one bear on others too.
+# docs/evidence.md has what more or less of them would buy.
+ROOM, ROOM_A_CLAIM, ROOM_A_CLAIM_AGAIN = 1_000, 450, 800
 _KINDS = {"table": "row", "code": "code"}
 
 Key = tuple[str, tuple[str, ...]]
@@ -155,7 +156,8 @@ def _request(
     statements: Sequence[Statement], bearing: Bearing, known: Mapping[Key, Known], *, again: bool
 ) -> JudgeRequest:
     wanted = [_wanted(statement, bearing, known.get(key_of(statement))) for statement in statements]
-    room = ROOM + (ROOM_A_CLAIM_AGAIN if again else ROOM_A_CLAIM) * len(statements)
+    shares = math.fsum(share_of(statement.sentence) for statement in statements)
+    room = ROOM + round((ROOM_A_CLAIM_AGAIN if again else ROOM_A_CLAIM) * shares)
     numbers = count(1)
     by_source: dict[str, list[Span]] = {}
     for span in bearing.chosen(wanted, room):

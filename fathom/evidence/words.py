@@ -82,7 +82,7 @@ def check(statement: Statement, search: Search) -> ByWords:
     if said := said_in(statement, search):
         return ByWords(Verdict.supported, 1.0, said[:MAX_PASSAGES], [])
     near = nearest(statement.sentence, search, ids, statement.kind)
-    nowhere = facts_nowhere(statement.sentence, search, ids, statement.kind)
+    nowhere = facts_nowhere(statement.sentence, search, ids, statement.kind) if ids or search.whole(None) else []
     verdict = Verdict.not_stated if nowhere else Verdict.not_checked
     whose = "its sources" if ids else "any source"
     complaints = [f"{what} stands nowhere in {whose}" for what in nowhere]

@@ -142,10 +142,12 @@ def _titled(report: Report, texts: Sequence[StoredText]) -> Report:
 
 
 def _statements(sections: Sequence[ReportSection], texts: Sequence[StoredText]) -> list[Statement]:
-    """Return the claims of a report; those of a section that cites nothing are held against all that was found."""
-    every = tuple(dict.fromkeys(text.source.source_id for text in texts))[:BESIDE]
-    bare = {number for number, section in enumerate(sections) if not cited_ids(section.markdown)}
-    return [one._replace(beside=every) if one.section in bare else one for one in claims_of(sections)]
+    """Return the claims of a report; those of a section of which none cites are held against all that was found."""
+    every = tuple(dict.fromkeys(text.source.source_id for text in texts))
+    statements = claims_of(sections)
+    citing = {one.section for one in statements if one.source_ids}
+    own = [tuple(cited_ids(section.markdown)) or every for section in sections]
+    return [one if one.section in citing else one._replace(beside=own[one.section][:BESIDE]) for one in statements]
 
 
 def _fair(claim: Claim, against: Sequence[str], found: Collection[str], *, bare: bool) -> Claim:
@@ -196,8 +198,8 @@ def _warnings(cited: Cited, sources: Sequence[CheckedSource], claims: Sequence[C
     bare = sum(not claim.source_ids for claim in claims)
     if bare and not cited.uncited:
         found.append(
-            f"{counted(bare, 'claim')} of {len(claims)} cite nothing: they were checked against what their paragraph or "
-            "list cites, or, in a section that cites nothing, against all sources. The others were not checked."
+            f"{counted(bare, 'claim')} of {len(claims)} cite nothing: they were checked against what their paragraph "
+            "or list cites, or, in a section that cites nothing, against all sources. The others were not checked."
         )
     return found
 
