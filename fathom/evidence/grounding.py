@@ -145,7 +145,7 @@ class _Call:
                 return found
         return []
 
-    def _sources(self, text: str, cited: list[str]) -> list[str]:
+    def _sources(self, text: str, cited: Sequence[str]) -> list[str]:
         """Return the sources of a paraphrase; none if it has a fact that no text has, or comes from none of them.
 
         They are those it cites, or else what comes nearest, and where these lack a fact, one that has it.
@@ -154,7 +154,7 @@ class _Call:
         sharing = [one for one in self._ids if topic & self._topics[one]]
         if not sharing and (not cited or (self._is_of_their_language(text) and not says_nothing(text))):
             return []
-        own = cited or self._nearest(text, sharing)
+        own = list(cited) or self._nearest(text, sharing)
         lacking = set(self._nowhere(text, own))
         if not lacking:
             return own
