@@ -176,6 +176,7 @@ async def compress(
         source_ids=note.source_ids,
         tokens=note.tokens,
         dropped_bullets=grounded.dropped,
+        paraphrased_bullets=grounded.paraphrased,
     )
     return Compressed(note=note, usage=usage, narrowed_tokens=spread.left_out_tokens, reused=reused)
 

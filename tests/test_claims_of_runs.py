@@ -11,6 +11,7 @@ import pytest
 from fathom.config.groups import ReportSettings, SourceRules, Unsupported
 from fathom.errors import StoreError
 from fathom.evidence.claims import MARKS
+from fathom.evidence.words import CITES_NOTHING
 from fathom.models import Ending, Report, RunResult, Verdict
 from fathom.storage.store import ArtifactStore
 from flows.runs import find
@@ -62,8 +63,10 @@ async def test_what_a_model_invents_is_not_in_the_report_or_marked(providers: St
     invented = [claim for claim in report.claims if any(word in claim.sentence for word in INVENTIONS)]
     failing = [claim for claim in report.claims if claim.verdict.objects]
     assert bool(invented) is (role != "compressor"), "what a writer invents stands there, as nothing else does"
-    assert [claim for claim in invented if claim not in failing] == []
-    assert text.count(MARKS[Verdict.not_stated]) == len(failing) >= len(invented)
+    unmarked = [claim for claim in invented if claim not in failing]
+    assert all((claim.complaints, claim.verdict) == ([CITES_NOTHING], Verdict.not_checked) for claim in unmarked)
+    assert not any(re.search(r"\d", claim.sentence) for claim in unmarked)
+    assert text.count(MARKS[Verdict.not_stated]) == len(failing) >= len(invented) - len(unmarked)
 
 
 async def test_the_writer_corrects_a_sentence_to_which_the_judge_objects(providers: Stubs, tmp_path: Path) -> None:

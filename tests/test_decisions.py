@@ -85,6 +85,20 @@ def test_no_citation_points_at_what_was_not_retrieved(ids: list[str]) -> None:
     assert "S0" not in numbered[0]
 
 
+@pytest.mark.parametrize(
+    ("row", "kept"),
+    [
+        ("| a | b | [S0a0a0a]", "| a | b [S0a0a0a] |"),
+        ("| a | b |\n[S0a0a0a; Sffffff; S0b0b0b]\n", "| a | b [S0a0a0a][S0b0b0b] |\n"),
+        ("| a | | [S0a0a0a]\n| c | d [S0b0b0b] |", "| a | [S0a0a0a] |\n| c | d [S0b0b0b] |"),
+        ("| a | b \\| c | [Sffffff]", "| a | b \\| c |"),
+        ("a | b [S0a0a0a]", "a | b [S0a0a0a]"),
+    ],
+)
+def test_what_is_cited_behind_or_below_a_row_is_in_its_last_cell(row: str, kept: str) -> None:
+    assert with_known_ids(f"| A | B |\n|---|---|\n{row}", {"S0a0a0a", "S0b0b0b"}) == f"| A | B |\n|---|---|\n{kept}"
+
+
 def test_the_same_page_has_the_same_id_however_it_is_addressed() -> None:
     same = ["http://www.Example.org/a/?utm_source=x&b=2&a=1#top", "https://example.org/a?a=1&b=2"]
     assert len({canonical_url(url) for url in same}) == 1

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fathom.evidence.claims import MARKS, Statement, claims_of, marked, with_replacements, without
 from fathom.evidence.corroboration import corroborate
-from fathom.evidence.grounding import PARAPHRASE, ground
+from fathom.evidence.grounding import ground
 from fathom.evidence.likeness import Likeness, nearest, nearest_in
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText, locate, read_quote, stored_texts
@@ -255,8 +255,8 @@ Is this a question about the bridge of Lyndhaven? A short remark.
         ("1932 | six", ["S1a2b3c"]),
         ("1958 | eight", []),
     ]
-    every = ("S1a2b3c", "S2a2b3c", "S3a2b3c")  # what cites nothing is checked against all that its section cites
-    assert [claim.checked_against for claim in claims if not claim.source_ids] == [every, every]
+    # What cites nothing is checked against what its paragraph, list or table cites.
+    assert [claim.checked_against for claim in claims if not claim.source_ids] == [("S1a2b3c",), ("S1a2b3c",)]
 
 
 CLAIM = "The Lyndhaven Bridge was opened on 12 March 1932."
@@ -345,8 +345,8 @@ def test_a_note_keeps_to_the_words_of_its_sources() -> None:
     assert grounded.note.extraction == [
         *kept,
         f"Eight lanes lead over the water. [{g}]",
-        f"The steel for the bridge came from Harmund. {PARAPHRASE} [{b}]",
-        f"The bridge is painted green. {PARAPHRASE} [{b}]",
+        f"The steel for the bridge came from Harmund. [{b}]",
+        f"The bridge is painted green. [{b}]",
     ]
 
 
@@ -636,5 +636,6 @@ def test_a_note_may_quote_rows_below_a_header_code_and_items() -> None:
         source_ids=["S1a2b3c"],
     )
     grounded = ground(note, [text])
-    assert grounded.note.extraction == [*kept, *(f"{one}\n{PARAPHRASE} [S1a2b3c]" for one in (other_row, other_code))]
+    assert grounded.note.extraction == [*kept, f"{other_row} [S1a2b3c]", f"{other_code} [S1a2b3c]"]
+    assert grounded.paraphrased == [f"{other_row} [S1a2b3c]", f"{other_code} [S1a2b3c]"]
     assert grounded.dropped == dropped

@@ -243,7 +243,7 @@ def test_a_report_does_not_call_an_answer_what_only_comes_close() -> None:
         "| Heron | 1 h 05 min |",
         "| Grey Lady | 55 min |\n| Heron | 1 h 05 min |",
         "|---|---|\n| Heron | 1 h 05 min |",
-        "... 55 min | Heron | 15:20 |",
+        "... 55 min | Heron | 15:20",
         "|",
     ],
 )

@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.evidence.claims import claims_of
+from fathom.evidence.stored import StoredText
 from fathom.models import Source
 from fathom.report.foreign import read_markdown
+from fathom.report.foreign_check import to_judge
 from fathom.report.foreign_report import report_of
 from fathom.report.foreign_sources import NumberedSource, in_folder
 from tests.conftest import FathomCLI, base_env
@@ -228,7 +230,8 @@ def test_a_text_that_cites_nothing_is_checked_against_its_list() -> None:
     text = f"{said}\n\n**Sources:**\n- [Bridges]({A})\n- {B}\n"
     found = report_of(text, "report")
     assert found.cited.uncited
-    assert [len(one.beside) for one in claims_of(found.report.sections)] == [2, 2]
+    read = [StoredText(source, "Nothing of it is said here.") for source in found.report.sources]
+    assert [len(one.checked_against) for one in to_judge(found.report, read)] == [2, 2]
     assert not read_markdown(text).sources  # a benchmark counts what is cited
 
 

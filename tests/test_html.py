@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fathom.models import Claim, Quote, Report, ReportSection, Source, Verdict
 from fathom.report.html import render_html
+from fathom.report.prose import section_html
 from tests.sample_report import PHASES, sample_report
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -99,6 +100,23 @@ def test_what_the_check_objects_to_is_marked_and_who_judged_is_said(page: Page) 
     claims = [claim.model_copy(update={"judgement": None}) for claim in report.claims]
     unjudged = "".join(Page(render_html(report.model_copy(update={"claims": claims}))).said)
     assert "No model judged the claims" in unjudged and "was judged by" not in unjudged
+
+
+def test_what_the_check_objects_to_is_marked_in_the_last_cell_of_its_row() -> None:
+    report = sample_report()
+    section = report.sections[0].model_copy(
+        update={"markdown": "| A | B |\n|---|---|\n| gate | 4 m | [S00000a]\n| wall [S00000a] | |", "quoted": False}
+    )
+    claims = [
+        report.claims[0].model_copy(update={"number": n, "sentence": said, "verdict": Verdict.not_stated})
+        for n, said in enumerate(("gate | 4 m", "wall"), 1)
+    ]
+    rows = re.findall(r"<tr>.*?</tr>", str(section_html(section, claims, {"S00000a": 1})), re.DOTALL)
+    assert [row.count("<td>") for row in rows] == [0, 2, 2]
+    assert [re.findall(r">([^<>]+)</a>", row.rpartition("<td>")[2]) for row in rows[1:]] == [
+        ["1", "not stated"],
+        ["not stated"],
+    ]
 
 
 def test_headings_are_in_order_and_tables_can_be_reached(page: Page) -> None:

@@ -17,13 +17,14 @@ from benchmarks.world.web import all_pages
 from fathom.config.groups import Judging, ReportSettings
 from fathom.errors import InvalidInput
 from fathom.evidence.bearing import Bearing, place_of
-from fathom.evidence.claims import Statement, claims_of, marked, with_replacements
-from fathom.evidence.judging import JUDGEMENTS, Exchange, judge, key_of, settled
+from fathom.evidence.claims import MARKS, Statement, claims_of, marked, with_replacements
+from fathom.evidence.judging import JUDGEMENTS, Exchange, judge, key_of, settled, unsettled
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
 from fathom.evidence.words import check
 from fathom.models import Ending, Report, ReportSection, RunResult, Source, Verdict
+from fathom.report.blocks import Table, blocks_of
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, Opinion
 from fathom.storage.store import ArtifactStore, runs
 from fathom.text.urls import source_ids
@@ -89,7 +90,6 @@ Nobody has to inspect it every year; that is only advised [S00000b].
 Ein Auto zahlt fünf Kronen [S00000a].
 The authority gives it the number RA-17 [S00000b].
 The yearbook does not say who designed the bridges [S00000a].
-
 The oldest of the three is therefore also the shortest.
 
 | Crossing | Length | Year |
@@ -219,6 +219,73 @@ def test_a_passage_begins_where_its_sentence_begins_and_is_sent_once() -> None:
     assert sum(map(len, texts)) < 3_000 + 450 * len(request.claims) + 1_000
 
 
+MARKS_OF_NAMES = """# Names
+
+{filler}
+
+The following marks must not stand in a name:
+
+- `:=`
+- `=>`
+- a tilde
+
+The depot may give a crossing a second name. The proposal of the harbour council, which had asked the painters and the
+keepers of all lamps whether each of the towers should bear the name of its founder in letters of gilded iron, was read
+twice in the winter session. It was turned down. Nobody asked again.
+
+These crossings have two names:
+
+{crossings}
+"""
+
+
+def shown_of(markdown: str, text: str) -> list[str]:
+    """Return the passages that are shown of one long source, without its beginning."""
+    stored = StoredText(TEXTS[0].source, text, "names.txt")
+    ask, requests = answering(supported)
+    asyncio.run(judge(statements(markdown), Bearing([stored]), ask))
+    return [passage.text for request in requests for _, passage in request.passages.values() if passage.start]
+
+
+def test_an_item_is_shown_with_what_introduces_it_and_a_short_list_whole() -> None:
+    crossings = [f"- {name} Crossing of the {n}th district, once called {name}gate" for n, name in enumerate(NAMES, 4)]
+    text = MARKS_OF_NAMES.format(filler=FILLER, crossings="\n".join(crossings))
+    short = next(p for p in shown_of("A name must not have the walrus mark [S00000a].", text) if "marks must" in p)
+    assert short.startswith("The following marks must not stand in a name:\n\n- `:=`\n- `=>`\n- a tilde")
+    by_item = shown_of("No tilde is allowed [S00000a].", text)
+    assert any("The following marks must not stand in a name" in p and "`:=`" in p for p in by_item)
+    long = "\n".join(shown_of("Kestrelgate became Kestrel Crossing [S00000a].", text))
+    assert crossings[NAMES.index("Kestrel")] in long and "These crossings have two names:" in long
+    assert sum(line in long for line in crossings) < len(crossings)
+
+
+NAMES = [f"{first}{last}" for first in ("Kes", "Mar", "Tol", "Wen", "Hal") for last in ("trel", "row", "den", "wick")]
+
+
+def test_a_sentence_is_shown_with_those_beside_it_in_its_paragraph() -> None:
+    text = MARKS_OF_NAMES.format(filler=FILLER, crossings="- none")
+    said = "The council's proposal of gilded iron letters for the founder on each of the towers failed [S00000a]."
+    (passage,) = [p for p in shown_of(said, text) if "gilded iron" in p]
+    assert "It was turned down." in passage
+
+
+def test_a_claim_with_more_facts_is_shown_more_passages_within_a_bound() -> None:
+    facts = [
+        f"Keeper {name} paints a {name.lower()}ling every {n} years, though it takes long."
+        for n, name in enumerate(NAMES)
+    ]
+    text = "\n\n".join(f"{FILLER[n * 90 : n * 90 + 90]}.\n\n{fact}" for n, fact in enumerate(facts))
+    text = f"{FILLER}\n\n{text}"
+
+    def held(names: Sequence[str]) -> tuple[int, int]:
+        passages = "\n".join(shown_of(f"Keepers {', '.join(names)} paint [S00000a].", text))
+        return sum(f"Keeper {name} paints" in passages for name in names), len(passages)
+
+    assert held(NAMES[:4])[0] == 4
+    assert held(NAMES)[0] == len(NAMES)
+    assert held(NAMES)[1] < 1_000 + 450 * 22 / 8 + 500
+
+
 def test_a_judge_is_told_what_stands_around_a_claim() -> None:
     _, requests = judged(
         f"It opened in 1958 [S00000a]. Nobody knows why [S00000b].\n\n{HEAD}| Orlin Bridge | 1 m | 1931 [S00000a] |",
@@ -260,11 +327,35 @@ def test_a_first_not_stated_is_no_verdict_unless_the_sources_were_shown_whole() 
     assert (found.judgement.verdict, len(requests)) == (Verdict.not_stated, 1)
 
 
-def test_a_conclusion_without_citations_is_judged_by_the_sources_of_its_section() -> None:
+def test_a_conclusion_without_citations_is_judged_by_the_sources_of_its_paragraph() -> None:
     _, requests = judged(TRUE, supported)
     (claim,) = [claim for claim in requests[0].claims if claim.sentence.startswith("The oldest of the three")]
     assert (claim.cited, claim.source_ids) == (False, ["S00000a", "S00000b"])
     assert "The yearbook does not say who designed the bridges" in claim.context
+
+
+def test_a_sentence_in_a_paragraph_of_its_own_cites_nothing_and_is_given_no_source() -> None:
+    cited, conclusion = "It opened in 1958 [S00000a].", "The viaduct is therefore the youngest of them."
+    invented = "Quillon Vasterby counted 4711 of its rivets."
+    beside = {
+        text: {s.sentence: s.checked_against for s in statements(text)}[conclusion]
+        for text in (
+            f"{cited} {conclusion}",
+            f"{cited}\n{conclusion}",
+            f"- {cited}\n- {conclusion}",
+            f"- {cited}\n\n- {conclusion}",
+            f"{cited}\n\n{conclusion}",
+            f"- {cited}\n\n{conclusion}",
+            f"{conclusion}\n\n{HEAD}| Orlin Bridge | 312 metres | 1931 [S00000a] |",
+            f"{cited}\n\n## So\n\n{conclusion}",
+        )
+    }
+    assert list(beside.values()) == [("S00000a",)] * 4 + [()] * 4
+    alone = statements(f"{cited}\n\n{conclusion}\n\n{invented}")
+    words = [check(statement, Search(TEXTS)) for statement in alone[1:]]
+    assert [found.verdict for found in words] == [Verdict.not_checked, Verdict.not_stated]
+    assert all(found.complaints[0] == "it cites nothing" for found in words)
+    assert [s.sentence for s in unsettled(alone[1:], Search(TEXTS))] == [invented], "the judge may object to it"
 
 
 @given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 900)), max_size=8))
@@ -318,6 +409,21 @@ def test_a_mark_is_no_claim_and_changes_none(sentence: str, verdict: Verdict) ->
     assert text != TRUE
     assert [key_of(s) for s in statements(text)] == [key_of(s) for s in statements(TRUE)]
     assert marked(text, {sentence: verdict}) == text
+
+
+@pytest.mark.parametrize(
+    "row", ["| B | 2 [S00000b] |", "| B | 2 | [S00000b]", "| B [S00000b] | |", "| B [S00000b] | 2", "B | 2 [S00000b]"]
+)
+@pytest.mark.parametrize("verdict", MARKS)
+def test_a_mark_is_in_the_last_cell_of_its_row(row: str, verdict: Verdict) -> None:
+    text = f"| A | Number |\n|---|---|\n{row}\n| C | 3 [S00000a] |"
+    (claim,) = [s.sentence for s in statements(text) if s.source_ids == ("S00000b",)]
+    (table,) = blocks_of(marked(text, {claim: verdict}), {})
+    assert isinstance(table, Table)
+    rows = [["".join(run.text for run in cell) for cell in cells] for cells in table.rows]
+    assert len(rows) == 2 and rows[1] == ["C", "3 [S00000a]"]
+    assert rows[0][1].endswith(MARKS[verdict].strip("*")) and "the source" not in rows[0][0]
+    assert "".join(rows[0]).count("[S00000b]") == 1
 
 
 # -- in a run ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.evidence.grounding import PARAPHRASE, Grounded, ground
+from fathom.evidence.grounding import Grounded, ground
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
 from fathom.evidence.words import facts_nowhere
@@ -87,7 +87,11 @@ QUOTED = [
     f"Vorsitz: »Vorsitzende ist Katrin Oberlach« [{C}]",
     f'```python\nclient = Client(max_retries=3)\nclient.send("hello")\n``` [{A}]',
     f'How it is sent:\n\n```python\nclient.send("hello")\n``` [{A}]',
-    f"| Code | Meaning | Retry |\n|---|---|---|\n| 503 | the server is busy | after 30 s |\n[{A}]",
+    f"| Code | Meaning | Retry |\n|---|---|---|\n| 503 | the server is busy | after 30 s [{A}] |",
+    f"The bridge of Lyndhaven spans 488 metres [{B}]; the frob is lost [{A}]",
+    f"The server answers within 30 seconds [{A}]. No one may fish from it [{B}].",
+    f'Loss: "the frob is lost" [{A}], and height: "31,5 Meter hoch" [{C}].',
+    f"| Retry | Code |\n|---|---|\n| after 30 s | 503 [{A}] |\n| no | 200 [{A}] |",
 ]
 PARAPHRASED = [
     f"A frob that gets no answer for 30 s is gone. [{A}]",
@@ -101,6 +105,9 @@ PARAPHRASED = [
     f"The span is 0.488 km. [{B}]",
     f"Eight lanes, opened 1932-03-12. [{B}]",
     f"The chair is Katrin Oberlach; the board has 5 members. [{C}]",
+    f"The span is 0.488 km [{B}]; a frob without an answer is gone after 30 s [{A}].",
+    f"Cyclists were 43 % [{B}], while no one may fish from it [{B}], and the tower is 31.5 m high [{C}]",
+    f"| Bridge | Lanes | Tower |\n|---|---|---|\n| Lyndhaven | 8 [{B}] | 31.5 m [{C}] |",
 ]
 INVENTED = [
     f"The server answers within 45 seconds. [{A}]",
@@ -112,6 +119,7 @@ INVENTED = [
     f"The option --no-frob turns it off. [{A}]",
     f"Sending:\n\n```python\nclient.send_all()\n``` [{A}]",
     f"| Code | Meaning |\n|---|---|\n| 504 | the server is busy |\n[{A}]",
+    f"The bridge spans 488 metres [{B}]; a frob is lost after 45 seconds [{A}].",
     f'Said in 2023: "the frob is lost" [{A}]',
     f"Die Garantie gilt zwanzig Jahre. [{C}]",
     f"Stellvertreterin ist seither Margarete Wendling. [{C}]",
@@ -122,13 +130,13 @@ INVENTED = [
 
 @pytest.mark.parametrize("bullet", QUOTED)
 def test_what_a_source_says_word_for_word_is_a_quotation(bullet: str) -> None:
-    assert grounded(bullet) == (grounded().note.model_copy(update={"extraction": [bullet]}), [])
+    assert grounded(bullet) == (grounded().note.model_copy(update={"extraction": [bullet]}), [], [])
 
 
 @pytest.mark.parametrize("bullet", PARAPHRASED)
-def test_what_is_said_in_other_words_is_kept_and_marked(bullet: str) -> None:
-    text, _, source = bullet.rpartition(" ")
-    assert grounded(bullet).note.extraction == [f"{text} {PARAPHRASE} {source}"]
+def test_what_is_said_in_other_words_is_kept_as_it_is_and_told_apart(bullet: str) -> None:
+    found = grounded(bullet)
+    assert (found.note.extraction, found.paraphrased) == ([bullet], [bullet])
 
 
 @pytest.mark.parametrize("bullet", INVENTED)
@@ -152,6 +160,37 @@ def test_a_bullet_gets_the_right_source(bullet: str, ids: list[str]) -> None:
     (kept,) = grounded(bullet).note.extraction
     assert kept.endswith(f" {''.join(f'[{source_id}]' for source_id in ids)}")
     assert kept.count("[S") == len(ids)
+
+
+@pytest.mark.parametrize(
+    ("bullet", "kept"),
+    [
+        (
+            f"Opened in 1932 [{B}]; it is 31.5 m high [S99999999][{C}].",
+            f"Opened in 1932 [{B}]; it is 31.5 m high [{C}].",
+        ),
+        (f"Opened in 1932 [S99999999]; eight lanes [{B}].", f"Opened in 1932; eight lanes [{B}]."),
+        (
+            f"Three quarters of the cost was paid by the state [{A}], and the frob is lost [{A}]",
+            f"Three quarters of the cost was paid by the state [{B}], and the frob is lost [{A}]",
+        ),
+        (
+            f"The bridge was opened on 12 March 1932 by the mayor [{A}]; the server answers [{A}].",
+            f"The bridge was opened on 12 March 1932 by the mayor [{B}]; the server answers [{A}].",
+        ),
+    ],
+)
+def test_an_id_stays_behind_the_part_that_it_is_for(bullet: str, kept: str) -> None:
+    assert grounded(bullet).note.extraction == [kept]
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["| 503 | the server is busy | after 30 s |", "| 503 | busy servers | 30 s |", "| 503 | the server is busy | |"],
+)
+def test_the_id_of_a_row_is_in_its_last_cell(row: str) -> None:
+    (kept,) = grounded(f"| Code | Meaning | Retry |\n|---|---|---|\n{row}\n[S99999999]").note.extraction
+    assert kept.endswith(f"\n{row.removesuffix('|').rstrip()} [{A}] |")
 
 
 @pytest.mark.parametrize(
@@ -219,7 +258,7 @@ words = st.sampled_from(
 def test_a_note_is_the_same_when_it_is_checked_again(text: str, cited: str) -> None:
     once = grounded(f"{text}{cited}")
     assert len(once.note.extraction) + len(once.dropped) == 1
-    assert grounded(*once.note.extraction) == (once.note, [])
+    assert grounded(*once.note.extraction) == (once.note, [], once.paraphrased)
 
 
 @given(st.text(max_size=80), st.text(max_size=80))

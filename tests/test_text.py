@@ -96,11 +96,23 @@ def test_a_line_that_says_something_is_no_heading(line: str, kind: str) -> None:
         "The type X | Y is the same as Union[X, Y], as\nthe type Y | X is: the order of X | Y | Z does\nnot count. So.",
         "Write cat names | sort to order them.\nWrite cat names | uniq to see each once.",
         "Run `cat a | sort | uniq` first. Then read the result.",
+        "cat names | sort | uniq",
+        "Its type is one of int | str | None",
+        "Pipes: cat names | sort | uniq",
+        "The type X | Y | Z is\nwhat it takes",
+        "`A | B | C`",
     ],
 )
 def test_bars_in_prose_make_no_row(prose: str) -> None:
     assert {s.kind for s in split_sentences(prose)} == {"prose"}
     assert len(split_sentences(prose)) == prose.count(". ") + prose.count(".\n") + 1
+
+
+@pytest.mark.parametrize("row", ["Name | Version | Status", "... 55 min | Heron | 15:20", "3 | 4.5 kg | St. Anne"])
+def test_a_row_may_stand_by_itself(row: str) -> None:
+    assert [(s.text, s.kind) for s in split_sentences(f"Some text is here.\n\n{row}\n\nAnd here.")[1:-1]] == [
+        (row, "table")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -164,9 +176,7 @@ def test_sentences_hold_every_character_once(text: str) -> None:
 
 
 def test_kinds_tell_prose_from_layout() -> None:
-    text = (
-        "| A | B | C |\n\n```\nx = 1.\n```\n\n   def f(x):\n       return x\n\nProse is here.\n\n* an item\n\n-----\n"
-    )
+    text = "A | B | C\n\n```\nx = 1.\n```\n\n   def f(x):\n       return x\n\nProse is here.\n\n* an item\n\n-----\n"
     assert [s.kind for s in split_sentences(text)] == ["table", *["code"] * 5, "prose", "item", "rule"]
 
 

@@ -5,6 +5,9 @@ first hardly matters. So the passages are chosen to have, together, as much as p
 number or name that a chosen passage has counts less for the next. Of several claims each adds its passages in turn,
 until the room that they share is used; passages of one are seen by the others.
 
+A claim with more facts gets more passages, and more room. A sentence is shown with those beside it in its paragraph, an
+item with the line that introduces its list, and a short list whole: "- `:=`" has no word by which it could be found.
+
 The beginning of a source is always shown, as it says what the source is, and of a short one all. What the notes quote
 of a source comes before other passages that fit as well: the writer has read nothing else of it.
 """
@@ -16,7 +19,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import zip_longest
+from heapq import merge
+from operator import itemgetter
 from typing import NamedTuple
 
 from fathom.evidence.stored import StoredText
@@ -31,7 +35,9 @@ from fathom.text.units import Unit, units_of
 FRONT_CHARS = 300  # of the beginning of a source
 FIELDS, HEAD_CHARS = 3, 900  # of a head: `name: value` at least, and characters
 WHOLE_CHARS = 900  # of a text that is shown whole
-SHORT_CHARS = 200  # of a sentence that is shown with its neighbours in the paragraph
+PASSAGE_CHARS = 450  # of a sentence with its neighbours in the paragraph
+LIST_ITEMS, LIST_CHARS = 12, 1_500  # of a list that is shown whole, at most
+USUAL_TERMS = 8  # of a claim; one with more, as it has more facts, gets as many more passages
 CODE_LINES = 5  # in one passage
 MOST = 12  # passages of one claim
 LEAD, HEADING, NEIGHBOUR = 0.6, 0.5, 0.4  # of a word in what introduces a passage, above it and beside it
@@ -64,6 +70,11 @@ def place_of(passage: ShownPassage, texts: Iterable[StoredText]) -> Span | None:
         if place and text.text[place[0] : place[1]] == passage.text:
             return Span(text, *place)
     return None
+
+
+def share_of(sentence: str) -> float:
+    """Return how many times as many passages as a usual claim a claim needs, for all the facts that it has."""
+    return max(1.0, len(claim_weights(sentence)) / USUAL_TERMS)
 
 
 class Wanted(NamedTuple):
@@ -108,12 +119,10 @@ class Bearing:
         for text in dict.fromkeys(read for one in fresh for read in self._of(one.source_ids)):
             taken.add([text.beginning])
         room += taken.length
-        for turn in zip_longest(*(self._ranked(one) for one in wanted)):
-            for spans in filter(None, turn):
-                if taken.length < room:
-                    taken.add(spans)
+        for _, spans in merge(*(self._due(one) for one in wanted), key=itemgetter(0)):
             if taken.length >= room:
                 break
+            taken.add(spans)
         return taken.spans()
 
     def is_whole(self, source_id: str, spans: Iterable[Span]) -> bool:
@@ -135,6 +144,11 @@ class Bearing:
     def _of(self, source_ids: Iterable[str]) -> list[_Read]:
         return [read for source_id in source_ids for read in self._read.get(source_id, ())]
 
+    def _due(self, wanted: Wanted) -> Iterator[tuple[float, list[Span]]]:
+        """Yield the passages for one claim, each with its turn: two in one for a claim with twice as many terms."""
+        share = share_of(wanted.sentence)
+        return ((number / share, spans) for number, spans in enumerate(self._ranked(wanted)))
+
     def _ranked(self, wanted: Wanted) -> Iterator[list[Span]]:
         """Yield the passages for one claim, each with the lines that introduce it, the best first."""
         keys, forms = _weights(wanted)
@@ -154,7 +168,7 @@ class Bearing:
         for found in rated:
             first.setdefault((found.read.text.source.source_id, found.read.says(found.unit)), found)
         left, covered, used = list(first.values())[:CANDIDATES], dict[str, float](), set[int]()
-        for _ in range(min(MOST, len(left))):
+        for _ in range(min(round(MOST * share_of(wanted.sentence)), len(left))):
             best = max(left, key=lambda found: _worth(found, weights, covered, total, used))
             left.remove(best)
             used.add(id(best.read))
@@ -326,18 +340,41 @@ class _Read:
             yield _Rated(self, unit, held, score)
 
     def spans(self, unit: Unit) -> list[Span]:
-        """Return a unit, a short sentence with those before and after it, and the lines that introduce it."""
+        """Return a unit as it is shown: with what introduces it, a sentence with its neighbours, a short list whole."""
+        place = self._unit_of[unit.own[0]]
+        if whole := self._list_around(place):
+            return [whole]
         first, last = unit.own[0], unit.own[-1]
-        if self._end(last) - self._start(first) <= SHORT_CHARS:
-            paragraph = self.parsed.paragraphs[first]
-            if first and self.parsed.paragraphs[first - 1] == paragraph:
-                first -= 1
-            if last + 1 < len(self.parsed) and self.parsed.paragraphs[last + 1] == paragraph:
-                last += 1
+        if self._goes_on(first - 1) and self._fits(first - 1, last):
+            first -= 1
+        if self._goes_on(last) and self._fits(first, last + 1):
+            last += 1
         found = [Span(self.text, self._start(first), self._end(last))]
         if unit.lead:
             found.insert(0, Span(self.text, self._start(unit.lead[0]), self._end(unit.lead[-1])))
         return found
+
+    def _goes_on(self, number: int) -> bool:
+        """Whether the sentence after one is of the same paragraph."""
+        paragraphs = self.parsed.paragraphs
+        return 0 <= number < len(self.parsed) - 1 and paragraphs[number] == paragraphs[number + 1]
+
+    def _fits(self, first: int, last: int) -> bool:
+        return self._end(last) - self._start(first) <= PASSAGE_CHARS
+
+    def _list_around(self, place: int) -> Span | None:
+        """Return the list that a unit is an item of or introduces, with the line that introduces it, if it is short."""
+        units = self.units
+        first = last = place if units[place].kind == "item" else place + 1
+        while first and units[first - 1].kind == "item":
+            first -= 1
+        while last < len(units) and units[last].kind == "item":
+            last += 1
+        if not 0 < last - first <= LIST_ITEMS or (first > place and units[first].lead != units[place].own):
+            return None
+        lead = units[first].lead or units[first].own
+        found = Span(self.text, self._start(lead[0]), self._end(units[last - 1].own[-1]))
+        return found if found.length <= LIST_CHARS else None
 
     def says(self, unit: Unit) -> str:
         """Return the text of a unit on one line."""

@@ -3,7 +3,8 @@
 A citation belongs to the sentence it ends. A sentence without one takes those of the next sentence of its paragraph or
 list item that has some: a citation at the end of a paragraph is for all that was said since the one before it. A row
 of a table has only its own. Code in a fence has those that end the line of text before it. A sentence that has none
-that way, a conclusion say, is checked against what the sentences around it cite.
+that way is checked against what the others of its paragraph, list or table cite; in a paragraph of its own it cites
+nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 from fathom.facts.extraction import facts_of, plain
 from fathom.models import ReportSection, Verdict
 from fathom.text.blocks import Kind
-from fathom.text.citations import cited_ids, without_citations
+from fathom.text.citations import cited_ids, in_last_cell, without_citations
 from fathom.text.fences import fenced_code, fences, split_markdown
 from fathom.text.sentences import Sentence
 from fathom.text.terms import query_terms
@@ -57,7 +58,7 @@ class Statement(NamedTuple):
     context: str = (
         ""  # the heading above it, with the sentence before it, the head of its table or the line before code
     )
-    beside: tuple[str, ...] = ()  # of a sentence that cites none, the ids cited around it, the nearest first
+    beside: tuple[str, ...] = ()  # of one that cites none, the ids cited in its paragraph or list, the nearest first
 
     @property
     def checked_against(self) -> tuple[str, ...]:
@@ -126,9 +127,22 @@ def marked(markdown: str, claims: Mapping[str, Verdict]) -> str:
         sentence = parts[number]
         if _unmarked(sentence.text) != sentence.text or is_mark(markdown[sentence.end :]):
             continue
-        end = sentence.start + len(sentence.text.rstrip(" |")) if sentence.kind == "table" else sentence.end
-        markdown = f"{markdown[:end]} {MARKS[verdict]}{markdown[end:]}"
+        said = in_last_cell(sentence.text, f" {MARKS[verdict]}") if sentence.kind == "table" else ""
+        markdown = (
+            f"{markdown[: sentence.start]}{said or behind(sentence.text, MARKS[verdict])}{markdown[sentence.end :]}"
+        )
     return markdown
+
+
+def behind(text: str, mark: str) -> str:
+    """Return a text with a mark or citations behind it: in the last cell of a row, below a fence that ends the text."""
+    last = text.rstrip()
+    if last.endswith(("```", "~~~")):
+        return f"{last}\n{mark}"
+    parts = split_markdown(last)
+    if parts and parts[-1].kind == "table":
+        return f"{last[: parts[-1].start]}{in_last_cell(parts[-1].text, f' {mark}')}"
+    return f"{last} {mark}"
 
 
 def as_written(markdown: str, claims: Collection[str]) -> dict[str, str]:
@@ -168,11 +182,11 @@ def _in_place_of(part: Sentence, said: str) -> str:
     if "\n" in said or not said or said.startswith(("#", "```")):
         return ""
     if part.kind == "table":
-        row = f"| {said.strip('| ')} |"
-        if len(_BAR.findall(row)) != len(_BAR.findall(f"| {part.text.strip('| ')} |")):
+        row, before = (f"| {in_last_cell(one, '').strip('| ')} |" for one in (said, part.text))
+        if len(_BAR.findall(row)) != len(_BAR.findall(before)):
             return ""
         own = " ".join(f"[{source_id}]" for source_id in cited_ids(part.text))
-        return row if cited_ids(row) or not own else f"{row.removesuffix(' |')} {own} |"
+        return row if cited_ids(row) or not own else in_last_cell(row, f" {own}")
     marker = _ITEM_MARKER.match(part.text)
     said = said[found.end() :] if (found := _ITEM_MARKER.match(said)) else said
     own = "".join(f"[{source_id}]" for source_id in cited_ids(part.text))
@@ -192,7 +206,7 @@ def _statements(section: int, of: ReportSection) -> Iterator[Statement]:
     def statement(number: int, source_ids: Sequence[str]) -> Statement:
         part = parts[number]
         own = tuple(source_ids)
-        beside = () if own else _beside(parts, number)
+        beside = () if own else _beside(parts, number, of.markdown)
         return Statement(section, claim_text(part), own, part.kind, context(number), beside)
 
     for number, part in enumerate(parts):
@@ -212,10 +226,27 @@ def _statements(section: int, of: ReportSection) -> Iterator[Statement]:
             yield statement(number, own or next(filter(None, later), ()))
 
 
-def _beside(parts: Sequence[Sentence], number: int) -> tuple[str, ...]:
-    """Return at most `BESIDE` sources that a part without any rests on: those cited before it, the nearest first."""
-    order = [*reversed(parts[:number]), *parts[number + 1 :]]
+def _beside(parts: Sequence[Sentence], number: int, markdown: str) -> tuple[str, ...]:
+    """Return at most `BESIDE` sources that a part without any rests on.
+
+    They are those cited in its paragraph, list or table: first before it, the nearest first.
+    """
+    first = last = number
+    while first and _goes_with(parts[first - 1], parts[first], markdown):
+        first -= 1
+    while last + 1 < len(parts) and _goes_with(parts[last], parts[last + 1], markdown):
+        last += 1
+    order = [*reversed(parts[first:number]), *parts[number + 1 : last + 1]]
     return tuple(dict.fromkeys(source_id for part in order for source_id in cited_ids(part.text)))[:BESIDE]
+
+
+def _goes_with(part: Sentence, following: Sentence, markdown: str) -> bool:
+    """Whether two parts next to each other are of one paragraph, list or table."""
+    kinds = {part.kind, following.kind}
+    if kinds == {"item"} or part.paragraph == following.paragraph:
+        return True
+    together = kinds <= {"table", "rule"} or kinds <= {"prose", "item"}
+    return together and markdown.count("\n", part.end, following.start) == 1
 
 
 def _contexts(heading: str, parts: Sequence[Sentence], leads: Mapping[int, int]) -> Callable[[int], str]:

@@ -1,6 +1,7 @@
-"""Notes keep to their sources: a bullet stays unless it has a fact that no text has, and says if it is a quotation.
+"""Notes keep to their sources: a bullet stays unless it has a fact that no text has, and each id where it was put.
 
-So what a model adds while it compresses never enters the context, and what it says in other words is not lost.
+So what a model adds while it compresses never enters the context, and what it says in other words is not lost. Which
+bullets are no quotations is kept beside the note and not written into it: a writer condenses, so it is most of them.
 """
 
 from __future__ import annotations
@@ -10,23 +11,24 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from fathom.evidence.claims import behind, is_head
 from fathom.evidence.likeness import nearest
 from fathom.evidence.passages import Search
+from fathom.evidence.rows import nearest_rows
 from fathom.evidence.stored import texts_of
 from fathom.evidence.support import spaced_words
+from fathom.evidence.verbatim import ENOUGH
 from fathom.evidence.words import PART_CHARS, facts_nowhere, says_nothing
 from fathom.models import Note, SourceText
 from fathom.text.blocks import Kind
-from fathom.text.citations import cited_ids, without_citations
+from fathom.text.citations import cited_ids, split_at_citations, without_citations
 from fathom.text.fences import fenced_code, split_markdown
 from fathom.text.languages import language_tag
 from fathom.text.terms import count_words, query_terms, terms
 
-PARAPHRASE = "(paraphrase)"
 CLEARLY = 2  # times as near to a bullet as the source it cites is one that replaces that
 LABEL_WORDS = 12  # of what stands around a quotation, at most
 _LEFT_OUT = re.compile(r"\s*(?:[\[(]?(?:…|\.\.\.)[\])]?|\(address left out\))\s*")
-_MARKED = re.compile(rf"\s*{re.escape(PARAPHRASE)}(?=\s*\Z)")
 _LABELLED = re.compile(
     r"(?P<label>.{1,150}?)[:：][\s*_]*(?P<quoted>[\"'“”„‟«»‹›‘’‚「『].+[\"'“”‟«»‹›‘’」』])(?P<after>[^\"“”„«»「」]*)\Z",
     re.DOTALL,
@@ -39,10 +41,11 @@ _BLOCKS: frozenset[Kind] = frozenset(("item", "table", "code"))
 
 
 class Grounded(NamedTuple):
-    """A note that keeps to its sources, and the bullets that did not."""
+    """A note that keeps to its sources, the bullets that did not, and those it keeps that say it in other words."""
 
     note: Note
     dropped: list[str]
+    paraphrased: list[str]
 
 
 def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
@@ -50,19 +53,23 @@ def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
 
     A bullet whose words are in a text, word for word and in order, is a quotation. Case, white space, quotation marks
     and other punctuation do not count, and an ellipsis replaces any words. So does the end of a line where a bullet
-    quotes rows, items or code: a header may be apart from its row, but lines of code are together. A short label before
-    what is quoted in quotation marks may be the note's own.
+    quotes rows, items or code: a header may be apart from its row, but lines of code are together. A row may also have
+    its cells from one row of a table. A short label before what is quoted in quotation marks may be the note's own. Of
+    a bullet that cites in several places, what stands before each of them is looked for by itself.
 
-    Any other bullet is marked as a paraphrase. It is dropped only if it has a number, date, name or piece of code that
-    none of the texts has, or if nothing shows where it comes from: no text has a word of its topic.
+    Any other bullet is a paraphrase. It is dropped only if it has a number, date, name or piece of code that none of
+    the texts has, or if nothing shows where it comes from: no text has a word of its topic.
     """
     call = _Call(texts)
     kept: list[str] = []
     dropped: list[str] = []
+    paraphrased: list[str] = []
     for bullet in note.extraction:
-        grounded = call.grounded(bullet)
+        grounded, is_quoted = call.grounded(bullet)
         (kept if grounded else dropped).append(grounded or bullet)
-    return Grounded(note.model_copy(update={"extraction": kept}), dropped)
+        if grounded and not is_quoted:
+            paraphrased.append(grounded)
+    return Grounded(note.model_copy(update={"extraction": kept}), dropped, paraphrased)
 
 
 class _Call:
@@ -83,14 +90,47 @@ class _Call:
         """The languages of the texts, empty of one in which it is not clear."""
         return {language_tag(text[:PART_CHARS]) for text in self._search.whole(self._ids)}
 
-    def grounded(self, bullet: str) -> str:
-        """Return a bullet as the note keeps it; empty if it does not."""
-        bullet = _unmarked(bullet)
-        text = without_citations(bullet).rstrip()
-        if holders := self._holders(_fragments(text)) or self._holders_of_quotation(text):
-            return _cited(bullet, holders)
-        own = self._sources(text, [source_id for source_id in cited_ids(bullet) if source_id in self._ids])
-        return f"{text}{_gap(text)}{PARAPHRASE} {_citations(own)}" if own else ""
+    def grounded(self, bullet: str) -> tuple[str, bool]:
+        """Return a bullet as the note keeps it, empty if it does not, and whether all of it is quoted."""
+        parts = [(text, [one for one in ids if one in self._ids]) for text, ids in split_at_citations(bullet)]
+        if sum(bool(count_words(text)) for text, _ in parts) > 1 and any(ids for _, ids in parts):
+            return self._of_parts(bullet, parts)
+        text, cited = without_citations(bullet).rstrip(), cited_ids(bullet)
+        holders = self._quoted_from(text)
+        known = [one for one in cited if one in (holders or self._ids)]
+        own = (known or holders[:1]) if holders else self._sources(text, known)
+        if not own:
+            return "", False
+        return bullet if cited == own else behind(text, _citations(own)), bool(holders)
+
+    def _of_parts(self, bullet: str, parts: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, bool]:
+        """Return a bullet that cites in several places, with the right ids in each of them."""
+        if self._nowhere(without_citations(bullet), self._ids):
+            return "", False
+        said, is_quoted = "", True
+        for text, cited in parts:
+            words = count_words(text)
+            holders = self._quoted_from(text) if words else cited
+            is_quoted = is_quoted and bool(holders or not words)
+            own = [one for one in cited if one in holders] or cited
+            if cited and not set(own) & set(holders):
+                # Fewer words are in another source by chance.
+                own = holders[:1] if words >= ENOUGH and holders else self._sources(text, cited) or cited
+            said = behind(f"{said}{text}", _citations(own)) if own else f"{said}{text}"
+        return said, is_quoted
+
+    def _quoted_from(self, text: str) -> list[str]:
+        """Return the sources that have all of a text word for word, or all cells of each of its rows in one row."""
+        return self._holders(_fragments(text)) or self._holders_of_quotation(text) or self._holders_of_rows(text)
+
+    def _holders_of_rows(self, text: str) -> list[str]:
+        rows = _rows(text)
+        found = [nearest_rows(row, self._search) for row in rows]
+        having = [
+            {passage.text.source.source_id for passage in one.passages} for one in found if one and not one.missing
+        ]
+        every = set.intersection(*having) if rows and len(having) == len(rows) else set[str]()
+        return [source_id for source_id in self._ids if source_id in every]
 
     def _holders(self, fragments: Sequence[str]) -> list[str]:
         """Return the sources that have some words in order, each piece word for word."""
@@ -105,7 +145,7 @@ class _Call:
                 return found
         return []
 
-    def _sources(self, text: str, cited: list[str]) -> list[str]:
+    def _sources(self, text: str, cited: Sequence[str]) -> list[str]:
         """Return the sources of a paraphrase; none if it has a fact that no text has, or comes from none of them.
 
         They are those it cites, or else what comes nearest, and where these lack a fact, one that has it.
@@ -114,7 +154,7 @@ class _Call:
         sharing = [one for one in self._ids if topic & self._topics[one]]
         if not sharing and (not cited or (self._is_of_their_language(text) and not says_nothing(text))):
             return []
-        own = cited or self._nearest(text, sharing)
+        own = list(cited) or self._nearest(text, sharing)
         lacking = set(self._nowhere(text, own))
         if not lacking:
             return own
@@ -156,6 +196,14 @@ def _fragments(text: str) -> list[str]:
     return [piece for piece in words if piece.strip()]
 
 
+def _rows(text: str) -> list[str]:
+    """Return the rows of a text that is one table, or one row, but for the row that names the columns."""
+    parts = split_markdown(text)
+    if not parts or any(part.kind not in ("table", "rule") for part in parts):
+        return []
+    return [part.text for number, part in enumerate(parts) if part.kind == "table" and not is_head(parts, number)]
+
+
 def _holds(words: str, fragments: Sequence[str]) -> bool:
     position = 0
     for fragment in fragments:
@@ -179,26 +227,5 @@ def _labelled(text: str) -> Iterator[tuple[str, list[str]]]:
     yield from (way for way in ways if way[1] and count_words(way[0]) <= LABEL_WORDS)
 
 
-def _cited(bullet: str, holders: Sequence[str]) -> str:
-    """Return a bullet that cites those of its sources that hold it, or else the first text that does."""
-    ids = cited_ids(bullet)
-    right = [source_id for source_id in ids if source_id in holders] or [holders[0]]
-    if ids == right:
-        return bullet
-    return f"{without_citations(bullet).rstrip()} {_citations(right)}"
-
-
-def _unmarked(bullet: str) -> str:
-    """Return a bullet without the mark, which is not the model's to set."""
-    text = without_citations(bullet).rstrip()
-    plain = _MARKED.sub("", text)
-    return bullet if plain == text else f"{plain} {_citations(cited_ids(bullet))}".rstrip()
-
-
 def _citations(ids: Sequence[str]) -> str:
     return "".join(f"[{source_id}]" for source_id in ids)
-
-
-def _gap(text: str) -> str:
-    """Return what stands between a bullet and its mark: a row or a fence ends with its line."""
-    return "\n" if text.endswith(("|", "```", "~~~")) else " "

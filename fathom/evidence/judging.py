@@ -10,6 +10,7 @@ beside the report, and `settled` follows from them alone.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -17,19 +18,19 @@ from itertools import count
 from textwrap import shorten
 from typing import NamedTuple
 
-from fathom.evidence.bearing import Bearing, Span, Wanted
+from fathom.evidence.bearing import Bearing, Span, Wanted, share_of
 from fathom.evidence.claims import Statement
 from fathom.evidence.passages import Search
-from fathom.evidence.words import said_in
+from fathom.evidence.words import facts_nowhere, said_in
 from fathom.models import Judgement, Model, Verdict
 from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion, ShownPassage, ShownSource
 
 JUDGEMENTS = "judgements.json"
 AT_ONCE = 40  # claims of one request
 HEADINGS, HEADING_CHARS = 2, 80  # above a passage, the lowest ones
-# Characters of passages in a request, and more for each claim: those of one bear on others too. docs/evidence.md
-# has what more or less of them would buy.
-ROOM, ROOM_A_CLAIM, ROOM_A_CLAIM_AGAIN = 1_000, 400, 800
+# Characters of passages in a request, and more for each claim of usual length: those of one bear on others too.
+# docs/evidence.md has what more or less of them would buy.
+ROOM, ROOM_A_CLAIM, ROOM_A_CLAIM_AGAIN = 1_000, 450, 800
 _KINDS = {"table": "row", "code": "code"}
 
 Key = tuple[str, tuple[str, ...]]
@@ -70,9 +71,16 @@ def key_of(statement: Statement) -> Key:
 
 
 def unsettled(statements: Iterable[Statement], search: Search) -> list[Statement]:
-    """Return which of some claims have sources that do not say them word for word, each once: those to be judged."""
-    claims = {key_of(statement): statement for statement in statements if statement.checked_against}
-    return [statement for statement in claims.values() if not said_in(statement, search)]
+    """Return which of some claims have sources that do not say them word for word, each once: those to be judged.
+
+    So is one that cites nothing and has a number, date, name or piece of code that stands nowhere in what was read.
+    """
+    claims = {key_of(statement): statement for statement in statements}
+    return [
+        one
+        for one in claims.values()
+        if not said_in(one, search) and (one.checked_against or facts_nowhere(one.sentence, search, None, one.kind))
+    ]
 
 
 def requests_for(
@@ -148,7 +156,8 @@ def _request(
     statements: Sequence[Statement], bearing: Bearing, known: Mapping[Key, Known], *, again: bool
 ) -> JudgeRequest:
     wanted = [_wanted(statement, bearing, known.get(key_of(statement))) for statement in statements]
-    room = ROOM + (ROOM_A_CLAIM_AGAIN if again else ROOM_A_CLAIM) * len(statements)
+    shares = math.fsum(share_of(statement.sentence) for statement in statements)
+    room = ROOM + round((ROOM_A_CLAIM_AGAIN if again else ROOM_A_CLAIM) * shares)
     numbers = count(1)
     by_source: dict[str, list[Span]] = {}
     for span in bearing.chosen(wanted, room):

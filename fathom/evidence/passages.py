@@ -101,8 +101,8 @@ class Search:
             return read.around(start, end)
         return read.within(claim_weights(claim), start, end) or read.around(start, start + SHOWN_CHARS)
 
-    def whole(self, source_ids: Collection[str]) -> list[str]:
-        """Return the texts of some sources with the title, the address and the date of each."""
+    def whole(self, source_ids: Collection[str] | None) -> list[str]:
+        """Return the texts of some sources, or of all, with the title, the address and the date of each."""
         return [read.whole for read in self._of(source_ids)]
 
     def titled(self, about: Collection[str]) -> list[str]:

@@ -59,8 +59,18 @@ def check_claims(
     The claims are numbered from 1 in reading order; `credibility` is as of `corroborate`, and `judged` what a model
     said of the claims that words alone do not settle.
     """
-    checking = _Checking(texts, credibility, judged or {})
-    return [checking.claim(number, statement) for number, statement in enumerate(claims_of(report.sections), 1)]
+    return check_statements(claims_of(report.sections), texts, credibility, judged or {})
+
+
+def check_statements(
+    statements: Sequence[Statement],
+    texts: Sequence[StoredText],
+    credibility: Mapping[str, float],
+    judged: Mapping[Key, Settled],
+) -> list[Claim]:
+    """Check some claims as `check_claims` does, each against the sources that it names itself."""
+    checking = _Checking(texts, credibility, judged)
+    return [checking.claim(number, statement) for number, statement in enumerate(statements, 1)]
 
 
 class _Checking:

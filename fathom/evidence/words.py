@@ -29,6 +29,7 @@ from fathom.text.fences import fences
 from fathom.text.languages import language_tag
 from fathom.text.sentences import split_sentences
 
+CITES_NOTHING = "it cites nothing"
 PART_CHARS = 4_000  # of a text whose figures are read at once
 BEFORE = 30  # characters before a number that tell if it is rounded
 ABOUT = Decimal("0.1")  # of a number, that "about" and "more than" leave open
@@ -72,7 +73,7 @@ class ByWords(NamedTuple):
     verdict: Verdict
     score: float
     passages: list[Passage]
-    complaints: list[str]  # what stands nowhere in the cited sources
+    complaints: list[str]  # what stands nowhere in the cited sources, or that it cites none
 
 
 def check(statement: Statement, search: Search) -> ByWords:
@@ -81,9 +82,11 @@ def check(statement: Statement, search: Search) -> ByWords:
     if said := said_in(statement, search):
         return ByWords(Verdict.supported, 1.0, said[:MAX_PASSAGES], [])
     near = nearest(statement.sentence, search, ids, statement.kind)
-    nowhere = facts_nowhere(statement.sentence, search, ids, statement.kind) if ids else []
+    nowhere = facts_nowhere(statement.sentence, search, ids, statement.kind) if ids or search.whole(None) else []
     verdict = Verdict.not_stated if nowhere else Verdict.not_checked
-    return ByWords(verdict, near.score, near.passages, [f"{what} stands nowhere in its sources" for what in nowhere])
+    whose = "its sources" if ids else "any source"
+    complaints = [f"{what} stands nowhere in {whose}" for what in nowhere]
+    return ByWords(verdict, near.score, near.passages, complaints if ids else [CITES_NOTHING, *complaints])
 
 
 def said_in(statement: Statement, search: Search) -> list[Passage]:
@@ -96,9 +99,9 @@ def said_in(statement: Statement, search: Search) -> list[Passage]:
 
 
 def facts_nowhere(
-    claim: str, search: Search, ids: Collection[str], kind: Kind = "prose", *, translated: bool = True
+    claim: str, search: Search, ids: Collection[str] | None, kind: Kind = "prose", *, translated: bool = True
 ) -> list[str]:
-    """Return the numbers, dates, names and pieces of code of a claim that stand nowhere in some sources.
+    """Return the numbers, dates, names and pieces of code of a claim that stand nowhere in some sources, or in any.
 
     A source's title, address and date are a part of it. What need not stand there: a number that follows from others
     ("27 years later", "in total"), a number word without a unit, which may be the writer's own counting, and whatever a

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
-from fathom.evidence.claims import Statement, claims_of
+from fathom.evidence.claims import BESIDE, Statement, claims_of
 from fathom.evidence.judging import Key, Settled, unsettled
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
-from fathom.evidence.verify import check_claims
+from fathom.evidence.verify import check_statements
 from fathom.models import Claim, Model, Report, ReportSection, Source, Usage, Verdict
 from fathom.report.foreign import Cited
 from fathom.report.foreign_report import Foreign
@@ -77,7 +77,7 @@ def wanted_of(foreign: Foreign) -> list[NumberedSource]:
 def to_judge(report: Report, texts: Sequence[StoredText]) -> list[Statement]:
     """Return the claims that words alone do not settle and of which a source was found."""
     found = {text.source.source_id for text in texts}
-    statements = claims_of(_citing(report.sections, texts))
+    statements = _statements(report.sections, texts)
     return unsettled((one for one in statements if found & set(one.checked_against)), Search(texts))
 
 
@@ -87,13 +87,13 @@ def checked(
     """Check a report against the texts of its sources; return what was found, and the report with it, for its page."""
     report, texts = _titled(foreign.report, looked.texts), looked.texts
     qualities = score_sources([text.source_text() for text in texts], [], query=report.title, today=today)
-    citing = report.model_copy(update={"sections": _citing(report.sections, texts)})
-    claims = check_claims(citing, texts, {one.source_id: one.credibility for one in qualities}, judged)
-    statements = claims_of(citing.sections)
+    statements = _statements(report.sections, texts)
+    credibility = {one.source_id: one.credibility for one in qualities}
+    every = [source.source_id for source in report.sources]
     bare = {n for n, section in enumerate(report.sections) if not cited_ids(section.markdown)}
     claims = [
-        _fair(claim, one, looked.places, bare=one.section in bare)
-        for claim, one in zip(claims, statements, strict=True)
+        _fair(claim, one.checked_against or every, looked.places, bare=one.section in bare)
+        for claim, one in zip(check_statements(statements, texts, credibility, judged), statements, strict=True)
     ]
     sources = [_source(number, one, looked) for number, one in enumerate(report.sources, 1)]
     found = ForeignCheck(
@@ -141,26 +141,24 @@ def _titled(report: Report, texts: Sequence[StoredText]) -> Report:
     return report.model_copy(update={"sources": sources})
 
 
-def _citing(sections: Sequence[ReportSection], texts: Sequence[StoredText]) -> list[ReportSection]:
-    """Return the sections, those that cite nothing with a paragraph that cites all that was found."""
-    every = "".join(f"[{source_id}]" for source_id in dict.fromkeys(text.source.source_id for text in texts))
-    return [
-        section
-        if cited_ids(section.markdown)
-        else section.model_copy(update={"markdown": f"{section.markdown}\n\n{every}"})
-        for section in sections
-    ]
+def _statements(sections: Sequence[ReportSection], texts: Sequence[StoredText]) -> list[Statement]:
+    """Return the claims of a report; those of a section of which none cites are held against all that was found."""
+    every = tuple(dict.fromkeys(text.source.source_id for text in texts))
+    statements = claims_of(sections)
+    citing = {one.section for one in statements if one.source_ids}
+    own = [tuple(cited_ids(section.markdown)) or every for section in sections]
+    return [one if one.section in citing else one._replace(beside=own[one.section][:BESIDE]) for one in statements]
 
 
-def _fair(claim: Claim, statement: Statement, found: Collection[str], *, bare: bool) -> Claim:
+def _fair(claim: Claim, against: Sequence[str], found: Collection[str], *, bare: bool) -> Claim:
     """Return a claim without an objection that may only be there because a source of it was not found or not cited."""
     if claim.verdict in (Verdict.supported, Verdict.contradicted):
         return claim
-    missing = [source_id for source_id in statement.checked_against if source_id not in found]
+    missing = [source_id for source_id in against if source_id not in found]
     if bare:
         why = [CITES_NOTHING, *claim.complaints]
     elif missing:
-        why = [NOT_ALL if len(missing) < len(statement.checked_against) else NO_TEXT]
+        why = [NOT_ALL if len(missing) < len(against) else NO_TEXT]
     else:
         return claim
     return claim.model_copy(update={"verdict": Verdict.not_checked, "complaints": why})
@@ -200,8 +198,8 @@ def _warnings(cited: Cited, sources: Sequence[CheckedSource], claims: Sequence[C
     bare = sum(not claim.source_ids for claim in claims)
     if bare and not cited.uncited:
         found.append(
-            f"{counted(bare, 'claim')} of {len(claims)} cite nothing: they were checked against what their section "
-            "cites, or else against all sources."
+            f"{counted(bare, 'claim')} of {len(claims)} cite nothing: they were checked against what their paragraph "
+            "or list cites, or, in a section that cites nothing, against all sources. The others were not checked."
         )
     return found
 

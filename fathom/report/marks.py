@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from fathom.evidence.claims import claim_text, lead_ins
 from fathom.models import Claim, Corroboration
-from fathom.text.citations import with_known_ids
+from fathom.text.citations import in_last_cell, with_known_ids
 from fathom.text.fences import split_markdown
 from fathom.text.sentences import Sentence
 
@@ -83,7 +83,6 @@ def _marked(sentence: Sentence, claim: Claim | None, led_to: Sequence[Claim], nu
     own = [*filter(None, [claim]), *led_to]
     number = own[0].number if own else 0
     known = with_known_ids(sentence.text, numbers)
-    text = _CITATION.sub(lambda found: f"{_OPEN}{number}.{numbers[found[1]]}{_CLOSE}", known)
-    end = len(text.rstrip().removesuffix("|")) if sentence.kind == "table" else len(text)
     doubted = "".join(f"{_OPEN}{claim.number}.!{_CLOSE}" for claim in own if doubt(claim))
-    return f"{text[:end]}{doubted}{text[end:]}"
+    said = in_last_cell(known, doubted) if sentence.kind == "table" else f"{known}{doubted}"
+    return _CITATION.sub(lambda found: f"{_OPEN}{number}.{numbers[found[1]]}{_CLOSE}", said)

@@ -19,6 +19,7 @@ WRAP_WIDTH = 160  # lines longer than this are paragraphs of their own, not the 
 HEADING_CHARS = 90
 PROSE_CHARS = 40  # of a line that may be one of a wrapped paragraph, at least
 PROSE_CELL_WORDS = 3  # before the first bar of a sentence, at least
+LONE_CELLS, LONE_CELL_WORDS = 3, 4  # of a row by itself: cells at least, words of each at most
 CODE_INDENT = 2  # of a line of code without a fence, at least
 
 
@@ -58,6 +59,7 @@ _RULE = re.compile(r"[\W_]*\Z")
 _UNDERLINE = re.compile(r"([=\-~^*#\"+'`.])\1{2,}\Z")
 _SENTENCE_END = re.compile(r"[.!?。！？…][\"'”’»)\]]*(?:\s*\[\w+\])*\Z")
 _OPEN_END = re.compile(r"(?:[,;:(\[/–—-]|\b(?:and|or|the|a|an|of|in|to|for|with|by|und|oder|der|die|das|von|mit))\Z")
+_SENTENCE = re.compile(r"[^\W\d_]{3}[.!?:;](?:\s|\Z)|[。！？]")
 _SIGNATURE = re.compile(
     r"(?:(?:async|class|def|exception|classmethod|staticmethod|property)\s+)*[\w.]+\(.*\)(?:\s*(?:->|→).*)?\Z"
 )
@@ -172,8 +174,11 @@ def _single(text: str) -> Kind | None:
 def _rows_of_bars(run: list[_Line]) -> frozenset[int]:
     """Return which lines are rows without outer bars: they have a line of dashes and bars, or make columns together.
 
-    A bar alone makes no row: prose has it in a pipe of commands or a union of types.
+    A bar alone makes no row: prose has it in a pipe of commands or a union of types. A line by itself is one if it
+    reads as nothing else.
     """
+    if len(run) == 1:
+        return frozenset((0,)) if _is_lone_row(run[0].text) else frozenset()
     found: set[int] = set()
     first = 0
     while first < len(run):
@@ -200,6 +205,19 @@ def _columns_of_bars(run: list[_Line], first: int, last: int) -> Iterator[int]:
         if n - start > 1 and cells[start - first] and (_is_aligned(alike) or not _is_prose(alike)):
             yield from range(start, n)
         start = n
+
+
+def _is_lone_row(text: str) -> bool:
+    """Whether a line is short cells between ` | `, without a sentence; commands and types begin with a small letter."""
+    cells = text.split(" | ")
+    return (
+        len(cells) >= LONE_CELLS
+        and all(cell.strip() and len(cell.split()) <= LONE_CELL_WORDS for cell in cells)
+        and not text[0].islower()
+        and "`" not in text
+        and not _SENTENCE.search(text)
+        and not _ITEM.match(text)
+    )
 
 
 def _is_aligned(lines: list[_Line]) -> bool:

@@ -23,6 +23,8 @@ _LINKS = [  # in Markdown and HTML, each with what stays of it
 ]
 _LINK_PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.MULTILINE), rest) for pattern, rest in _LINKS]
 _GROUP = re.compile(rf"\s*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
+_CITED_BEHIND_ROW = re.compile(rf"(?<!\\)\|((?:\s*\[{_ID}\])+)\s*\Z")
+_ROWS_CITED_BEHIND = re.compile(rf"^[ \t>]*\|.*\|(?:[ \t]*\[{_ID}\])+[ \t]*$", re.MULTILINE)
 # What small models make of it: other brackets, and ids without an end, which have a digit, where words have none.
 _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)
 _SHORT = r"S(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{2,5}"
@@ -37,8 +39,24 @@ def cited_ids(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def split_at_citations(text: str) -> list[tuple[str, list[str]]]:
+    """Return the parts of a text, each with the ids that are cited behind it; none behind what follows the last."""
+    found: list[tuple[str, list[str]]] = []
+    last = 0
+    for group in _GROUP.finditer(text):
+        if group.start() > last or not found:
+            found.append((text[last : group.start()], []))
+        found[-1][1].extend(i for i in re.findall(_ID, group[1]) if i not in found[-1][1])
+        last = group.end()
+    return [*found, (text[last:], [])] if text[last:] or not found else found
+
+
 def with_known_ids(text: str, known: Collection[str]) -> str:
-    """Return the text without citations of ids that are not known; one pair of square brackets an id."""
+    """Return the text without citations of ids that are not known; one pair of square brackets an id.
+
+    What is cited behind a row of a table, or alone on the line below it, is put into its last cell: only there is it
+    shown.
+    """
 
     def keep(group: re.Match[str]) -> str:
         kept = [i for i in dict.fromkeys(re.findall(_ID, group[1])) if i in known]
@@ -51,7 +69,15 @@ def with_known_ids(text: str, known: Collection[str]) -> str:
 
     parts = _CODE.split(text)
     parts[::2] = [_MISWRITTEN.sub(mend, part) for part in parts[::2]]
-    return _GROUP.sub(keep, "".join(parts))
+    return _ROWS_CITED_BEHIND.sub(lambda row: in_last_cell(row[0], ""), _GROUP.sub(keep, "".join(parts)))
+
+
+def in_last_cell(row: str, said: str) -> str:
+    """Return a row of a table with something more at the end of its last cell, citations behind its last bar first."""
+    cited = _CITED_BEHIND_ROW.search(row)
+    row, said = (row[: cited.start() + 1], f" {cited[1].strip()}{said}") if cited else (row.rstrip(), said)
+    closed = len(row) > 1 and row.endswith("|") and not row.endswith("\\|")
+    return f"{row[:-1].rstrip()}{said} |" if closed else f"{row}{said}"
 
 
 def without_citations(text: str) -> str:
