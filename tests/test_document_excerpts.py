@@ -13,6 +13,7 @@ from fathom.tools.documents.excerpt import OUTPUT_TOKENS, WHOLE_TOKENS, rooms
 from fathom.tools.documents.layout import lay_out
 from fathom.tools.documents.readers import read_document
 from fathom.tools.documents.tool import DocumentsTool
+from tests.test_document_forms import read
 
 FILLER = "Kettles are filled at the well and carried home along the river by the two of them, as they always were. "
 
@@ -130,6 +131,108 @@ def test_a_row_is_cut_off_below_its_header_and_a_line_of_code_between_its_fences
     assert [part.opening for part in table] == ["", *["| a | b |\n|---|---|\n"] * 2]
     fence = parts_of("```py\na\n\nb\nc\n```")
     assert [(part.opening, part.closing) for part in fence] == [("", ""), *[("```py\n", "\n```")] * 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- ```sh\n  # this is no heading\n  ls\n  ```\n\nText.",
+        "1. Do it:\n\n      ```sh\n# this is no heading\n      ls\n      ```\n\nText.",
+        "> ```sh\n# this is no heading\n> ```\n\nText.",
+        "Text:\n\n    ls\n\n    # this is no heading\n    ls\n",
+    ],
+)
+def test_a_comment_in_code_is_no_heading(text: str) -> None:
+    document = read_document("a.md", f"# Title\n\n{text}\n\n## Other\n\nMore.\n".encode())
+    assert [section.heading for section in document.sections] == ["Title", "Other"]
+
+
+def test_indented_code_is_between_fences_and_indented_items_are_not() -> None:
+    text = "Run:\n\n    # noqa\n    ls\n\n    rm\n\nThen:\n\n- item\n\n    its paragraph\n"
+    assert read("a.md", text) == ("Run:\n\n```\n# noqa\nls\n\nrm\n```\n\nThen:\n\n- item\n\n    its paragraph")
+
+
+MARKUP = """(label)=
+# Use {#use .big}
+
+Ask {% channel "kettle-help" %} about `{% if %}`. {% include "parts/_end.html" %}
+
+::: tip
+Pour slowly.
+:::
+
+!!! note "Careful"
+    The lid is hot.
+
+> [!WARNING]
+> Steam burns.
+
+```{toctree}
+:maxdepth: 2
+
+first
+```
+
+```{code-block} python
+:linenos:
+
+boil()
+```
+
+```jinja
+{% if hot %}
+```
+"""
+
+
+def test_what_markdown_holds_of_other_languages_is_taken_out_of_its_markup() -> None:
+    written = read("a.md", MARKUP)
+    assert re.sub(r"\n{2,}", "\n\n", written).strip() == (
+        "# Use\n\nAsk kettle-help about `{% if %}`. \n\nTip:\nPour slowly.\n\nNote: Careful\n\nThe lid is hot.\n\n"
+        "> Warning:\n> Steam burns.\n\n```python\nboil()\n```\n\n```jinja\n{% if hot %}\n```"
+    )
+
+
+REST = """.. _kettles:
+
+Kettles
+=======
+
+.. code-block:: python
+   :linenos:
+
+   # noqa
+   boil()
+
+.. toctree::
+   :maxdepth: 2
+
+   spouts
+
+.. versionadded:: 2.0
+"""
+
+
+def test_a_plain_text_that_clearly_is_rest_is_read_as_such() -> None:
+    assert read("a.txt", REST) == "# Kettles\n\n```python\n# noqa\nboil()\n```\n\nNew in version 2.0."
+    assert read("a.txt", "Kettles\n=======\n\n.. They boil.\n") == "# Kettles\n\n.. They boil."
+
+
+def test_rest_that_is_too_long_to_be_parsed_loses_the_lines_that_are_markup() -> None:
+    written = read("a.rst", REST + "\n" + "boil" * 3_000)
+    assert not re.search(r"^\.\.|:\w+:", written, re.M)
+    assert "boil()" in written
+    assert "New in version 2.0" in written
+
+
+def test_front_matter_is_read_once() -> None:
+    matter = 'title: "Kettles: all"\nstatus: >\n  in\n  use\ntags: [tea, steam]\nextra:\n  note: "no field"\n'
+    matter += "about: |\n  Word: none\n"
+    document = read_document("a.md", f"---\n{matter}date: 2024-05-06\n---\n# Use\n\nText.\n".encode())
+    assert (document.title, document.date) == ("Kettles: all", "2024-05-06")
+    assert document.fields == {"status": "in use", "tags": "tea, steam", "about": "Word: none", "date": "2024-05-06"}
+    broken = read_document("a.md", b"---\ntitle: Kettles: all\nstatus: draft\n---\n# Use\n\nText.\n")
+    assert (broken.title, broken.fields) == ("Kettles: all", {"status": "draft"})
 
 
 def test_passages_do_not_begin_inside_of_what_stands_together() -> None:
