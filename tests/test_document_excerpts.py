@@ -84,6 +84,14 @@ async def test_a_heading_goes_with_what_follows_it_or_not_at_all(tmp_path: Path)
     assert "See also" not in "".join(shown)
 
 
+def test_a_section_needs_what_announces_it_above() -> None:
+    text = "# Spouts\n\nText.\n\nOne kind:\n\n## Copper\n\nGreen.\n\n## Tin\n\n### Bent\n\nOld.\n\n## Lids\n\nFlat."
+    spans = lay_out(read_document("a.md", text.encode())).spans
+    assert {span.heading: span.opening for span in spans} == {
+        "Spouts": "", "Copper": "One kind:\n\n", "Tin": "", "Bent": "## Tin\n\n", "Lids": "",
+    }  # fmt: skip
+
+
 async def test_an_excerpt_from_the_middle_of_a_section_says_whose_it_is(tmp_path: Path) -> None:
     long = "\n\n".join(f"Spoon {n}. {FILLER * 3}" for n in range(200))
     shown = await excerpts(tmp_path, f"## Spoons\n\n{long}", "spoon 150")

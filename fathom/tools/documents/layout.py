@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from fathom.retrieval.together import Part, parts_of
+from fathom.retrieval.together import LONGEST_AGAIN, Part, parts_of
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, terms
+from fathom.text.units import introduces
 from fathom.tools.documents.sections import ReadDocument
 
 PASSAGE_WORDS = 400  # an abstract or a short page is one passage
@@ -50,17 +51,23 @@ def lay_out(document: ReadDocument) -> LaidOut:
     parts: list[str] = []
     spans: list[Span] = []
     offset = 0
-    bare, depth = "", 0  # headings with nothing but deeper ones below them so far, and the level of the last
+    announcing, depth = "", 0  # headings without a text, or a lead-in, for the deeper section below; their level
     for section in document.sections:
         heading = f"{'#' * min(section.level, 6)} {section.heading}" if section.heading else ""
         heading_terms = _joined_terms(section.heading)
         part = "\n\n".join(filter(None, (heading, section.text)))
-        above = bare if section.level > depth else ""
+        above = announcing if section.level > depth else ""
         for start, stop, words, opening, closing in _passage_spans(part):
             place = (section.heading, section.page, offset + start, offset + stop, words)
             again = opening or ("" if start else above)
             spans.append(Span(*place, again, closing, heading_terms, _joined_terms(part[start:stop])))
-        bare, depth = (f"{above}{heading}\n\n", section.level) if heading and not section.text else ("", 0)
+        last = section.text.rpartition("\n\n")[2]
+        if not section.text and heading:
+            announcing, depth = f"{above}{heading}\n\n", section.level
+        elif len(last) <= LONGEST_AGAIN and introduces(last):
+            announcing, depth = f"{last}\n\n", section.level
+        else:
+            announcing = ""
         parts.append(part)
         offset += len(part) + 2
     title = document.title
