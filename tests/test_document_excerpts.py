@@ -139,6 +139,10 @@ def test_a_row_is_cut_off_below_its_header_and_a_line_of_code_between_its_fences
     assert [part.opening for part in table] == ["", *["| a | b |\n|---|---|\n"] * 2]
     fence = parts_of("```py\na\n\nb\nc\n```")
     assert [(part.opening, part.closing) for part in fence] == [("", ""), *[("```py\n", "\n```")] * 2]
+    nested = parts_of("- Do:\n\n  ```py\n  a\n  b\n  ```\n")
+    assert [(part.opening, part.closing) for part in nested][2:] == [("  ```py\n", "\n  ```")]
+    listed = parts_of("One of:\n\n- a\n- b")
+    assert [part.opening for part in listed] == ["", "One of:\n\n", "One of:\n\n[...]\n\n"]
 
 
 @pytest.mark.parametrize(

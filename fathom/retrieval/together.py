@@ -47,7 +47,7 @@ class _Reading:
         self._indent: int | None = None  # of the list that is open
         self._lead = ""  # what introduces the list
         self._fence = ""  # marks of the fence that is open
-        self._opening = ""  # line that opened the fence
+        self._opening = self._closing = ""  # line that opened the fence, and the one that would close it
         self._header = ""  # of the table that is open
         for block in split_blocks(text):
             self._read(block)
@@ -68,8 +68,9 @@ class _Reading:
         else:
             self._read_apart(start, block)
         self._announces = block.kind == "heading" or (block.kind in ("prose", "item") and introduces(said))
-        if marks := _FENCE.match(said):
-            self._fence, self._opening = marks[1], self._text[start : block.end] + "\n"
+        if marks := _FENCE.match(opening := said.split("\n", 1)[0]):
+            self._fence, self._opening = marks[1], f"{self._text[start : block.start]}{opening}\n"
+            self._closing = f"\n{' ' * (block.start - start + marks.start(1))}{marks[1]}"
 
     def _read_code(self, start: int, stop: int, said: str) -> None:
         """Read a line in a fence; the lines that open and close it are never alone."""
@@ -78,9 +79,7 @@ class _Reading:
         if closes or self._text[last.start : last.stop] + "\n" == self._opening:
             self.parts[-1] = last._replace(stop=stop)
         else:
-            indent = self._opening[: len(self._opening) - len(self._opening.lstrip())]
-            self._add(start, stop, in_group=True, in_item=True, opening=self._opening)
-            self.parts[-1] = self.parts[-1]._replace(closing=f"\n{indent}{self._fence}")
+            self._add(start, stop, in_group=True, in_item=True, opening=self._opening, closing=self._closing)
         if closes:
             self._fence, self._announces = "", False
 
@@ -99,12 +98,11 @@ class _Reading:
         before, kind = self._before, block.kind
         announced = self._announces and (self._indent is None or kind in ("code", "table"))
         code = kind == "code" and before is not None and before.kind == "code" and not self._closed(before)
-        self._indent, self._lead, self._header = None, "", ""
-        if kind == "item":
-            self._indent = block.start - start
-            if before and announced and before.kind == "prose" and before.end - before.start <= LONGEST_AGAIN:
-                self._lead = self._text[before.start : before.end] + GAP
-        self._add(start, block.end, in_group=announced or code, in_item=False)
+        lead = self._text[before.start : before.end] if before and announced and before.kind == "prose" else ""
+        lead = lead if len(lead) <= LONGEST_AGAIN else ""
+        self._indent = block.start - start if kind == "item" else None
+        self._lead, self._header = lead and f"{lead}{GAP}", ""
+        self._add(start, block.end, in_group=announced or code, in_item=False, opening=lead and f"{lead}\n\n")
 
     def _closed(self, before: Block) -> bool:
         return bool(_FENCE.match(self._text, before.start, before.end))
@@ -112,6 +110,8 @@ class _Reading:
     def _is_next(self, block: Block) -> bool:
         return self._before is not None and self._text.count("\n", self._before.end, block.start) == 1
 
-    def _add(self, start: int, stop: int, *, in_group: bool, in_item: bool, opening: str = "") -> None:
+    def _add(
+        self, start: int, stop: int, *, in_group: bool, in_item: bool, opening: str = "", closing: str = ""
+    ) -> None:
         group, item = (self.parts[-1].group, self.parts[-1].item) if self.parts else (0, 0)
-        self.parts.append(Part(start, stop, group + (not in_group), item + (not in_item), opening))
+        self.parts.append(Part(start, stop, group + (not in_group), item + (not in_item), opening, closing))

@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 from fathom.retrieval.together import LONGEST_AGAIN, Part, parts_of
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, terms
-from fathom.text.units import introduces
 from fathom.tools.documents.sections import ReadDocument
 
 PASSAGE_WORDS = 400  # an abstract or a short page is one passage
@@ -64,7 +63,7 @@ def lay_out(document: ReadDocument) -> LaidOut:
         last = section.text.rpartition("\n\n")[2]
         if not section.text and heading:
             announcing, depth = f"{above}{heading}\n\n", section.level
-        elif len(last) <= LONGEST_AGAIN and introduces(last):
+        elif len(last) <= LONGEST_AGAIN and last.endswith((":", "：")):
             announcing, depth = f"{last}\n\n", section.level
         else:
             announcing = ""
