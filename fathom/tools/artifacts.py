@@ -145,9 +145,11 @@ def _passages(expression: regex.Pattern[str], source: SourceText, deadline: floa
         matches = [match for match in islice(found_any, MAX_MATCHES) if match[0]]
     except TimeoutError as error:
         raise ToolRejected("The regular expression takes too long.", next_step="use a simpler one") from error
-    borders = _Borders(text) if matches else None
+    if not matches:
+        return []
+    borders = _Borders(text)
     found: list[_Passage] = []
-    for match in matches if borders else ():
+    for match in matches:
         start = borders.start(match.start())
         end = borders.end(min(match.end(), match.start() + AROUND))
         words = frozenset({match[0][:AROUND].lower()})
@@ -156,7 +158,7 @@ def _passages(expression: regex.Pattern[str], source: SourceText, deadline: floa
             found[-1] = last._replace(end=max(end, last.end), found=last.found | words)
         elif end > last.end:
             found.append(_Passage(source, max(start, last.end), end, words))
-    return [borders.completed(passage) for passage in found] if borders else []
+    return [borders.completed(passage) for passage in found]
 
 
 class _Borders:
