@@ -40,9 +40,11 @@ def excerpt(text: str, passages: Sequence[Passage], best: Sequence[int], max_tok
     chosen: set[int] = set()
     left = max_tokens
     costs = [count_tokens(text[passage.start : passage.stop]) for passage in passages]
+    groups = _together(passages, costs, max_tokens)
     for at in dict.fromkeys(best):
-        own = _together(passages, at)
-        for wanted in (own, range(at, at + 1), _together(passages, own.stop), _together(passages, own.start - 1)):
+        own = groups[at]
+        beside = (groups[number] for number in (own.stop, own.start - 1) if 0 <= number < len(passages))
+        for wanted in (own, range(at, at + 1), *beside):
             more = [number for number in wanted if number not in chosen]
             cost = sum(costs[number] for number in more)
             if cost <= left:
@@ -51,16 +53,17 @@ def excerpt(text: str, passages: Sequence[Passage], best: Sequence[int], max_tok
     return GAP.join(_stretches(text, passages, _with_content(text, passages, chosen) or sorted(chosen)))
 
 
-def _together(passages: Sequence[Passage], at: int) -> range:
-    """Return the passages that stand together with one; none if there is no such passage."""
-    if not 0 <= at < len(passages):
-        return range(0)
-    start, stop = at, at + 1
-    while start and passages[start].opening:
-        start -= 1
-    while stop < len(passages) and passages[stop].opening:
-        stop += 1
-    return range(start, stop)
+def _together(passages: Sequence[Passage], costs: Sequence[int], max_tokens: int) -> list[range]:
+    """Return for each passage those that stand together with it; it alone, if they have more than `max_tokens`."""
+    found: list[range] = []
+    while (start := len(found)) < len(passages):
+        stop = start + 1
+        while stop < len(passages) and passages[stop].opening:
+            stop += 1
+        run = range(start, stop)
+        fits = sum(costs[start:stop]) <= max_tokens
+        found += [run if fits else range(number, number + 1) for number in run]
+    return found
 
 
 def _with_content(text: str, passages: Sequence[Passage], chosen: Collection[int]) -> list[int]:
