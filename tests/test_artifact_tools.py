@@ -55,6 +55,22 @@ async def test_grep_returns_passages_with_their_sources() -> None:
     assert all(passage in LONG for passage in (first, second))
 
 
+async def test_passages_begin_and_end_with_blocks_and_what_they_need() -> None:
+    lines = [f"kettle_{n} = boil({n})" for n in range(200)]
+    lines[100] = "whistle(kettle_100)"
+    around = "Kettles are filled at the well. " * 20
+    listed = "\n".join(f"- Lid {n} is kept dry, and so is its saucer." for n in range(12))
+    text = f"# Kettles\n\n{around}\n\n```python\n" + "\n".join(lines) + f"\n```\n\n{around}\n\n## Lids\n\n{listed}"
+    grep = ArtifactGrepTool(Run(t__step1_x__fetch_json=[source("https://k.org", text)]))
+    [code] = (await grep.run("whistle")).results
+    first, *inside, last = code.text.split("\n")
+    assert (first, last) == ("```python", "```")
+    assert "whistle(kettle_100)" in inside
+    assert set(inside) <= set(lines)
+    [lids] = (await grep.run(r"Lid\s4\b")).results
+    assert lids.text == f"## Lids\n\n{listed}"
+
+
 async def test_plain_words_and_broken_expressions_match_any_word_the_best_first() -> None:
     for words in ("precedence object descriptor", "(precedence object descriptor"):
         results = (await ArtifactGrepTool(RUN).run(words)).results

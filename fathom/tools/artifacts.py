@@ -6,13 +6,14 @@ import asyncio
 import math
 import re
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from fathom.errors import ToolRejected
 from fathom.models import SourceText, ToolOutput
-from fathom.retrieval.narrowing import OMISSION
+from fathom.retrieval.together import GAP, parts_of
 from fathom.tools.base import ArtifactReader, RunContext, Tool
 
 if TYPE_CHECKING:
@@ -88,10 +89,12 @@ class _Passage(NamedTuple):
     start: int
     end: int
     found: frozenset[str]  # what matched, lowercase
+    opening: str = ""  # what its first line needs of those before
+    closing: str = ""
 
     @property
     def text(self) -> str:
-        return self.source.text[self.start : self.end].strip()
+        return f"{self.opening}{self.source.text[self.start : self.end].rstrip()}{self.closing}".strip()
 
 
 def _repeats(pattern: str) -> int:
@@ -112,7 +115,7 @@ def _grep(pattern: str, texts: Sequence[SourceText]) -> list[SourceText]:
     chosen: dict[str, list[_Passage]] = {}
     for passage in ranked[:MAX_PASSAGES]:
         chosen.setdefault(passage.source.source_id, []).append(passage)
-    shown = [(found[0].source, f"\n\n{OMISSION}\n\n".join(p.text for p in found)) for found in chosen.values()]
+    shown = [(found[0].source, GAP.join(passage.text for passage in found)) for found in chosen.values()]
     return [source.model_copy(update={"text": text, "snippet": "", "score": 0.0}) for source, text in shown]
 
 
@@ -142,17 +145,53 @@ def _passages(expression: regex.Pattern[str], source: SourceText, deadline: floa
         matches = [match for match in islice(found_any, MAX_MATCHES) if match[0]]
     except TimeoutError as error:
         raise ToolRejected("The regular expression takes too long.", next_step="use a simpler one") from error
+    if not matches:
+        return []
+    borders = _Borders(text)
     found: list[_Passage] = []
     for match in matches:
-        start = _back(text, match.start() - AROUND)
-        end = _on(text, min(match.end(), match.start() + AROUND) + AROUND)
+        start = borders.start(match.start())
+        end = borders.end(min(match.end(), match.start() + AROUND))
         words = frozenset({match[0][:AROUND].lower()})
         last = found[-1] if found else _Passage(source, 0, -1, words)
         if start <= last.end and end - last.start <= LONGEST_PASSAGE:
             found[-1] = last._replace(end=max(end, last.end), found=last.found | words)
         elif end > last.end:
             found.append(_Passage(source, max(start, last.end), end, words))
-    return found
+    return [borders.completed(passage) for passage in found]
+
+
+class _Borders:
+    """Where a passage of a text may begin and end: where its blocks do, if these are near, else between words."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._parts = parts_of(text)
+        self._starts = [part.start for part in self._parts]
+        self._stops = [part.stop for part in self._parts]
+
+    def start(self, match: int) -> int:
+        """Return where a passage around a match begins: at the first block near it, or at its own."""
+        first = bisect_left(self._starts, match - AROUND)
+        own = bisect_right(self._starts, match) - 1
+        place = self._starts[min(first, own)] if own >= 0 else 0
+        return place if match - place <= 2 * AROUND else _back(self._text, match - AROUND)
+
+    def end(self, match: int) -> int:
+        """Return where a passage around the end of a match ends: with the last block near it, or with its own."""
+        last = bisect_right(self._stops, match + AROUND) - 1
+        own = bisect_left(self._stops, match)
+        place = self._stops[max(last, own)] if own < len(self._stops) else len(self._text)
+        return place if place - match <= 2 * AROUND else _on(self._text, match + AROUND)
+
+    def completed(self, passage: _Passage) -> _Passage:
+        """Return a passage with what its first and last lines need: a lead-in, a header, the fences."""
+        first, after = bisect_left(self._starts, passage.start), bisect_left(self._starts, passage.end)
+        begins = first < len(self._starts) and self._starts[first] == passage.start
+        return passage._replace(
+            opening=self._parts[first].opening if begins else "",
+            closing=self._parts[after].closing if after < len(self._parts) else "",
+        )
 
 
 def _back(text: str, position: int) -> int:

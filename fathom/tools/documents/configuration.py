@@ -25,20 +25,47 @@ class _Unfit(ValueError):
     """A file that is not of its kind, or grows beyond the limits."""
 
 
+_ERRORS = (ValueError, RecursionError, csv.Error)  # the errors of TOML and JSON are ValueErrors
+
+
 def read_configuration(ending: str, text: str) -> str:
     """Return the content of a file in the normal form; one that cannot be parsed stays as it is."""
     try:
         if ending in (".csv", ".tsv"):
             return _table(text, "\t" if ending == ".tsv" else "")
-        if ending == ".json":
-            documents = [json.loads(text, parse_float=str, parse_int=str, parse_constant=str)]
-        elif ending == ".toml":
-            documents = [tomllib.loads(text, parse_float=str)]
-        else:
-            documents = list(_yaml_documents(text))
-        return _lines(documents, MAX_GROWTH * len(text) + 10_000) or text
-    except (ValueError, RecursionError, csv.Error):  # TOML's and JSON's errors are ValueErrors
+        return _lines(_documents(ending, text), MAX_GROWTH * len(text) + 10_000) or text
+    except _ERRORS:
         return text
+
+
+def read_values(ending: str, text: str) -> dict[str, str] | None:
+    """Return the texts and lists of texts of a mapping by name; None if the text cannot be parsed or is no mapping."""
+    try:
+        documents = _documents(ending, text)
+    except _ERRORS:
+        return None
+    if len(documents) != 1 or not isinstance(documents[0], Mapping):
+        return None
+    values = {str(name): value for name, value in documents[0].items() if not isinstance(value, Mapping)}
+    lists = {name: value if isinstance(value, list) else [value] for name, value in values.items()}
+    return {
+        name: ", ".join(map(_text, held[:LISTED]))
+        for name, held in lists.items()
+        if not any(isinstance(one, Mapping | list) for one in held)
+    }
+
+
+def _documents(ending: str, text: str) -> list[Any]:
+    """Return what a text in JSON, TOML or YAML holds.
+
+    Raises:
+        one of `_ERRORS`: it is not of its kind.
+    """
+    if ending == ".json":
+        return [json.loads(text, parse_float=str, parse_int=str, parse_constant=str)]
+    if ending == ".toml":
+        return [tomllib.loads(text, parse_float=str)]
+    return list(_yaml_documents(text))
 
 
 def _yaml_documents(text: str) -> Iterator[Any]:

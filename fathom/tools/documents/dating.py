@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from fathom.facts.dates import Date, find_dates
@@ -19,7 +19,6 @@ _STATED = re.compile(
     r"(?: on)?(?:[\s*_]*:|[\s*_]+(?=\d))[\s*_]*(?P<rest>.{4,60})",
     re.IGNORECASE,
 )
-_MATTER = re.compile(r"^(date|published|last_modified|updated)[ \t]*[:=][ \t]*[\"']?([^\n\"']{4,60})", re.I | re.M)
 _MATTER_KEYS = ("date", "published", "last_modified", "updated")
 _ISO = rb"(\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?)"
 _PUBLISHED = [
@@ -39,9 +38,9 @@ def published(page: bytes) -> str:
     return next((match[1].decode() for match in found if match), "")
 
 
-def matter_date(matter: str) -> str:
-    """Return the date of a document's front matter."""
-    stated = {match[1].lower(): match[2] for match in reversed(list(_MATTER.finditer(matter)))}
+def matter_date(fields: Mapping[str, str]) -> str:
+    """Return the date of a document's front matter, given its fields."""
+    stated = {name.lower(): value for name, value in reversed(list(fields.items()))}
     return next((date for key in _MATTER_KEYS if (date := only_date(stated.get(key, "")))), "")
 
 

@@ -16,11 +16,11 @@ _DIRECTIVE = re.compile(r"^[^\w\n]*(?:\d+\.\s+)?\.\.[ \t]+(?:\|[^|\n]+\|\s+)?([\
 _ROLE = re.compile(r":([A-Za-z][\w:+.-]*):`|`:([A-Za-z][\w:+.-]*):")
 _TARGET = re.compile(r"(?s)(.+?)\s*<[^<>]+>\Z")
 
-_CODE = frozenset({
+CODE = frozenset({
     "code", "code-block", "sourcecode", "console", "prompt", "ipython", "doctest", "testcode", "productionlist",
     "mermaid",
 })  # fmt: skip
-_VERSIONS = {
+VERSIONS = {
     "versionadded": "New in version",
     "versionchanged": "Changed in version",
     "deprecated": "Deprecated since version",
@@ -34,7 +34,7 @@ _OBJECTS = frozenset({
     "program-option",
     "directive", "role", "concept", "field",
 })  # fmt: skip
-_SILENT = frozenset({
+SILENT = frozenset({
     "include", "literalinclude", "raw", "toctree", "contents", "sectnum", "section-numbering", "meta", "title",
     "default-role", "role", "date", "index", "highlight", "highlightlang", "currentmodule", "module", "py:module",
     "automodule", "tabularcolumns", "testsetup", "testcleanup", "header", "footer", "default-domain",
@@ -85,13 +85,13 @@ class _Directive(Directive):  # type: ignore[misc]  # the same
         name = self.name.rpartition(":")[2].lower()
         argument = self.arguments[0] if self.arguments else ""
         is_style = name == "class" and re.fullmatch(r"[a-z -]*", argument)  # docutils' own; Sphinx describes a class
-        if self.name.lower() in _SILENT:
+        if self.name.lower() in SILENT:
             found = self._parsed(self.options.get("caption", ""))
-        elif name in _CODE:
+        elif name in CODE:
             found = self._code(argument)
-        elif name in _VERSIONS:
+        elif name in VERSIONS:
             version, _, rest = re.sub(r"\s", " ", argument.strip()).partition(" ")
-            found = [remark("", *self._parsed(rest), *self._content(), lead=f"{_VERSIONS[name]} {version}")]
+            found = [remark("", *self._parsed(rest), *self._content(), lead=f"{VERSIONS[name]} {version}")]
         elif name in _NOTES:
             found = [remark("", *self._parsed(argument), *self._content(), lead=_NOTES[name])]
         elif name.startswith("auto") and not self.content:
@@ -145,7 +145,7 @@ def register(source: str) -> None:
     known = directives._directive_registry  # the public look-up would import what it finds
     for name in {match[1].lower() for match in _DIRECTIVE.finditer(source)}:
         base = name.rpartition(":")[2]
-        if name not in known or name in _SILENT or base in _CODE or base == "class":
+        if name not in known or name in SILENT or base in CODE or base == "class":
             directives.register_directive(name, _Directive)
     for match in _ROLE.finditer(source):
         name = (match[1] or match[2]).lower()

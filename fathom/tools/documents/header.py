@@ -16,6 +16,7 @@ from fathom.facts.dates import find_dates
 from fathom.retrieval.identifiers import identifiers_of, identifiers_of_file
 from fathom.text.blocks import split_blocks
 from fathom.text.cleaning import clean_line, clean_title
+from fathom.tools.documents.configuration import read_values
 from fathom.tools.documents.normal import definition
 from fathom.tools.documents.sections import Section
 
@@ -30,7 +31,7 @@ _NAME = r"[^\W\d_][\w-]*(?: [\w-]+){0,3}"
 _LINE = re.compile(rf"({_NAME}):(?:[ \t]+(\S.*))?\Z")
 _MARKED = re.compile(rf"(?:[-*+][ \t]+)?(\*\*|__|\*|_)?({_NAME})(?:\1?:|:\1)[ \t]+(\S.*)\Z")
 _COLUMNS = re.compile(r"[ \t]{3,}\S")
-_MATTER_LINE = re.compile(rf"(?:- )?({_NAME}):[ \t]*(\S.*)\Z")
+_MATTER_LINE = re.compile(rf"({_NAME})[ \t]*[:=][ \t]*(\S.*)\Z")
 _SENTENCE = re.compile(r"(?:\S+\s+){4,}\S*[.!?](?:[\"”')]*\Z|\s+[^\W\d_])")
 _ADDRESS = re.compile(r"<?(?:(?:[a-z][a-z+]*:)?//?\S*|\S+@\S+)>?\Z", re.IGNORECASE)
 _REST_LINK = re.compile(r"`([^`<]+?)\s*(?:<[^<>]*>)?`__?")
@@ -84,10 +85,13 @@ def written(fields: Mapping[str, str]) -> str:
     return "\n".join(definition(name, [value]) for name, value in fields.items())
 
 
-def matter_fields(lines: str) -> dict[str, str]:
-    """Return the fields of front matter, given a line for each value."""
-    found = (_MATTER_LINE.match(line.rstrip()) for line in lines.split("\n"))
-    return {match[1]: clean_line(match[2]).strip("\"'") for match in found if match}
+def matter_fields(ending: str, text: str) -> dict[str, str]:
+    """Return the fields of front matter in the format of an ending; those on lines of their own if it has errors."""
+    values = read_values(ending, text)
+    if values is None:
+        found = (_MATTER_LINE.match(line.rstrip()) for line in text.split("\n"))
+        values = {match[1]: match[2].strip("\"'") for match in found if match}
+    return {name: line for name, value in values.items() if re.fullmatch(_NAME, name) and (line := clean_line(value))}
 
 
 def stated_fields(sections: Sequence[Section]) -> dict[str, str]:

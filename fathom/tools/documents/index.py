@@ -33,7 +33,8 @@ CREATE TABLE documents (
     date TEXT, fields TEXT
 );
 CREATE TABLE passages (
-    id INTEGER PRIMARY KEY, document INTEGER, heading TEXT, page INTEGER, start INTEGER, stop INTEGER, words INTEGER
+    id INTEGER PRIMARY KEY, document INTEGER, heading TEXT, page INTEGER, start INTEGER, stop INTEGER, words INTEGER,
+    opening TEXT, closing TEXT
 );
 CREATE TABLE identifiers (name TEXT, sure INTEGER, weight INTEGER, document INTEGER);
 CREATE TABLE skipped (url TEXT, digest TEXT, reason TEXT);
@@ -56,7 +57,9 @@ SELECT passages.id, document, substr(text, start + 1, stop - start)
 FROM passages JOIN documents ON documents.id = document ORDER BY position, passages.id
 """
 _IDENTIFIERS = "SELECT document, name, sure, weight FROM identifiers WHERE name IN (SELECT value FROM json_each(?))"
-_PASSAGES = "SELECT id, heading, page, start, stop, words FROM passages WHERE document = ? ORDER BY id"
+_PASSAGES = (
+    "SELECT id, heading, page, start, stop, words, opening, closing FROM passages WHERE document = ? ORDER BY id"
+)
 
 
 class Hit(NamedTuple):
@@ -83,6 +86,8 @@ class Passage(NamedTuple):
     start: int
     stop: int
     words: int
+    opening: str  # said again where it is shown without the passage before; empty where it needs nothing of that
+    closing: str  # added where it is shown without the passage after
 
 
 class StoredDocument(NamedTuple):
@@ -138,8 +143,8 @@ class Index:
         for (name, sure), weight in borne_by(document.title, url, (span.heading for span in document.spans)):
             run("INSERT INTO identifiers VALUES (?, ?, ?, ?)", (name, sure, weight, number))
         for s in document.spans:
-            place = (number, s.heading, s.page, s.start, s.stop, s.words)
-            row = run("INSERT INTO passages VALUES (NULL, ?, ?, ?, ?, ?, ?)", place).lastrowid
+            place = (number, s.heading, s.page, s.start, s.stop, s.words, s.opening, s.closing)
+            row = run("INSERT INTO passages VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", place).lastrowid
             fields = (row, document.title_terms, s.heading_terms, s.text_terms)
             run("INSERT INTO search (rowid, title, heading, text) VALUES (?, ?, ?, ?)", fields)
 

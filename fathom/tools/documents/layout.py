@@ -5,17 +5,18 @@ The slow work is done here, in pure functions, so that another process can do it
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Literal, NamedTuple
 
+from fathom.retrieval.together import LONGEST_AGAIN, Part, parts_of
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, terms
 from fathom.tools.documents.sections import ReadDocument
 
 PASSAGE_WORDS = 400  # an abstract or a short page is one passage
 PASSAGE_CHARS = 4_000  # for texts in which nothing looks like a word
-_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+HEAD_CHARS = 300  # up to which a beginning, such as a heading or a lead-in, is no passage without what follows
 
 
 class Span(NamedTuple):
@@ -26,6 +27,8 @@ class Span(NamedTuple):
     start: int
     stop: int
     words: int
+    opening: str  # said again where it is shown without the passage before: a heading, a lead-in, a fence
+    closing: str  # added where it is shown without the passage after: the end of a fence
     heading_terms: str
     text_terms: str
 
@@ -47,13 +50,23 @@ def lay_out(document: ReadDocument) -> LaidOut:
     parts: list[str] = []
     spans: list[Span] = []
     offset = 0
+    announcing, depth = "", 0  # headings without a text, or a lead-in, for the deeper section below; their level
     for section in document.sections:
         heading = f"{'#' * min(section.level, 6)} {section.heading}" if section.heading else ""
         heading_terms = _joined_terms(section.heading)
         part = "\n\n".join(filter(None, (heading, section.text)))
-        for start, stop, words in _passage_spans(part, len(part) - len(section.text)):
+        above = announcing if section.level > depth else ""
+        for start, stop, words, opening, closing in _passage_spans(part):
             place = (section.heading, section.page, offset + start, offset + stop, words)
-            spans.append(Span(*place, heading_terms, _joined_terms(part[start:stop])))
+            again = opening or ("" if start else above)
+            spans.append(Span(*place, again, closing, heading_terms, _joined_terms(part[start:stop])))
+        last = section.text.rpartition("\n\n")[2]
+        if not section.text and heading:
+            announcing, depth = f"{above}{heading}\n\n", section.level
+        elif len(last) <= LONGEST_AGAIN and last.endswith((":", "：")):
+            announcing, depth = f"{last}\n\n", section.level
+        else:
+            announcing = ""
         parts.append(part)
         offset += len(part) + 2
     title = document.title
@@ -64,32 +77,51 @@ def _joined_terms(text: str) -> str:
     return " ".join(terms(text))
 
 
-def _passage_spans(text: str, head: int) -> Iterator[tuple[int, int, int]]:
-    """Yield passages (start, stop, words) of whole paragraphs, up to 400 words; the first includes the `head`."""
-    start, stop, words = 0, head, _words(text[:head])
-    for unit_start, unit_stop in _units(text, head):
-        more = _words(text[unit_start:unit_stop])
-        if words and (words + more > PASSAGE_WORDS or unit_stop - start > PASSAGE_CHARS):
-            yield start, stop, words
-            start, words = unit_start, 0
-        stop, words = unit_stop, words + more
-    if stop > start:
-        yield start, stop, words
+class _Stretch(NamedTuple):
+    """Characters of a text with their words, and what is said again or added where a passage begins or ends there."""
+
+    start: int
+    stop: int
+    words: int
+    opening: str = ""
+    closing: str = ""  # of what ends before it
 
 
-def _units(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield paragraphs, or their sentences where a paragraph is too long for one passage."""
-    borders = [(m.start(), m.end()) for m in _BLANK_LINES.finditer(text, start)]
-    for stop, following in [*borders, (len(text), len(text))]:
-        paragraph = text[start:stop]
-        if len(paragraph) <= PASSAGE_CHARS and _words(paragraph) <= PASSAGE_WORDS:
-            yield start, stop
+def _passage_spans(text: str) -> Iterator[_Stretch]:
+    """Yield passages of what stands together, up to 400 words; of what is longer, as much as fits."""
+    passage: _Stretch | None = None
+    for more in _stretches(text, parts_of(text), ("group", "item", "start")):
+        if passage is None:
+            passage = more
+            continue
+        words = passage.words + more.words
+        fits = words <= PASSAGE_WORDS and more.stop - passage.start <= PASSAGE_CHARS
+        if fits or passage.stop - passage.start <= HEAD_CHARS:
+            passage = passage._replace(stop=more.stop, words=words)
         else:
-            for sentence in split_sentences(paragraph):
-                end = start + sentence.end
-                for at in range(start + sentence.start, end, PASSAGE_CHARS):
-                    yield at, min(at + PASSAGE_CHARS, end)
-        start = following
+            yield passage._replace(closing=more.closing)
+            passage = more
+    if passage:
+        yield passage._replace(closing="")
+
+
+def _stretches(
+    text: str, parts: Sequence[Part], levels: Sequence[Literal["group", "item", "start"]]
+) -> Iterator[_Stretch]:
+    """Yield what stands together; where it is too long for a passage, its items, then blocks, then sentences."""
+    for _, together in groupby(parts, key=lambda part: getattr(part, levels[0])):
+        held = list(together)
+        start, stop, first = held[0].start, held[-1].stop, held[0]
+        words = _words(text[start:stop])
+        if words <= PASSAGE_WORDS and stop - start <= PASSAGE_CHARS:
+            yield _Stretch(start, stop, words, first.opening, first.closing)
+        elif levels[1:]:
+            yield from _stretches(text, held, levels[1:])
+        else:
+            for sentence in split_sentences(text[start:stop]):
+                for at in range(start + sentence.start, start + sentence.end, PASSAGE_CHARS):
+                    end = min(at + PASSAGE_CHARS, start + sentence.end)
+                    yield _Stretch(at, end, _words(text[at:end]), first.opening, first.closing)
 
 
 def _words(text: str) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 
-from fathom.tools.documents.configuration import read_configuration
+from fathom.tools.documents import normal
 from fathom.tools.documents.dating import matter_date
+from fathom.tools.documents.dialects import held_by, without_dialects
 from fathom.tools.documents.header import matter_fields
 from fathom.tools.documents.html import fragment_blocks
 from fathom.tools.documents.sections import Section, markdown_sections, open_fence
@@ -14,6 +16,9 @@ from fathom.tools.documents.sections import Section, markdown_sections, open_fen
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?\n)\1[ \t]*(?:\n|\Z)", re.S)
 _ATX = re.compile(r"#{1,6} \S")
 _LIST = re.compile(r"(?:[-*] |\d+\. )\S")
+_INDENTED = re.compile(r"(?: {4}| {0,3}\t)\s*[^\s<]")
+# What holds the indented lines below it: an item, a note, a definition, a tab or an admonition.
+_HOLDER = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|:)\s|\[\^[^\]]+\]:|!!!|\?\?\?|===)")
 _RULE = re.compile(r"\|?\s*:?-+:?\s*\|[\s:|-]*\Z")
 _TABLE = re.compile(r"(?:\A|(?<=\n)) {0,3}<table\b.*?</table>[ \t]*(?=\n|\Z)", re.S | re.I)
 _COMMENT = re.compile(r"(?<!`)(`+)(?!`)[^\n]+?(?<!`)\1(?!`)|<!--(?s:.*?)-->")  # or a span of code, which has none
@@ -28,9 +33,9 @@ def read_markdown(text: str) -> tuple[str, list[Section], str, dict[str, str]]:
     """Return a document's title, its sections, the date in its front matter, and the fields of that."""
     matter = _FRONT_MATTER.match(text)
     head, body = (matter[2], text[matter.end() :]) if matter else ("", text)
-    fields = matter_fields(read_configuration(".toml" if matter[1] == "+++" else ".yaml", head)) if matter else {}
+    fields = matter_fields(".toml" if matter[1] == "+++" else ".yaml", head) if matter else {}
     title = next((value for name, value in fields.items() if name.lower() == "title"), "")
-    return title, markdown_sections(_without_markup(body)), matter_date(head), fields
+    return title, markdown_sections("\n".join(_parts(body))), matter_date(fields), fields
 
 
 def is_markdown(text: str) -> bool:
@@ -46,25 +51,44 @@ def is_markdown(text: str) -> bool:
     return headings > 1 and any(line.startswith("```") or _LIST.match(line) or _RULE.match(line) for line in lines)
 
 
-def _without_markup(text: str) -> str:
-    parts = (part if is_code else _converted(part) for is_code, part in _parts(text))
-    return "\n".join(parts)
-
-
-def _parts(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield code in fences and what is between."""
+def _parts(text: str) -> Iterator[str]:
+    """Yield code in fences, what directives in fences hold, and what is between; indented code in fences, too."""
     fence, lines = "", list[str]()
+    indented = held = False  # whether the lines are code; whether an indented line belongs to an item or the like
+    after_blank = True
     for line in text.split("\n"):
         after = open_fence(fence, line)
+        starts_code = after_blank and not held and not fence and not after and bool(_INDENTED.match(line))
+        if indented and line.strip() and not _INDENTED.match(line):
+            yield _fenced(lines)
+            indented, lines = False, []
+        elif starts_code and not indented:
+            yield _converted("\n".join(lines))
+            indented, lines = True, []
+        if indented:
+            lines.append(line)
+            continue
         if after and not fence:
-            yield False, "\n".join(lines)
+            yield _converted("\n".join(lines))
             lines = []
         lines.append(line)
         if fence and not after:
-            yield True, "\n".join(lines)
+            directive = held_by(lines)
+            yield "\n".join(lines) if directive is None else directive
             lines = []
+        elif not after and line.strip():
+            held = bool(_HOLDER.match(line)) or (
+                held and not (after_blank and line[0].strip()) and not _ATX.match(line)
+            )
+        after_blank = bool(fence and not after) or not line.strip()
         fence = after
-    yield bool(fence), "\n".join(lines)
+    yield "\n".join(lines) if fence else _fenced(lines) if indented else _converted("\n".join(lines))
+
+
+def _fenced(lines: Sequence[str]) -> str:
+    """Return indented code in a fence, with the blank lines below it."""
+    code = "\n".join(lines).expandtabs(4)
+    return normal.fence(textwrap.dedent(code)) + "\n" * (len(code) - len(code.rstrip("\n")))
 
 
 def _converted(text: str) -> str:
@@ -75,7 +99,7 @@ def _converted(text: str) -> str:
         text = _COMMENT.sub(lambda match: match[0] if match[1] else "", text[:end]) + text[end:]
     end = text.lower().rfind("</table>") + 8
     text = _TABLE.sub(_table, text[:end]) + text[end:] if end > 7 else text
-    text = _DEFINITION.sub("", "\n".join(_with_outer_bars(text.split("\n"))))
+    text = _DEFINITION.sub("", "\n".join(_with_outer_bars(without_dialects(text).split("\n"))))
     return _LINK.sub(_linked, _LINK.sub(_linked, text))  # twice, because an image may be a link
 
 

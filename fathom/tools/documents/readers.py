@@ -22,7 +22,7 @@ from fathom.tools.documents.header import shown_fields, split_header, stated_fie
 from fathom.tools.documents.html import read_page
 from fathom.tools.documents.markdown import is_markdown, read_markdown
 from fathom.tools.documents.pdf import read_pdf
-from fathom.tools.documents.restructured import rest_sections
+from fathom.tools.documents.restructured import is_rest, rest_sections
 from fathom.tools.documents.sections import ReadDocument, Section, underlined_sections
 
 _MARKDOWN_ENDINGS = (".md", ".markdown")
@@ -93,18 +93,24 @@ def refusal(name: str, head: bytes) -> str:
 
 def is_plain(path: Path) -> bool:
     """Return whether a file is plain text, or cannot be opened."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(2000)
-    except OSError:
-        return True
+    head = _head(path, 2_000)
     foreign = head.lstrip()[:5] == b"%PDF-" or head.startswith((_OLE, _ZIP)) or _HTML_START.match(head)
-    return not foreign and path.suffix.lower() not in _HTML_ENDINGS
+    return not foreign and (not head or path.suffix.lower() not in _HTML_ENDINGS)
 
 
 def is_quick(path: Path) -> bool:
     """Return whether a file is plain text that no parser of a grammar reads."""
-    return path.suffix.lower() not in _PARSED_ENDINGS and is_plain(path)
+    parsed = path.suffix.lower() in _PARSED_ENDINGS or is_rest(_head(path, 200_000).decode("utf-8", "replace"))
+    return not parsed and is_plain(path)
+
+
+def _head(path: Path, size: int) -> bytes:
+    """Return the first bytes of a file; none if it cannot be opened."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(size)
+    except OSError:
+        return b""
 
 
 def _read(ending: str, data: bytes) -> _Content:
@@ -126,7 +132,8 @@ def _read(ending: str, data: bytes) -> _Content:
         title, sections, date, matter = read_markdown(text)
     else:
         title, date, matter = "", "", dict[str, str]()
-        sections = rest_sections(text) if ending == ".rst" else underlined_sections(text)
+        is_parsed = ending == ".rst" or is_rest(text)
+        sections = rest_sections(text) if is_parsed else underlined_sections(text)
     above = [Section(written(header))] if header else []
     return _Content(title, [*above, *sections], date, fields={**matter, **header})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -37,6 +38,8 @@ _SETTINGS = {
     "syntax_highlight": "none",
     "traceback": True,  # raise instead of ending the process
 }
+_MARKUP = re.compile(r"\.\. (?:_[^\n]+:(?=\s|\Z)|\|[^|\n]+\| .+::|(?P<name>[\w:+.-]+) ?::(?:\s+(?P<argument>.*))?\Z)")
+_OPTION = re.compile(r"\s+:[\w-]+:(?:\s|\Z)")
 _LEADS = {
     "attention", "caution", "danger", "error", "hint", "important", "note", "tip", "warning",
 }  # fmt: skip
@@ -46,7 +49,7 @@ _SILENT = ("comment", "target", "substitution_definition", "pending", "raw", "de
 def rest_sections(text: str) -> list[Section]:
     """Read reST; what docutils cannot parse is split at its underlined headings."""
     if len(text) > MAX_CHARS or any(len(line) > MAX_LINE for line in text.split("\n")):
-        return underlined_sections(text)
+        return underlined_sections(_without_markup(text))
     from docutils.core import publish_doctree
     from docutils.utils import SystemMessage
 
@@ -62,7 +65,38 @@ def rest_sections(text: str) -> list[Section]:
     except (SystemMessage, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
             ValueError):  # fmt: skip
         sections = []
-    return sections or underlined_sections(text)
+    return sections or underlined_sections(_without_markup(text))
+
+
+def is_rest(text: str) -> bool:
+    """Return whether a plain text clearly is reST: underlined headings, and directives or labels."""
+    head = text[:200_000]
+    marks = sum(bool(_MARKUP.match(line)) for line in head.split("\n"))
+    return marks > 1 and any(section.heading for section in underlined_sections(head))
+
+
+def _without_markup(text: str) -> str:
+    """Return a text without the lines that are nothing but markup: labels, and directives with their options."""
+    lines: list[str] = []
+    options = False  # whether the line before is of a directive, and not of what it holds
+    for line in text.split("\n"):
+        if found := _MARKUP.match(line):
+            lines.append(_said(found["name"] or "", found["argument"] or ""))
+        options = bool(found) or (options and bool(_OPTION.match(line)))
+        if not options:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _said(name: str, argument: str) -> str:
+    """Return what the first line of a directive says."""
+    from fathom.tools.documents.directives import CODE, SILENT, VERSIONS
+
+    base = name.rpartition(":")[2].lower()
+    if base in CODE or name.lower() in SILENT:
+        return ""
+    lead = f"{base.capitalize()}:" if base in _LEADS else VERSIONS.get(base, "")
+    return f"{lead} {argument}".strip()
 
 
 def _messages(tree: Any) -> Iterator[Any]:

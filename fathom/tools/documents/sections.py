@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 MAX_HEADING_CHARS = 160
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t#]*\Z")
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})(.*)")
+_FENCE = re.compile(r"([ \t]*(?:>[ \t]?)*)((?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}(?=[^`]*\Z)|~{3,})(.*)")
 _UNDERLINE = re.compile(r"([=\-~^*#\"'`+.:_])\1{2,}\s*\Z")
 
 
@@ -63,13 +63,19 @@ def _joined(lines: list[str]) -> str:
 
 
 def open_fence(fence: str, line: str) -> str:
-    """Return the fence that is open after a line of Markdown, empty if none is; `fence` is that before the line."""
+    """Return the fence that is open after a line of Markdown, empty if none is; `fence` is that before the line.
+
+    A fence may stand in a list item or quotation, on the line of its marker too. It is given with what stands before.
+    """
     marker = _FENCE.match(line)
     if not marker:
         return fence
+    before, item, marks, rest = marker.groups()
     if not fence:
-        return marker[1]
-    return "" if marker[1].startswith(fence) and not marker[2].strip() else fence
+        return f"{before}{' ' * len(item)}{marks}"
+    opened = fence.lstrip(" \t>")
+    closes = not item and len(before) < len(fence) - len(opened) + 4 and marks.startswith(opened) and not rest.strip()
+    return "" if closes else fence
 
 
 def _markdown_headings(lines: list[str]) -> Iterator[_Heading]:

@@ -10,7 +10,6 @@ from typing import Self
 
 from fathom.config.settings import ResearchSettings
 from fathom.models import AbsentWord, Document, Holdings, SourceText, Survey, ToolOutput, UnreadFile
-from fathom.retrieval.narrowing import OMISSION
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.relevance import Place, best_places
 from fathom.retrieval.spelling import meant_by
@@ -20,12 +19,12 @@ from fathom.text.urls import source_ids
 from fathom.tools.base import RunContext, Tool
 from fathom.tools.documents.corpus import UPLOADED, open_corpus
 from fathom.tools.documents.embedding import hybrid_search
+from fathom.tools.documents.excerpt import excerpt, rooms
 from fathom.tools.documents.files import File
 from fathom.tools.documents.index import Index, StoredDocument
 from fathom.tools.documents.index import Passage as StoredPassage
 from fathom.tools.documents.uploaded import UploadedCorpora
 
-WHOLE_WORDS = 2_500  # a document of up to 2,500 words is returned whole, of a longer one this much
 WHOLE = 1.5  # weight of a document's score in the index beside that of its best excerpt
 CANDIDATES = 4  # documents of the index that are ranked by their best excerpt, for each that is returned
 HEADINGS = 3
@@ -72,7 +71,7 @@ class DocumentsTool(Tool):
         )
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Return the best documents: small ones whole, long ones as matching passages with their neighbours."""
+        """Return the best documents: those of ordinary length whole, longer ones as their best passages."""
         return await asyncio.to_thread(self._search, await self._uploaded(), tool_input)
 
     async def survey(self, query: str, limit: int) -> Survey:
@@ -106,10 +105,11 @@ class DocumentsTool(Tool):
             own = {number: found[0].score / best for number, found in places.items()}
             worth = {n: own.get(n, 0.0) + WHOLE * match.hits[0].score / first for n, match in enumerate(matches)}
             order = sorted(worth, key=lambda number: (-matches[number].named, -worth[number]))
+        chosen = order[: self._max_results]
         results = []
-        for number in order[: self._max_results]:
+        for number, room in zip(chosen, rooms([documents[number].text for number in chosen]), strict=True):
             passages = index.passages(matches[number].document)
-            results.append(_source_text(documents[number], passages, places.get(number, []), ids))
+            results.append(_source_text(documents[number], passages, places.get(number, []), ids, room))
         return ToolOutput(results=results)
 
     def _survey(self, uploaded: Sequence[File], query: str, limit: int) -> Survey:
@@ -137,11 +137,15 @@ class DocumentsTool(Tool):
 
 
 def _source_text(
-    document: StoredDocument, passages: Sequence[StoredPassage], places: Sequence[Place], ids: Mapping[str, str]
+    document: StoredDocument,
+    passages: Sequence[StoredPassage],
+    places: Sequence[Place],
+    ids: Mapping[str, str],
+    room: int | None,
 ) -> SourceText:
+    """Return a document as a source: with `room` in tokens, its best passages; else the whole."""
     starts = [passage.start for passage in passages]
     best = [max(0, bisect_right(starts, place.start) - 1) for place in places] or [0]
-    whole = document.words <= WHOLE_WORDS
     first = passages[best[0]]
     return SourceText(
         source_id=ids[document.url],
@@ -152,20 +156,6 @@ def _source_text(
         published=document.date,
         fields=document.fields,
         score=round(places[0].score, 3) if places else 0.0,
-        full=whole,
-        text=document.text if whole else _excerpt(document.text, passages, best),
+        full=room is None,
+        text=document.text if room is None else excerpt(document.text, passages, best, room),
     )
-
-
-def _excerpt(text: str, passages: Sequence[StoredPassage], best: Sequence[int]) -> str:
-    """Return the best passages with their neighbours, in reading order, up to 2,500 words."""
-    chosen: set[int] = set()
-    words = 0
-    for at in dict.fromkeys(best):
-        for n in (at, at + 1, at - 1):
-            if 0 <= n < len(passages) and n not in chosen and words + passages[n].words <= WHOLE_WORDS:
-                chosen.add(n)
-                words += passages[n].words
-    starts = [passages[n].start for n in sorted(chosen) if n - 1 not in chosen]
-    stops = [passages[n].stop for n in sorted(chosen) if n + 1 not in chosen]
-    return f"\n\n{OMISSION}\n\n".join(text[start:stop] for start, stop in zip(starts, stops, strict=True))
