@@ -36,6 +36,7 @@ from tasks.results import Compressed
 
 LEAST_INPUT_TOKENS = 500  # of raw output in a request, however small the window
 NARROWED = "Only the most relevant parts of the output were read."
+NOTE_SHARE = 0.75  # of the longest answer, which the note may fill with what is asked of it
 MOST_SUMMARY = 1_500  # characters of a note's summary in the audit log
 
 
@@ -145,10 +146,13 @@ async def compress(
         also=[f"{other.title}: {other.description}" for other in also],
         tool_name=result.call.tool,
         texts=texts,
-        page_tokens=_engine.settings.compression.summary_tokens,
+        page_tokens=_page_tokens(texts, _engine),
     )
     spread = await _spread(request, narrow=narrow, engine=_engine)
-    requests = [request.model_copy(update={"texts": some}) for some in spread.requests]
+    requests = [
+        request.model_copy(update={"texts": some, "page_tokens": _page_tokens(some, _engine)})
+        for some in spread.requests
+    ]
     # While the model is waited for, the texts are parsed: the check of the note, the scores and the report need it.
     asking = asyncio.gather(*(ask(COMPRESSOR, one, _engine) for one in requests))
     answers, _ = await asyncio.gather(asking, asyncio.to_thread(_parse, texts))
@@ -179,6 +183,12 @@ async def compress(
         paraphrased_bullets=grounded.paraphrased,
     )
     return Compressed(note=note, usage=usage, narrowed_tokens=spread.left_out_tokens, reused=reused)
+
+
+def _page_tokens(texts: Sequence[SourceText], engine: Engine) -> int:
+    """Return how many tokens a note may take for each source, so that it fits the answer of a model."""
+    most = int(NOTE_SHARE * engine.model_for(COMPRESSOR).max_tokens)
+    return min(engine.settings.compression.summary_tokens, max(1, most // len({text.source_id for text in texts})))
 
 
 async def serving(result: ToolResult, noted: Mapping[str, Note], step: PlanStep, engine: Engine) -> list[Note]:

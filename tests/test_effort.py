@@ -108,11 +108,11 @@ def test_what_the_user_set_stays_and_no_judgement_changes_nothing() -> None:
     assert scope_of(settings(effort="fixed"), Kind.fact, Width.narrow).settings == settings(effort="fixed")
 
 
-async def test_a_simple_fact_takes_one_step_and_four_model_calls(providers: Stubs, tmp_path: Path) -> None:
+async def test_a_simple_fact_takes_one_step_and_three_model_calls(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.judged = {"kind": "fact", "width": "narrow"}
     result = await investigated(tmp_path)
     assert result.status is Ending.complete, result.reason
-    assert [record.role for record in providers.calls("llm")] == ["planner", "researcher", "compressor", "section"]
+    assert [record.role for record in providers.calls("llm")] == ["planner", "compressor", "section"]
     assert [record.body["max_results"] for record in providers.calls("search")] == [3]
     plan = read(result, "plan.json")
     assert (len(plan["steps"]), plan["kind"], plan["width"]) == (1, "fact", "narrow")

@@ -17,7 +17,7 @@ from fathom.config.caps import Budget
 from fathom.models import RunResult, SourceText
 from fathom.retrieval.companions import opening_of
 from fathom.retrieval.narrowing import OMISSION, narrow
-from fathom.retrieval.portions import portions, shown
+from fathom.retrieval.portions import MOST_REQUESTS, portions, shown
 from fathom.roles import CompressAnswer
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
@@ -223,7 +223,7 @@ async def test_a_model_with_a_small_window_is_asked_several_times(
     result = await investigated(tmp_path, depth=1, profile="quick", role_models=small)
     compressions = providers.calls("compressor")
     assert {record.status for record in compressions} == {200}
-    assert result.metrics.tool_calls < len(compressions) <= 4 * result.metrics.tool_calls
+    assert result.metrics.tool_calls < len(compressions) <= MOST_REQUESTS * result.metrics.tool_calls
     returned = {mark for record in providers.calls("search") for mark in SENTINEL.findall(json.dumps(record.answer))}
     read = {mark for record in compressions for mark in SENTINEL.findall(said_to(record))}
     fits = page_bytes == 4_000

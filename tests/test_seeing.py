@@ -55,7 +55,7 @@ def test_a_run_is_one_trace_and_one_log(
     fathom_cli: FathomCLI, prefect_server: PrefectServer, stubs: Stubs, tmp_path: Path
 ) -> None:
     """Run, step, call and request, each under the one before; logs and audit events have the same ids."""
-    stubs.settings.refuses = {"json_schema"}
+    stubs.settings.refuses, stubs.settings.suggests = {"json_schema"}, False
     stubs.settings.faults = {"search": ["400"]}
     stubs.settings.echo = KEY
     with collecting() as collector:

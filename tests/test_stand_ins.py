@@ -76,7 +76,7 @@ async def test_another_source_answers_and_a_replay_follows(services: Services, t
 
 @pytest.mark.usefixtures("home")
 async def test_a_source_that_is_down_is_not_asked_again_and_again(services: Services, tmp_path: Path) -> None:
-    await investigated(tmp_path, QUERY, **SETTINGS, breadth=2)
+    await investigated(tmp_path, QUERY, **SETTINGS, breadth=2, execution="sequential")
     report = json.loads(next(tmp_path.rglob("report.json")).read_bytes())
     assert len(report["coverage"]) > 1
     assert services.asked["openalex"] <= 2 * http.ATTEMPTS
@@ -89,6 +89,7 @@ async def test_a_model_is_offered_what_fits_and_its_failed_call_is_answered(
 ) -> None:
     chosen = {**SETTINGS, "tools": [*SETTINGS["tools"], "github"], "model": "openai/stub"}
     providers.settings.steps = providers.settings.breadth = 1
+    providers.settings.suggests = False
     result = await investigated(tmp_path, QUERY, **chosen, turns=1)
     assert services.asked == {"openalex": http.ATTEMPTS, "crossref": 1}
     assert "OpenAlex" not in result.reason

@@ -82,7 +82,8 @@ async def test_without_a_model_a_remark_is_a_query(tmp_path: Path) -> None:
 
 
 async def test_a_stop_ends_the_research_with_what_there_is(slow: Stubs, tmp_path: Path) -> None:
-    result = await told(slow, tmp_path, Steer.stop)
+    slow.settings.suggests = False
+    result = await told(slow, tmp_path, Steer.stop, execution="sequential")
     assert result.status is Ending.degraded
     assert result.reason.startswith("stopped by ann at 20")
     assert len(slow.calls("researcher")) <= 2  # one of 3 steps, and perhaps a second decision that was under way

@@ -18,7 +18,7 @@ from fathom.text.parsed import parse
 from fathom.text.sentences import Sentence
 from fathom.text.tokens import count_tokens
 
-MOST_REQUESTS = 4  # for the output of one tool call
+MOST_REQUESTS = 6  # for the output of one tool call
 FRAME_TOKENS = 40  # of the element around a text, beside its title and the fields of its header
 LEAST_TOKENS = 100  # of a part, however much its frame takes
 NARROWER = 0.85  # share of the room, each time that what is left does not fit the requests
