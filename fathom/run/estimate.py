@@ -25,7 +25,7 @@ _USUAL = {
     Role.reporter: (6_000, 700),
     Role.judge: (7_000, 1_300),
 }
-_PAGE_TOKENS, _NOTE_TOKENS = 5_000, 600  # of one page, which the compressor sees whole, and of its note
+_PAGE_TOKENS, _NOTE_TOKENS = 5_000, 1_200  # of one page, which the compressor sees whole, and of its note
 _PROMPT_TOKENS = 2_000  # of instructions, schema and plan, around the material of a prompt
 _JUDGED_TOKENS = 12_000  # of a request with the passages for 40 claims
 _USUAL_CORRECTION = (1_200, 300)
@@ -137,7 +137,8 @@ def _rows(settings: ResolvedSettings, *, simple: bool = False) -> list[_Row]:
     tools = Bounds(usual_steps * min(settings.breadth, 2), steps * rounds * settings.turns * calls_a_turn)
     if settings.role_models[Role.researcher].model == EXTRACTIVE:
         tools = tools._replace(usual=min(_USUAL_WITHOUT_MODEL, tools.usual))
-    turns = Bounds(usual_steps * min(settings.turns, 2), steps * rounds * settings.turns)
+    # The first calls of a step are the planner's queries; the most is where no step of a plan has any.
+    turns = Bounds(usual_steps * min(settings.turns - 1, 1), steps * rounds * settings.turns)
     shown, context = settings.compression.max_input_tokens, settings.max_context_tokens
     output = settings.max_results * _PAGE_TOKENS
     requests = min(MOST_REQUESTS, ceil(output / shown))
