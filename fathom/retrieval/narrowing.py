@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.retrieval.companions import MAX_INDENT, companions_of, opening_of, units_of
+from fathom.retrieval.companions import FENCES, MAX_INDENT, companions_of, opening_of, units_of
 from fathom.retrieval.ranking import TITLE_WEIGHT, bm25
 from fathom.text.parsed import ParsedText, parse
 from fathom.text.sentences import Sentence
@@ -173,4 +173,14 @@ def assemble(text: str, parsed: ParsedText, kept: Sequence[Piece]) -> str:
         position = end
     if _NOT_BLANK.search(text, position):
         parts.append(_GAP)
-    return "".join(parts).strip("\n")
+    return _closed("".join(parts).strip("\n"))
+
+
+def _closed(text: str) -> str:
+    """Return what is shown of a text, with a fence behind it if it ends in code that nothing closes."""
+    fence = ""
+    for line in text.split("\n"):
+        marker = line.strip()[:3]
+        if marker in FENCES and fence in ("", marker):
+            fence = "" if fence else marker
+    return f"{text}\n{fence}" if fence else text

@@ -2120,6 +2120,11 @@ export interface components {
              * @default 0
              */
             tokens: number;
+            /**
+             * Also
+             * @default []
+             */
+            also: string[];
         };
         /**
          * NoteList
