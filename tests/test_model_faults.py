@@ -161,9 +161,13 @@ def test_a_wrong_key_is_exit_code_1_and_names_the_variable(
 
 
 @pytest.mark.usefixtures("home")
-async def test_one_prompt_that_always_fails_costs_its_own_answer_only(providers: Stubs, tmp_path: Path) -> None:
-    providers.settings.poison = "compressor .*Effects of"
-    result = await investigated(tmp_path, **SMALL)
+@pytest.mark.parametrize("execution", ["sequential", "parallel"])
+async def test_one_prompt_that_always_fails_costs_its_own_answer_only(
+    providers: Stubs, tmp_path: Path, execution: str
+) -> None:
+    # A request for another step may name this one too, where both have found the same page.
+    providers.settings.poison = "compressor .*Step: Effects of"
+    result = await investigated(tmp_path, **SMALL | {"execution": execution})
     assert result.reason.count("answered without the model") == 1, result.reason
     failed = [record for record in providers.calls("llm") if record.status == 500]
     assert [len(failed), len({record.fingerprint for record in failed})] == [FAILURES, 1]
