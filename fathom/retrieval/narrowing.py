@@ -18,12 +18,11 @@ from fathom.text.tokens import count_tokens
 
 OMISSION = "[...]"
 PASSAGE_BYTES = 600  # about 150 tokens of English
-LONGEST = (
-    4_000  # bytes up to which a row, an item or a fence stays whole, if it takes no more than a fourth of the room
-)
+LONGEST = 4_000
+"""Bytes up to which a row, an item or a fence stays whole, if it takes no more than a fourth of the room."""
 SHARE = 0.85  # a text's next passage counts for so much less with each one taken, so that others get their turn
-_GAP = f"\n\n{OMISSION}\n\n"
-GAP_TOKENS = count_tokens(_GAP)
+GAP = f"\n\n{OMISSION}\n\n"
+GAP_TOKENS = count_tokens(GAP)
 _NOT_BLANK = re.compile(r"\S")
 
 
@@ -169,10 +168,10 @@ def assemble(text: str, parsed: ParsedText, kept: Sequence[Piece]) -> str:
     parts: list[str] = []
     position = 0
     for start, end in sorted(slices):
-        parts += [_GAP if _NOT_BLANK.search(text, position, start) else text[position:start], text[start:end]]
+        parts += [GAP if _NOT_BLANK.search(text, position, start) else text[position:start], text[start:end]]
         position = end
     if _NOT_BLANK.search(text, position):
-        parts.append(_GAP)
+        parts.append(GAP)
     return _closed("".join(parts).strip("\n"))
 
 
