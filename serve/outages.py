@@ -5,8 +5,8 @@ Workers and runs try again for minutes (`flows.server.be_patient`), which is rig
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager, asynccontextmanager
 from http import HTTPStatus
 
 import httpx
@@ -17,6 +17,7 @@ from fathom.errors.serving import NotReady
 
 _TRIES_AGAIN = 1  # after 2 seconds: a connection that was kept may just have been closed
 _TRIES_A_CHANGE_AGAIN = 3  # after 2, 4 and 8 seconds
+_TRIES_A_START_AGAIN = 10  # for minutes: nobody waits yet, and a server that gave up would have to be started again
 _LONGEST_SECONDS = 10.0
 RETRY_SECONDS = 4.0
 """After which it is worth asking again."""
@@ -28,20 +29,27 @@ async def asking_briefly() -> AsyncGenerator[None, None]:
 
     Making one reads all certificates, 30 ms of processor time each.
     """
-    brief = {PREFECT_CLIENT_MAX_RETRIES: _TRIES_AGAIN, PREFECT_API_REQUEST_TIMEOUT: _LONGEST_SECONDS}
-    with temporary_settings(updates=brief):
+    with temporary_settings(updates={PREFECT_API_REQUEST_TIMEOUT: _LONGEST_SECONDS}), starting():
         async with AsyncClientContext.get_or_create():
-            yield
+            with _trying_again(_TRIES_AGAIN):
+                yield
 
 
-@contextmanager
-def asking_patiently() -> Generator[None, None, None]:
+def asking_patiently() -> AbstractContextManager[object]:
     """Try again what belongs to a change: Prefect refuses now and then while its database is locked.
 
     The reads before it and after it as well: who is told that a run which was made could not be shown asks twice.
     """
-    with temporary_settings(updates={PREFECT_CLIENT_MAX_RETRIES: _TRIES_A_CHANGE_AGAIN}):
-        yield
+    return _trying_again(_TRIES_A_CHANGE_AGAIN)
+
+
+def starting() -> AbstractContextManager[object]:
+    """Try again for minutes what a server needs before it can answer anybody."""
+    return _trying_again(_TRIES_A_START_AGAIN)
+
+
+def _trying_again(times: int) -> AbstractContextManager[object]:
+    return temporary_settings(updates={PREFECT_CLIENT_MAX_RETRIES: times})
 
 
 def outage(error: httpx.HTTPError) -> NotReady:

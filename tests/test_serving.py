@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -88,7 +89,7 @@ def test_a_killed_server_loses_no_event_and_repeats_no_run(prefect_server: Prefe
     first = fathom(env, "serve", "--port", str(port), "--at-once", "1")
     workers = set[int]()
     try:
-        until(lambda: answers(url))
+        until(lambda: answers(url), first)
         taken = fathom(env, "serve", "--port", str(port))
         assert taken.communicate(timeout=120)[1].startswith("fathom: E4001 Port"), "it said so, and nothing else"
         assert taken.returncode == 2
@@ -125,16 +126,20 @@ def test_a_killed_server_loses_no_event_and_repeats_no_run(prefect_server: Prefe
         end_all()
 
 
-def until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
+def until(reached: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    """Wait; where a process is waited for, until it ends at the latest, and fail with what it said."""
+    deadline = time.monotonic() + 300
     while not reached():
-        assert time.monotonic() < deadline
+        if time.monotonic() > deadline or (process and process.poll() is not None):
+            if process:
+                process.kill()
+            raise AssertionError(process.communicate() if process else "waited for five minutes")
         time.sleep(0.05)
 
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/api/v1/health", timeout=60).is_success
+        return httpx.get(f"{url}/api/v1/health", timeout=5).is_success
     except httpx.TransportError:
         return False
 

@@ -19,7 +19,7 @@ from serve.access.permitted import capped, check_most, most_usd
 from serve.access.spending import Spending
 from serve.caller import Caller, Ownership
 from serve.options import Options
-from serve.outages import asking_patiently
+from serve.outages import starting
 from serve.runs.sharing import Sharing
 
 
@@ -36,7 +36,7 @@ class Submissions:
 
     async def open(self) -> None:
         """Make the deployment."""
-        with asking_patiently():
+        with starting():
             await deploy(
                 self._options.deployment,
                 deep_research,
