@@ -90,7 +90,7 @@ async def write_section(
         position=position,
         notes=known.notes,
         briefs=known.briefs,
-        written=[other.markdown for other in written],
+        written=[f"## {other.heading}\n\n{other.markdown}" for other in written],
         passages=await asyncio.to_thread(_passages, known.notes, focus, _texts, SECTION, _engine),
         words=_engine.words and max(40, _engine.words // len(outline.sections)),
         sections=_sections(_engine),

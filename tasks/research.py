@@ -76,6 +76,7 @@ class _StepResearch:
         self._calls: list[Call] = []
         self._notes: list[Note] = []
         self._reused: list[str] = []  # files of notes of other steps
+        self._shared: list[Note] = []  # those of the steps beside it, which no step before it knew
         self._reads_for_nothing = engine.model_for(COMPRESSOR).model == EXTRACTIVE
         self._deciding = self._compressing = Usage()
 
@@ -97,7 +98,8 @@ class _StepResearch:
             if turn < before:
                 decided = Decided(calls=[_look_back(step)], usage=Usage())
             else:
-                known = Memory(notes=[*self._memory.notes, *self._notes], briefs=self._memory.briefs)
+                notes = [*self._memory.notes, *self._shared, *self._notes]
+                known = Memory(notes=notes, briefs=self._memory.briefs)
                 last = turn + 1 == turns
                 decided = await decide_calls(step, known, self._calls, breadth, down=down, last=last, _engine=engine)
             self._deciding += decided.usage
@@ -145,7 +147,9 @@ class _StepResearch:
         reading.noted(step, notes)
         others = await reading.others_noted(step)
         for result, each in zip(results, compressed, strict=True):
-            reused = [*each.reused, *await serving(result, others, step, self._engine)]
+            shared = await serving(result, others, step, self._engine)
+            self._shared += [note for note in shared if note not in self._shared]
+            reused = [*each.reused, *(note.artifact_file for note in shared)]
             self._reused += reused
             self._compressing += each.usage
             useful = bool(each.note or reused)

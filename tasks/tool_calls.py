@@ -191,14 +191,13 @@ def _page_tokens(texts: Sequence[SourceText], engine: Engine) -> int:
     return min(engine.settings.compression.summary_tokens, max(1, most // len({text.source_id for text in texts})))
 
 
-async def serving(result: ToolResult, noted: Mapping[str, Note], step: PlanStep, engine: Engine) -> list[str]:
-    """Return the files of the notes, given by the keys of their texts, that say what a call found for a step."""
+async def serving(result: ToolResult, noted: Mapping[str, Note], step: PlanStep, engine: Engine) -> list[Note]:
+    """Return the notes, given by the keys of their texts, that say what a call found for a step."""
     if not any(source.key in noted for source in result.sources):
         return []
     stored = await engine.run_folder.read(result.artifact_file, result.sources)
     texts = {text.source().key: text for text in stored.results}
-    bearing = await asyncio.to_thread(_bearing, noted, texts, [step])
-    return [note.artifact_file for note in bearing.values()]
+    return list((await asyncio.to_thread(_bearing, noted, texts, [step])).values())
 
 
 def _bearing(known: Mapping[str, Note], texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,17 @@ async def test_a_page_that_two_steps_find_is_read_once(providers: Stubs, tmp_pat
     assert [note.steps for note in notes] == [{"1", "2"}], "the note serves both"
     plan = json.loads(Path(result.artifacts, "plan.json").read_text())
     assert [step["status"] for step in plan["steps"]] == ["done", "done"]
+
+
+async def test_a_researcher_sees_what_a_step_beside_its_own_has_noted_for_it(
+    providers: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "FACT-0a1b2c3d: the first study of tides on moons liquid causes effects figures counted 41 cases in 2021."
+    providers.settings.planted = {PAGE: f"<p>{text}</p>"}
+    await briefed(tmp_path, monkeypatch, execution="parallel")
+    asked = {re.findall(r"Your step: (\w+)", said(one, "user"))[0]: one for one in providers.calls("researcher")}
+    assert list(asked) and all("0a1b2c3d" in said(one, "assistant") for one in asked.values())
+    assert said(asked["Effects"], "assistant").count('"artifact_file"') == 2, "the note of its own page is there, too"
 
 
 async def test_the_last_critic_is_asked_for_no_steps(providers: Stubs, tmp_path: Path) -> None:

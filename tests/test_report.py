@@ -103,9 +103,10 @@ FIVE = "It is 1 [S00000a]. It is 2. It is 3 [S00000b]. It is 4 [S00000a]. It is 
     ("markdown", "shown", "heading"),
     [
         (f"{FIVE}\n\n{LIST}", FIVE, "Key points"),
-        (f"{FIVE}\n\n{TABLE}", FIVE, "More on the answer"),
+        (f"{FIVE}\n\n{TABLE}\n\n{LIST}", f"{FIVE}\n\n{TABLE}", "Key points"),
         (f"{FIVE}\n\n{LIST}\n\n{LAST}", FIVE, "More on the answer"),
-        (f"{TABLE}\n\n{LAST}", TABLE, "More on the answer"),
+        (f"{TABLE}\n\n{LAST} {LAST}\n\n{LIST}", f"{TABLE}\n\n{LAST} {LAST}", "Key points"),
+        (f"{TABLE}\n\n{FIVE}", TABLE, "More on the answer"),
         (f"{LIST}\n\n{LAST}", LIST, "More on the answer"),
         (f"Install it with: [S00000a]{CODE}{LAST}", f"Install it with: [S00000a]{CODE}".strip(), "More on the answer"),
         (f"They differ in weight:\n\n{TABLE}\n\n{LIST}", f"They differ in weight:\n\n{TABLE}", "Key points"),

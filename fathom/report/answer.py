@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 KEY_POINTS, MORE = "Key points", "More on the answer"
+MOST_BESIDE_TABLE = 2
+"""Sentences below a table that belong to the answer; the section's prompt allows as many."""
+_PARAGRAPH, _TABLE = "paragraph_open", "table_open"
 _HEADINGS = {
     Answered.yes: "Answer",
     Answered.partly: "Answered in part",
@@ -81,17 +84,23 @@ def making_parts(made: Making | None, *, timed: bool) -> list[str]:
 def _end(markdown: str) -> int:
     """Return where the answer of a section ends: behind the first block that says something, which is never cut.
 
-    A block is a paragraph, a list, a table or code. One that leads to the next, as "It needs:" does, goes on with it.
+    A block is a paragraph, a list, a table or code. One that leads to the next, as "It needs:" does, goes on with it;
+    so does a paragraph with a table behind it, and a table with a paragraph of one or two sentences.
     """
     sentences = split_markdown(markdown)
     leads = lead_ins(sentences).values()
     lines = [0, *(found.end() for found in re.finditer(r"\r\n?|\n|\Z", markdown))]
-    for block in _blocks(markdown):
-        assert block.map
-        within = [sentence for sentence in sentences if sentence.start < lines[block.map[1]]]
-        end = max([lines[block.map[1]], *(sentence.end for sentence in within)])
+    blocks = [(block.type, block.map[0], block.map[1]) for block in _blocks(markdown) if block.map]
+    for number, (kind, _, last) in enumerate(blocks):
+        within = [sentence for sentence in sentences if sentence.start < lines[last]]
+        end = max([lines[last], *(sentence.end for sentence in within)])
         shown = markdown[:end].rstrip()
         going_on = len(within) - 1 in leads or shown.endswith((":", "："))
+        for beside, first, behind in blocks[number + 1 : number + 2]:
+            told = sum(lines[first] <= sentence.start < lines[behind] for sentence in sentences)
+            going_on |= (kind, beside) == (_PARAGRAPH, _TABLE) or (
+                (kind, beside) == (_TABLE, _PARAGRAPH) and told <= MOST_BESIDE_TABLE
+            )
         if not going_on and claims_of([ReportSection(heading="", markdown=shown)]):
             return len(shown)
     return len(markdown)

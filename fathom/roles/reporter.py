@@ -68,7 +68,7 @@ class SectionRequest(Remembering):
     title: str
     outlined: list[OutlinedSection]  # all sections, in order
     position: int  # index of the section among them
-    written: list[str]  # the sections already written, as Markdown that cites by source id
+    written: list[str]  # the sections already written with their headings, as Markdown that cites by source id
     passages: list[SourceText] = []  # of the notes' sources, read again for this section
     words: int | None = None  # approximate length of the section
     sections: list[TemplateSection] = Field([], exclude_if=not_)  # of the template, from position 1 on
