@@ -121,6 +121,32 @@ async def test_a_page_that_two_steps_find_is_read_once(providers: Stubs, tmp_pat
     assert [step["status"] for step in plan["steps"]] == ["done", "done"]
 
 
+@pytest.mark.parametrize("execution", ["parallel", "sequential"])
+@pytest.mark.parametrize(("says", "more"), [("", 0), ("Its critics live in other regions.", 1)])
+async def test_a_useless_page_is_read_again_only_for_what_no_step_asked_of_it(
+    providers: Stubs, tmp_path: Path, execution: str, says: str, more: int
+) -> None:
+    """Round 2 has a step of its own and tries the blocked ones again; each search finds the same page."""
+    providers.settings.planted = {PAGE: f"<p>NOISE. Causes and effects of tides on moons, listed. {says}</p>"}
+    providers.settings.results, providers.settings.follow_ups = 1, 1
+    result = await investigated(tmp_path, execution=execution, depth=2)
+    plan = json.loads(Path(result.artifacts, "plan.json").read_text())
+    assert {str(step["retries"]) for step in plan["steps"][2:] if "retries" in step} == {"1", "2"}
+    first = 1 if execution == "parallel" else 2  # the second step asks for effects, which the page has
+    assert len(providers.calls("compressor")) == first + more
+
+
+async def test_a_step_that_tries_again_reads_only_what_is_new(providers: Stubs, tmp_path: Path) -> None:
+    """Every search finds the same page, and each try of step 1 another one."""
+    providers.settings.planted = {PAGE: "<p>NOISE. Causes of tides, listed.</p>"}
+    providers.settings.noise, providers.settings.results, providers.settings.follow_ups = "causes", 2, 1
+    await investigated(tmp_path, depth=2)
+    asked = [said(record, "user") for record in providers.calls("compressor")]
+    again = [text for text in asked if "(again)" in text]
+    assert again
+    assert all("shared.example" not in text for text in again)
+
+
 async def test_the_last_critic_is_asked_for_no_steps(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.follow_ups = 1
     await investigated(tmp_path, depth=2)

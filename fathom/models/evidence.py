@@ -283,6 +283,7 @@ class Call(Model):
     result: ToolResult
     useful: bool
     narrowed_tokens: int = 0  # raw tokens that the compressor was not shown
+    useless: list[str] = Field([], exclude_if=not_)  # keys of texts that were read whole and had nothing for the step
 
 
 class StepOutcome(Model):

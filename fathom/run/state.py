@@ -30,6 +30,7 @@ from fathom.models import (
 )
 from fathom.retrieval.working_memory import Memory
 from fathom.run.convergence import Reason
+from fathom.run.reading import Useless
 
 
 class Spent(NamedTuple):
@@ -94,6 +95,17 @@ class RunState:
     def all_calls(self) -> list[Call]:
         """Every tool call, in the order of the plan."""
         return [call for step in self.plan.steps for call in self.calls.get(str(step.step_id), [])]
+
+    @property
+    def useless(self) -> list[Useless]:
+        """The texts that had nothing for the steps for which they were read."""
+        return [
+            Useless(source, step)
+            for step in self.plan.steps
+            for call in self.calls.get(str(step.step_id), [])
+            for source in call.result.sources
+            if source.key in call.useless
+        ]
 
     @property
     def sources(self) -> dict[str, Source]:
