@@ -51,7 +51,7 @@ async def research_step(
     )
     with _engine.audit.under(started), step_span(started, str(step.step_id)):
         try:
-            outcome = await _StepResearch(plan_title, step, memory, made, useless, _engine).outcome(_reading)
+            outcome = await _StepResearch(plan_title, step, memory, made, useless, engine=_engine).outcome(_reading)
         finally:
             _reading.leave(step)
         counts = {"calls": len(outcome.calls), "notes": len(outcome.notes), "cut": outcome.cut}
@@ -81,6 +81,7 @@ class _StepResearch:
         memory: Memory,
         made: Sequence[Call],
         useless: Sequence[Useless],
+        *,
         engine: Engine,
     ) -> None:
         self._plan_title = plan_title

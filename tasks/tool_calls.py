@@ -67,7 +67,8 @@ async def _called(plan_title: str, step: PlanStep, call: ToolCall, number: int, 
         run_logger().warning("%s failed: %s", call.tool, error)
         message = f"{error.message} ({error.next_step})" if error.next_step else error.message
         publish(Event("warning", f"{call.tool} failed: {message}"))
-        failure = ToolFailure(code=error.code, message=message)
+        source = error.source if isinstance(error, ToolError) else ""
+        failure = ToolFailure(code=error.code, message=message, source=source)
         return ToolResult(call=call, failures=[failure], retrieved=_now())
     if output.charges:
         priced = all(charge.usd is not None for charge in output.charges)

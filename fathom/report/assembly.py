@@ -36,7 +36,7 @@ def coverage(run: RunState) -> list[StepCoverage]:
             calls=len(calls),
             useful_notes=sum(str(step.step_id) in note.steps for note in run.notes),
             sources=len({source.source_id for call in calls for source in call.result.sources}),
-            failures=[failure for call in calls for failure in call.result.failures],
+            failures=[failure for call in calls for failure in call.result.failures if not failure.source],
         )
         for step in run.plan.steps
         for calls in [run.calls.get(str(step.step_id), [])]
@@ -134,6 +134,7 @@ def limitations(run: RunState, claims: Sequence[Claim], removed: Sequence[str], 
     found = clarified(run.plan)
     if reason:
         found.append(f"The run is {ending.value}: {reason.rstrip('.')}.")
+    found += [f"{line}." for line in run.unreadable if line not in reason]
     found += [f"Taken out, because its sources do not say it: “{sentence}”" for sentence in removed]
     if claims:
         verdicts = Counter(claim.verdict for claim in claims)
