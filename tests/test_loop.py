@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,10 @@ async def test_the_last_critic_is_asked_for_no_steps(providers: Stubs, tmp_path:
     first, last = providers.calls("critic")
     assert "follow_up_steps" in schema(first)
     assert "follow_up_steps" not in schema(last)
+    whole = last.body["response_format"]["json_schema"]["schema"]
+    named = set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(whole)))
+    assert set(whole["$defs"]) == named, "a definition that nothing names is read for nothing"
+    assert "FollowUpStep" not in named
 
 
 async def test_sections_are_written_side_by_side_where_steps_are(providers: Stubs, tmp_path: Path) -> None:
@@ -178,7 +183,7 @@ def test_each_page_is_read_by_the_first_step_that_finds_it(found: list[set[str]]
     ends = data.draw(st.sets(st.integers(0, len(found) - 1)))
     waits = data.draw(st.lists(st.integers(0, 3), min_size=len(found), max_size=len(found)))
 
-    async def research(reading: Reading, n: int) -> tuple[list[str], dict[str, Note]]:
+    async def research(reading: Reading, n: int) -> tuple[list[str], dict[str, Note | None]]:
         try:
             for _ in range(waits[n]):
                 await asyncio.sleep(0)
@@ -191,7 +196,7 @@ def test_each_page_is_read_by_the_first_step_that_finds_it(found: list[set[str]]
         finally:
             reading.leave(steps[n])
 
-    async def all_of_them() -> list[tuple[list[str], dict[str, Note]]]:
+    async def all_of_them() -> list[tuple[list[str], dict[str, Note | None]]]:
         reading = Reading(steps)
         return await asyncio.wait_for(asyncio.gather(*(research(reading, n) for n in range(len(steps)))), 10)
 
@@ -200,7 +205,7 @@ def test_each_page_is_read_by_the_first_step_that_finds_it(found: list[set[str]]
         before = set().union(*there[:n]) if n else set()
         assert set(own) == there[n] - before
         assert set(reused) == there[n] & before
-        assert all(key in there[int(noted.step_id)] for key, noted in reused.items())
+        assert all(noted and key in there[int(noted.step_id)] for key, noted in reused.items())
 
 
 def source(key: str) -> str:

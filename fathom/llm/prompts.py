@@ -88,7 +88,8 @@ def instructions(call: ModelCall) -> str:
 
 
 def _schema(call: ModelCall) -> dict[str, Any]:
-    return call.spec.schema(call.request) if call.spec.schema else call.spec.answer.new_schema()
+    schema = call.spec.schema(call.request) if call.spec.schema else call.spec.answer.new_schema()
+    return without_unused(schema)
 
 
 def _descriptions(schema: Any) -> Iterator[str]:
@@ -198,6 +199,26 @@ def _typed(
     content = f"{system['content']}\n\n{wanted}\n{json.dumps(schema, ensure_ascii=False)}"
     json_mode = {"response_format": {"type": "json_object"}} if form is StructuredOutput.json_object else {}
     return [Message(role="system", content=content), *rest], json_mode
+
+
+def without_unused(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON schema without definitions that nothing in it refers to: a model would read them for nothing."""
+    definitions: dict[str, Any] = schema.get("$defs", {})
+    waiting: list[Any] = [{name: part for name, part in schema.items() if name != "$defs"}]
+    used = set[str]()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            waiting += node.values()
+            name = str(node.get("$ref", "")).rpartition("/")[2]
+            if name in definitions and name not in used:
+                used.add(name)
+                waiting.append(definitions[name])
+    kept = {name: part for name, part in definitions.items() if name in used}
+    rest = {name: part for name, part in schema.items() if name != "$defs"}
+    return {**({"$defs": kept} if kept else {}), **rest}
 
 
 _BOUNDS = ("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum")

@@ -61,16 +61,16 @@ class WebExtractTool(Tool):
             for page in pages:
                 read[canonical_url(page.url)], read_by[canonical_url(page.url)] = page, reader.name
         failures = [
-            ToolFailure(code=error.code, message=error.message, replaced_by=by)
-            for left, error in down
+            ToolFailure(code=why.code, message=why.message, replaced_by=by)
+            for left, why in down
             for by in dict.fromkeys(read_by.get(canonical_url(url), "") for url in left)
         ]
-        last = {canonical_url(url): (url, error) for url, error in failed}
-        for url, error in failed:
-            if by := read_by.get(page := canonical_url(url)):
-                failures.append(ToolFailure(code=error.code, message=error.message, replaced_by=by))
-            elif last[page] == (url, error):
-                self._unreadable.add(url, error)
-                failures.append(ToolFailure(code=error.code, message=error.message, source=url))
+        last = {canonical_url(url): why for url, why in failed}
+        for url, why in failed:
+            if by := read_by.get(canonical_url(url)):
+                failures.append(ToolFailure(code=why.code, message=why.message, replaced_by=by))
+            elif last[canonical_url(url)] is why:
+                self._unreadable.add(url, why)
+                failures.append(ToolFailure(code=why.code, message=why.message, source=url))
         each_once = {failure.model_dump_json(): failure for failure in failures}
         return output([read[page] for page in map(canonical_url, urls) if page in read], [*each_once.values()])
