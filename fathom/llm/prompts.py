@@ -88,8 +88,7 @@ def instructions(call: ModelCall) -> str:
 
 
 def _schema(call: ModelCall) -> dict[str, Any]:
-    schema = call.spec.schema(call.request) if call.spec.schema else call.spec.answer.new_schema()
-    return without_unused(schema)
+    return call.spec.schema(call.request) if call.spec.schema else call.spec.answer.new_schema()
 
 
 def _descriptions(schema: Any) -> Iterator[str]:
@@ -201,26 +200,6 @@ def _typed(
     return [Message(role="system", content=content), *rest], json_mode
 
 
-def without_unused(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON schema without definitions that nothing in it refers to: a model would read them for nothing."""
-    definitions: dict[str, Any] = schema.get("$defs", {})
-    waiting: list[Any] = [{name: part for name, part in schema.items() if name != "$defs"}]
-    used = set[str]()
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, list):
-            waiting += node
-        elif isinstance(node, dict):
-            waiting += node.values()
-            name = str(node.get("$ref", "")).rpartition("/")[2]
-            if name in definitions and name not in used:
-                used.add(name)
-                waiting.append(definitions[name])
-    kept = {name: part for name, part in definitions.items() if name in used}
-    rest = {name: part for name, part in schema.items() if name != "$defs"}
-    return {**({"$defs": kept} if kept else {}), **rest}
-
-
 _BOUNDS = ("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum")
 MOST_CHARACTERS, MOST_ITEMS = 300, 12  # of a string and a list whose field says nothing else
 
@@ -230,7 +209,8 @@ def strict_schema(schema: dict[str, Any], *, bounds: bool) -> dict[str, Any]:
 
     Every property is required, nothing else is allowed, and a reference has no siblings: the rules of OpenAI's strict
     structured outputs (https://platform.openai.com/docs/guides/structured-outputs), which others share. Bounds are for
-    servers that make a grammar of the schema: OpenAI took none at first, and takes none on strings.
+    servers that make a grammar of the schema: OpenAI took none at first, and takes none on strings. A definition to
+    which nothing refers is left out.
     """
     definitions = schema.get("$defs", {})
     left_out = ("default", "title", *(() if bounds else _BOUNDS))
@@ -257,5 +237,24 @@ def strict_schema(schema: dict[str, Any], *, bounds: bool) -> dict[str, Any]:
             kept |= {"required": list(kept["properties"]), "additionalProperties": False}
         return kept
 
-    converted: dict[str, Any] = strict(schema)
-    return converted
+    return _without_unused(strict(schema))
+
+
+def _without_unused(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON schema without definitions that nothing in it refers to: a model would read them for nothing."""
+    definitions: dict[str, Any] = schema.get("$defs", {})
+    waiting: list[Any] = [{name: part for name, part in schema.items() if name != "$defs"}]
+    used = set[str]()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            waiting += node.values()
+            name = str(node.get("$ref", "")).rpartition("/")[2]
+            if name in definitions and name not in used:
+                used.add(name)
+                waiting.append(definitions[name])
+    kept = {name: part for name, part in definitions.items() if name in used}
+    rest = {name: part for name, part in schema.items() if name != "$defs"}
+    return {**({"$defs": kept} if kept else {}), **rest}
