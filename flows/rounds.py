@@ -16,7 +16,7 @@ from fathom.retrieval.working_memory import Memory
 from fathom.run.checklist import next_steps, waves
 from fathom.run.convergence import decide
 from fathom.run.engine import Engine
-from fathom.run.reading import Reading
+from fathom.run.reading import Reading, Useless
 from fathom.run.state import RunState
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, phase, publish
@@ -120,13 +120,17 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
         for step in wave:
             run.mark(step.step_id, StepStatus.in_progress)
         _show_plan(display, run)
-        known, made, reading = run.memory, run.all_calls, Reading(wave)
+        known, made, useless, reading = run.memory, run.all_calls, run.useless, Reading(wave)
 
         async def research(
-            step: PlanStep, known: Memory = known, made: list[Call] = made, reading: Reading = reading
+            step: PlanStep,
+            known: Memory = known,
+            made: list[Call] = made,
+            useless: list[Useless] = useless,
+            reading: Reading = reading,
         ) -> StepOutcome:
             outcome: StepOutcome = await research_step(
-                run.plan.plan_title, step, known, made, _reading=reading, _engine=engine
+                run.plan.plan_title, step, known, made, useless, _reading=reading, _engine=engine
             )
             run.mark(step.step_id, outcome.status)
             if engine.settings.execution is Execution.parallel:

@@ -26,6 +26,7 @@ from fathom.run.engine import Engine
 from fathom.run.metrics import phases_of
 from fathom.run.state import RunState
 from fathom.sources.rules import usable
+from fathom.sources.scoring import trust
 from fathom.sources.warnings import report_warnings
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
@@ -94,7 +95,7 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
         checked["limitations"] = limitations(
             run, claims, reviewer.removed, engine.model_for(JUDGE).model if engine.settings.judges else ""
         )
-        checked["next_steps"] = next_steps(run.reflection)
+        checked["next_steps"] = next_steps(run)
     return report.model_copy(update=checked)
 
 
@@ -142,7 +143,7 @@ async def _draft(
     engine: Engine, run: RunState, scored: Scored, texts: Sequence[StoredText], reviewer: Reviewer
 ) -> Report:
     """Return the report before its claims are checked."""
-    authority = {quality.source_id: quality.overall for quality in scored.qualities}
+    authority = {quality.source_id: trust(quality) for quality in scored.qualities}
     questions, steps, answered, confidence = list[str](), list[StepCoverage](), Answered.yes, None
     if engine.settings.mode is Mode.answer:  # how it was researched is in the plan and the notes
         phase("writing the answer")

@@ -15,7 +15,7 @@ from fathom.retrieval.working_memory import Memory
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import BRIEF_FROM, BRIEF_TOKENS
 from fathom.run.engine import Engine
-from fathom.run.reading import Reading
+from fathom.run.reading import Reading, Useless
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.spans import step_span
@@ -32,9 +32,16 @@ from tasks.tool_calls import call_tool, compress, serving
 
 @computed_task(name="step", run_name="step {step.step_id}: {step.title}")
 async def research_step(
-    plan_title: str, step: PlanStep, memory: Memory, made: list[Call], *, _reading: Reading, _engine: Engine
+    plan_title: str,
+    step: PlanStep,
+    memory: Memory,
+    made: list[Call],
+    useless: list[Useless],
+    *,
+    _reading: Reading,
+    _engine: Engine,
 ) -> StepOutcome:
-    """Research one step, given what is known so far and the calls made, which show what is not worth asking.
+    """Research one step, given what is known so far, and the calls made and texts read that show what is not worth it.
 
     Pages that steps of the same `_reading` find at first are read once.
     """
@@ -44,7 +51,7 @@ async def research_step(
     )
     with _engine.audit.under(started), step_span(started, str(step.step_id)):
         try:
-            outcome = await _StepResearch(plan_title, step, memory, made, _engine).outcome(_reading)
+            outcome = await _StepResearch(plan_title, step, memory, made, useless, engine=_engine).outcome(_reading)
         finally:
             _reading.leave(step)
         counts = {"calls": len(outcome.calls), "notes": len(outcome.notes), "cut": outcome.cut}
@@ -67,11 +74,21 @@ def _show(step: PlanStep, status: StepStatus) -> None:
 class _StepResearch:
     """The research of one step, from decision to decision."""
 
-    def __init__(self, plan_title: str, step: PlanStep, memory: Memory, made: Sequence[Call], engine: Engine) -> None:
+    def __init__(
+        self,
+        plan_title: str,
+        step: PlanStep,
+        memory: Memory,
+        made: Sequence[Call],
+        useless: Sequence[Useless],
+        *,
+        engine: Engine,
+    ) -> None:
         self._plan_title = plan_title
         self._step = step
         self._memory = memory
         self._made = made
+        self._useless = useless
         self._engine = engine
         self._calls: list[Call] = []
         self._notes: list[Note] = []
@@ -124,10 +141,11 @@ class _StepResearch:
     async def _read(self, results: Sequence[ToolResult], reading: Reading, *, narrow: bool) -> None:
         """Compress results, except what was read before or another step reads; take over what is noted of that."""
         step = self._step
-        fresh = _fresh(results, {text.key for call in self._calls for text in call.result.sources})
+        fresh = _fresh(results, self._calls)
         await reading.found(step, itertools.chain.from_iterable(fresh))
         own = [reading.reads(step, keys) for keys in fresh]
         known = {} if self._reads_for_nothing else _noted_whole(self._made, self._memory.notes)
+        useless_before = [] if self._reads_for_nothing else self._useless
         compressed: list[Compressed] = await asyncio.gather(
             *(
                 compress(
@@ -137,30 +155,48 @@ class _StepResearch:
                     keys,
                     also=reading.others(step, keys),
                     known={key: known[key] for key in keys if key in known},
+                    useless=[each for each in useless_before if any(map(each.has, result.sources))],
                     narrow=narrow,
                     _engine=self._engine,
                 )
                 for result, keys in zip(results, own, strict=True)
             )
         )
-        notes = {key: each.note for keys, each in zip(own, compressed, strict=True) if each.note for key in keys}
+        notes: dict[str, Note | None] = {}
+        for keys, each in zip(own, compressed, strict=True):
+            notes |= {
+                key: None if key in each.useless else each.note for key in keys if each.note or key in each.useless
+            }
         reading.noted(step, notes)
         others = await reading.others_noted(step)
+        useless = {key for key, note in (others | notes).items() if not note}
+        served = {key: note for key, note in others.items() if note}
         for result, each in zip(results, compressed, strict=True):
-            shared = await serving(result, others, step, self._engine)
+            shared = await serving(result, served, step, self._engine)
             self._shared += [note for note in shared if note not in self._shared]
             reused = [*each.reused, *(note.artifact_file for note in shared)]
             self._reused += reused
             self._compressing += each.usage
-            useful = bool(each.note or reused)
-            self._calls.append(Call(result=result, useful=useful, narrowed_tokens=each.narrowed_tokens))
+            self._calls.append(
+                Call(
+                    result=result,
+                    useful=bool(each.note or reused),
+                    narrowed_tokens=each.narrowed_tokens,
+                    useless=[source.key for source in result.sources if source.key in useless],
+                )
+            )
         self._notes += [each.note for each in compressed if each.note]
 
 
-def _fresh(results: Sequence[ToolResult], read: set[str]) -> list[list[str]]:
-    """Return the keys of the texts that each result brings first; of a source that one has whole, only that text."""
+def _fresh(results: Sequence[ToolResult], calls: Sequence[Call]) -> list[list[str]]:
+    """Return the keys of the texts that each result brings first; of a source that one has whole, only that text.
+
+    `calls` are those that the step has made before.
+    """
+    read = {source.key for call in calls for source in call.result.sources}
+    full = {s.source_id for result in (*results, *(call.result for call in calls)) for s in result.sources if s.full}
+    full -= {source.source_id for call in calls if call.narrowed_tokens for source in call.result.sources}
     fresh: list[list[str]] = []
-    full = {source.source_id for result in results for source in result.sources if source.full}
     for result in results:
         fresh.append([s.key for s in result.sources if s.key not in read and (s.full or s.source_id not in full)])
         read = read.union(fresh[-1])

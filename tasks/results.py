@@ -56,13 +56,14 @@ class Compressed(Model):
     """A note, or none when the output was not useful, or when all that is in it was noted before.
 
     `narrowed_tokens`: raw tokens that the compressor was not shown; `reused`: files of earlier notes that serve the
-    step.
+    step; `useless`: keys of the texts that were read whole and had nothing.
     """
 
     note: Note | None
     usage: Usage
     narrowed_tokens: int = 0
     reused: list[str] = []
+    useless: list[str] = []
 
 
 class Reflected(Model):

@@ -22,11 +22,12 @@ from fathom.retrieval.working_memory import message_tokens
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
-from fathom.run.reading import bears_on
+from fathom.run.reading import Useless, bears_on, worth_reading
 from fathom.storage.names import artifact_name
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
 from fathom.telemetry.spans import describe_tool, tool_span
+from fathom.text.citations import cited_ids
 from fathom.text.counting import counted
 from fathom.text.parsed import parse
 from fathom.text.tokens import count_tokens
@@ -66,7 +67,8 @@ async def _called(plan_title: str, step: PlanStep, call: ToolCall, number: int, 
         run_logger().warning("%s failed: %s", call.tool, error)
         message = f"{error.message} ({error.next_step})" if error.next_step else error.message
         publish(Event("warning", f"{call.tool} failed: {message}"))
-        failure = ToolFailure(code=error.code, message=message)
+        source = error.source if isinstance(error, ToolError) else ""
+        failure = ToolFailure(code=error.code, message=message, source=source)
         return ToolResult(call=call, failures=[failure], retrieved=_now())
     if output.charges:
         priced = all(charge.usd is not None for charge in output.charges)
@@ -117,6 +119,7 @@ async def compress(
     *,
     also: list[PlanStep],
     known: dict[str, Note],
+    useless: list[Useless],
     narrow: bool,
     _engine: Engine,
 ) -> Compressed:
@@ -129,6 +132,7 @@ async def compress(
         fresh: the keys of its texts that are to be read.
         also: steps for which the same texts were found, and which do not read them themselves.
         known: notes by the keys of texts that were read for earlier steps; where they bear on this one they are reused.
+        useless: texts that had nothing for earlier steps; what surely has nothing for this one either is not read.
         narrow: one request reads the best passages of a long output, because little of the budget is left.
     """
     if not fresh:
@@ -137,7 +141,8 @@ async def compress(
     by_key = {key: text for text in stored.results if (key := text.source().key) in fresh}
     bearing = await asyncio.to_thread(_bearing, known, by_key, [step, *also])
     reused = [note.artifact_file for note in bearing.values()]
-    if not (texts := [text for key, text in by_key.items() if key not in bearing]):
+    unread = [text for key, text in by_key.items() if key not in bearing]
+    if not (texts := await asyncio.to_thread(_worth_reading, unread, useless, [step, *also])):
         return Compressed(note=None, usage=Usage(), reused=reused)
     request = CompressRequest(
         plan_title=plan_title,
@@ -164,8 +169,15 @@ async def compress(
         failure = Failure(code=AnswerInvalid.code, message="Nothing that the note quotes is in its sources.")
         answer, more = await answer_without_model(COMPRESSOR, request, failure, _engine)
         usage, grounded = usage + more, await asyncio.to_thread(_grounded, step, result, answer, texts)
+    compressed = Compressed(
+        note=None,
+        usage=usage,
+        narrowed_tokens=spread.left_out_tokens,
+        reused=reused,
+        useless=[] if spread.left_out_tokens or usage.fallbacks else _unquoted(texts, answer),
+    )
     if not answer.is_useful:
-        return Compressed(note=None, usage=usage, narrowed_tokens=spread.left_out_tokens, reused=reused)
+        return compressed
     if grounded.dropped:
         dropped, lines = counted(len(grounded.dropped), "line"), "".join(f"\n- {line}" for line in grounded.dropped)
         run_logger().warning("%s of the note left out, not found in the sources:%s", dropped, lines)
@@ -182,7 +194,21 @@ async def compress(
         dropped_bullets=grounded.dropped,
         paraphrased_bullets=grounded.paraphrased,
     )
-    return Compressed(note=note, usage=usage, narrowed_tokens=spread.left_out_tokens, reused=reused)
+    return compressed.model_copy(update={"note": note})
+
+
+def _worth_reading(
+    texts: Sequence[SourceText], useless: Sequence[Useless], steps: Sequence[PlanStep]
+) -> list[SourceText]:
+    """Return the texts that may have something for one of some steps."""
+    return [text for text in texts if any(worth_reading(text.source(), text.text, step, useless) for step in steps)]
+
+
+def _unquoted(texts: Sequence[SourceText], answer: CompressAnswer) -> list[str]:
+    """Return the keys of the texts from which an answer says nothing; none if it names no source at all."""
+    cited = {source_id for line in (answer.summary, *answer.extraction) for source_id in cited_ids(line)}
+    silent = answer.is_useful and not cited
+    return [] if silent else [text.source().key for text in texts if text.source_id not in cited]
 
 
 def _page_tokens(texts: Sequence[SourceText], engine: Engine) -> int:

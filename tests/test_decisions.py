@@ -6,7 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.models import Note, Plan, PlanStep, Reflection, StepOutcome, StepStatus, Usage
+from fathom.models import (
+    Call,
+    Gap,
+    Note,
+    Plan,
+    PlanStep,
+    Reflection,
+    StepOutcome,
+    StepStatus,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from fathom.report.assembly import coverage, next_steps
 from fathom.run.convergence import Reason, decide
 from fathom.run.state import RunState
 from fathom.text.citations import cited_ids, number_citations, with_known_ids
@@ -67,6 +80,37 @@ def test_no_step_is_left_in_progress_once_it_was_researched() -> None:
     run.reflect(Reflection(sufficiency_score=5, statuses=view), Usage())
     statuses = [step.status.value for step in run.plan.steps]
     assert statuses == ["done", "blocked", "done", "blocked"]
+
+
+def researched(*, gaps: list[Gap], judged: StepStatus = StepStatus.done) -> RunState:
+    """A run of one step that has searched for "Tides of  TITAN", and that a model has judged."""
+    step = PlanStep(step_id=1, title="Tides", description="Look.")
+    run = RunState(Plan(plan_title="Tides", steps=[step]), Usage(), sufficiency=8)
+    note = Note(
+        step_id=1, summary_title="T", summary="S", extraction=[], is_useful=True, artifact_file="a", source_ids=[]
+    )
+    searched = Call(result=ToolResult(call=ToolCall(tool="web_search", input="Tides of  TITAN")), useful=True)
+    run.learn(StepOutcome(step_id=1, notes=[note], calls=[searched], usage={}))
+    run.reflect(Reflection(sufficiency_score=9, statuses={"1": judged}, gaps=gaps), Usage(llm_calls=1))
+    return run
+
+
+def test_no_query_is_proposed_that_was_sent() -> None:
+    gaps = [
+        Gap(description="Their height is unknown.", suggested_query="titan tides"),
+        Gap(description="Their period is unknown.", suggested_query="period of tides on Titan"),
+    ]
+    assert next_steps(researched(gaps=gaps)) == [
+        "Still open: Their height is unknown.",
+        "Search for: period of tides on Titan",
+    ]
+
+
+@pytest.mark.parametrize(("judged", "shown"), [(StepStatus.done, "done"), (StepStatus.in_progress, "answered in part")])
+def test_a_step_that_is_answered_in_part_is_not_shown_as_done(judged: StepStatus, shown: str) -> None:
+    run = researched(gaps=[], judged=judged)
+    assert [row.state for row in coverage(run)] == [shown]
+    assert [step.status for step in run.plan.steps] == [StepStatus.done], "nobody works on it any more"
 
 
 def test_counts_have_their_nouns_in_the_right_number() -> None:

@@ -133,12 +133,42 @@ async def test_a_researcher_sees_what_a_step_beside_its_own_has_noted_for_it(
     assert said(asked["Effects"], "assistant").count('"artifact_file"') == 2, "the note of its own page is there, too"
 
 
+@pytest.mark.parametrize("execution", ["parallel", "sequential"])
+@pytest.mark.parametrize(("says", "more"), [("", 0), ("Its critics live in other regions.", 1)])
+async def test_a_useless_page_is_read_again_only_for_what_no_step_asked_of_it(
+    providers: Stubs, tmp_path: Path, execution: str, says: str, more: int
+) -> None:
+    """Round 2 has a step of its own and tries the blocked ones again; each search finds the same page."""
+    providers.settings.planted = {PAGE: f"<p>NOISE. Causes and effects of tides on moons, listed. {says}</p>"}
+    providers.settings.results, providers.settings.follow_ups = 1, 1
+    result = await investigated(tmp_path, execution=execution, depth=2)
+    plan = json.loads(Path(result.artifacts, "plan.json").read_text())
+    assert {str(step["retries"]) for step in plan["steps"][2:] if "retries" in step} == {"1", "2"}
+    first = 1 if execution == "parallel" else 2  # the second step asks for effects, which the page has
+    assert len(providers.calls("compressor")) == first + more
+
+
+async def test_a_step_that_tries_again_reads_only_what_is_new(providers: Stubs, tmp_path: Path) -> None:
+    """Every search finds the same page, and each try of step 1 another one."""
+    providers.settings.planted = {PAGE: "<p>NOISE. Causes of tides, listed.</p>"}
+    providers.settings.noise, providers.settings.results, providers.settings.follow_ups = "causes", 2, 1
+    await investigated(tmp_path, depth=2)
+    asked = [said(record, "user") for record in providers.calls("compressor")]
+    again = [text for text in asked if "(again)" in text]
+    assert again
+    assert all("shared.example" not in text for text in again)
+
+
 async def test_the_last_critic_is_asked_for_no_steps(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.follow_ups = 1
     await investigated(tmp_path, depth=2)
     first, last = providers.calls("critic")
     assert "follow_up_steps" in schema(first)
     assert "follow_up_steps" not in schema(last)
+    whole = last.body["response_format"]["json_schema"]["schema"]
+    named = set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(whole)))
+    assert set(whole["$defs"]) == named, "a definition that nothing names is read for nothing"
+    assert "FollowUpStep" not in named
 
 
 async def test_sections_are_written_side_by_side_where_steps_are(providers: Stubs, tmp_path: Path) -> None:
@@ -164,7 +194,7 @@ def test_each_page_is_read_by_the_first_step_that_finds_it(found: list[set[str]]
     ends = data.draw(st.sets(st.integers(0, len(found) - 1)))
     waits = data.draw(st.lists(st.integers(0, 3), min_size=len(found), max_size=len(found)))
 
-    async def research(reading: Reading, n: int) -> tuple[list[str], dict[str, Note]]:
+    async def research(reading: Reading, n: int) -> tuple[list[str], dict[str, Note | None]]:
         try:
             for _ in range(waits[n]):
                 await asyncio.sleep(0)
@@ -177,7 +207,7 @@ def test_each_page_is_read_by_the_first_step_that_finds_it(found: list[set[str]]
         finally:
             reading.leave(steps[n])
 
-    async def all_of_them() -> list[tuple[list[str], dict[str, Note]]]:
+    async def all_of_them() -> list[tuple[list[str], dict[str, Note | None]]]:
         reading = Reading(steps)
         return await asyncio.wait_for(asyncio.gather(*(research(reading, n) for n in range(len(steps)))), 10)
 
@@ -186,7 +216,7 @@ def test_each_page_is_read_by_the_first_step_that_finds_it(found: list[set[str]]
         before = set().union(*there[:n]) if n else set()
         assert set(own) == there[n] - before
         assert set(reused) == there[n] & before
-        assert all(key in there[int(noted.step_id)] for key, noted in reused.items())
+        assert all(noted and key in there[int(noted.step_id)] for key, noted in reused.items())
 
 
 def source(key: str) -> str:

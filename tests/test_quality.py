@@ -22,7 +22,7 @@ from fathom.sources.hosts import site_of
 from fathom.sources.published import parse_date, published_on
 from fathom.sources.recency import DECAY, Topic, recency, topic_of
 from fathom.sources.rules import admitted, good_enough, reading_bonus
-from fathom.sources.scoring import CREDIBLE, score_sources
+from fathom.sources.scoring import CREDIBLE, score_sources, trust
 from fathom.sources.signals import read_signals
 from fathom.sources.warnings import report_warnings
 from fathom.text.urls import domain_of, host_of
@@ -417,6 +417,28 @@ def test_old_pages_are_outdated_where_the_topic_moves_fast() -> None:
     assert ["outdated" in quality.flags for quality in technology] == [True, False]
     assert technology[0].recency < technology[1].recency
     assert "outdated" not in score(old, new, query="history of the ferry")[0].flags
+
+
+@pytest.mark.parametrize(
+    ("query", "title", "outdated"),
+    [
+        ("ferry software framework", "The ferry Aurora, again", True),
+        ("ferry software framework", "Harbour dues", False),  # newer, about something else
+        ("latest ferry software framework", "Harbour dues", True),  # the question is about now
+    ],
+)
+def test_an_old_page_is_outdated_for_a_reason(query: str, title: str, outdated: bool) -> None:
+    old, new = web("https://x.example/1", published="2021"), web("https://x.example/2", FERRY, 2, title=title)
+    found = score(old, new.model_copy(update={"published": "2024"}), query=query)[0]
+    assert ("outdated" in found.flags) is outdated
+
+
+def test_trust_does_not_depend_on_the_question() -> None:
+    page = web("https://x.example/a", published="2024-05-06")
+    (asked,), (beside,) = score(page, query="ferry Aurora"), score(page, query="bananas")
+    assert asked.relevance > beside.relevance
+    assert asked.overall > beside.overall
+    assert trust(asked) == trust(beside)
 
 
 def test_parts_of_one_source_are_scored_as_one() -> None:

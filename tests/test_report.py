@@ -24,6 +24,7 @@ from fathom.models import (
 )
 from fathom.report.answer import answer_of, making_parts
 from fathom.report.assembly import assemble
+from fathom.report.chapters import in_short
 from fathom.report.document import is_quotation
 from fathom.report.figures import figures_of, series_of
 from fathom.report.html import render_html
@@ -214,6 +215,7 @@ def test_quotations_are_not_rated_and_say_which_words_they_lack() -> None:
     assert found
     assert found.sure == "not rated"
     assert found.why == ["quoted from 1 source", "the quotations do not mention “harbour”"]
+    assert in_short([*found.why, "and more."]) == "Quoted from 1 source. The quotations do not mention “harbour”."
 
 
 def test_what_made_a_report_is_said_without_the_time_in_markdown() -> None:

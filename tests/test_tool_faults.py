@@ -117,6 +117,27 @@ async def test_a_failure_made_good_is_told_and_no_reason(
     assert "E3004 Tavily answered 500: Internal server error. fetch took over." in table
 
 
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(("behaviour", "tries"), [("binary*", 1), ("401*", 1), ("500*", 2 * http.ATTEMPTS)])
+async def test_a_source_that_cannot_be_read_is_tried_by_one_call_or_two_and_told_once(
+    web: Stubs, tmp_path: Path, behaviour: str, tries: int
+) -> None:
+    """Every search of both rounds finds it, beside a page that can be read."""
+    unread = next(iter(web.settings.planted))
+    web.settings.planted = {unread: web.settings.planted[unread]}
+    web.settings.fail_extract, web.settings.faults = "planted", {"page": [behaviour]}
+    web.settings.follow_ups = 2
+    result = await investigated(tmp_path, **SMALL | {"depth": 2})
+    assert len(web.calls("search")) == 4
+    assert len(web.calls("page")) == tries
+    assert (result.status, result.reason) == (Ending.complete, "")
+    assert result.report
+    report = Path(result.report).read_text()
+    assert report.count("could not be read") == 1
+    assert "| Failed |" not in report
+    assert f"1 of 5 sources could not be read: {unread} (" in report
+
+
 @pytest.mark.usefixtures("home", "quiet")
 async def test_searxng_alone_is_enough(web: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TAVILY_API_KEY")

@@ -210,6 +210,7 @@ class ToolError(FathomError):
 
     code = "E3000"
     reaction = "the step continues without it; the report's coverage table lists it: degraded"
+    source = ""  # address of the page that could not be read, if it is about one
 
 
 class ToolNotFound(ToolError):

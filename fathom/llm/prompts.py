@@ -209,7 +209,8 @@ def strict_schema(schema: dict[str, Any], *, bounds: bool) -> dict[str, Any]:
 
     Every property is required, nothing else is allowed, and a reference has no siblings: the rules of OpenAI's strict
     structured outputs (https://platform.openai.com/docs/guides/structured-outputs), which others share. Bounds are for
-    servers that make a grammar of the schema: OpenAI took none at first, and takes none on strings.
+    servers that make a grammar of the schema: OpenAI took none at first, and takes none on strings. A definition to
+    which nothing refers is left out.
     """
     definitions = schema.get("$defs", {})
     left_out = ("default", "title", *(() if bounds else _BOUNDS))
@@ -236,5 +237,24 @@ def strict_schema(schema: dict[str, Any], *, bounds: bool) -> dict[str, Any]:
             kept |= {"required": list(kept["properties"]), "additionalProperties": False}
         return kept
 
-    converted: dict[str, Any] = strict(schema)
-    return converted
+    return _without_unused(strict(schema))
+
+
+def _without_unused(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON schema without definitions that nothing in it refers to: a model would read them for nothing."""
+    definitions: dict[str, Any] = schema.get("$defs", {})
+    waiting: list[Any] = [{name: part for name, part in schema.items() if name != "$defs"}]
+    used = set[str]()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            waiting += node.values()
+            name = str(node.get("$ref", "")).rpartition("/")[2]
+            if name in definitions and name not in used:
+                used.add(name)
+                waiting.append(definitions[name])
+    kept = {name: part for name, part in definitions.items() if name in used}
+    rest = {name: part for name, part in schema.items() if name != "$defs"}
+    return {**({"$defs": kept} if kept else {}), **rest}

@@ -115,11 +115,12 @@ class ToolCall(Model):
 
 
 class ToolFailure(Model):
-    """Why a tool call, or a part of it, failed: shown in the coverage table, never used as evidence."""
+    """Why a tool call, or a part of it, failed: shown in the report, never used as evidence."""
 
     code: str
     message: str
     replaced_by: str = ""  # the vendor that answered instead; the run lacks nothing then
+    source: str = Field("", exclude_if=not_)  # address of the page that could not be read, if it is about one
 
     @property
     def line(self) -> str:
@@ -283,6 +284,7 @@ class Call(Model):
     result: ToolResult
     useful: bool
     narrowed_tokens: int = 0  # raw tokens that the compressor was not shown
+    useless: list[str] = Field([], exclude_if=not_)  # keys of texts that were read whole and had nothing for the step
 
 
 class StepOutcome(Model):

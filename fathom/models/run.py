@@ -50,6 +50,11 @@ class StepCoverage(Model):
     sources: int
     failures: list[ToolFailure] = []
 
+    @property
+    def state(self) -> str:
+        """What became of the step, for a person."""
+        return "answered in part" if self.status is StepStatus.in_progress else self.status.value
+
 
 class Answered(StrEnum):
     """Whether the sources answer the question."""

@@ -17,6 +17,7 @@ from fathom.models import Answered, Claim, Corroboration, Making, Report, Report
 from fathom.report.prose import new_parser
 from fathom.text.counting import counted, joined
 from fathom.text.fences import split_markdown
+from fathom.text.sentences import first_sentence
 from fathom.text.terms import terms
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def answer_of(report: Report) -> Answer | None:
     claims = [claim for claim in report.claims if claim.section == 0][: len(claims_of([section]))]
     sure, why = _quoted(report, section.markdown, claims) if first.quoted else _judged(report, claims)
     if report.confidence is not None:
-        why.append(f"probability that it is right: {report.confidence:.0%}")
+        why.insert(1, f"probability that it is right: {report.confidence:.0%}")
     rest = _rest(first.markdown[end:].strip())
     answered = report.answered
     if report.made is None and first.heading == CLOSEST:  # as reports before 0.2 said it
@@ -172,7 +173,7 @@ def _unanswered(report: Report) -> Iterator[str]:
 
 def _insufficiency(report: Report) -> list[str]:
     """Return that the critic judged the evidence insufficient, and why; nothing if it did not."""
-    said = insufficiency(report.sufficiency, report.wanted_sufficiency, report.sufficiency_reason)
+    said = insufficiency(report.sufficiency, report.wanted_sufficiency, first_sentence(report.sufficiency_reason))
     return [said] if said else []
 
 

@@ -18,25 +18,29 @@ from fathom.models import (
     Source,
     SourceQuality,
     StepCoverage,
+    StepStatus,
     UnreadFile,
     Verdict,
 )
 from fathom.report.chapters import cited_sources
 from fathom.run.state import RunState
 from fathom.text.citations import cited_ids
+from fathom.text.terms import query_terms
 
 
 def coverage(run: RunState) -> list[StepCoverage]:
-    """Return what became of each step of the plan."""
+    """Return what became of each step of the plan; one that a model judged answered in part is in progress."""
+    judged = run.judged.statuses if run.judged else {}
+    partly = {step_id for step_id in run.evident if judged.get(step_id) is StepStatus.in_progress}
     return [
         StepCoverage(
             step_id=step.step_id,
             title=step.title,
-            status=step.status,
+            status=StepStatus.in_progress if str(step.step_id) in partly else step.status,
             calls=len(calls),
             useful_notes=sum(str(step.step_id) in note.steps for note in run.notes),
             sources=len({source.source_id for call in calls for source in call.result.sources}),
-            failures=[failure for call in calls for failure in call.result.failures],
+            failures=[failure for call in calls for failure in call.result.failures if not failure.source],
         )
         for step in run.plan.steps
         for calls in [run.calls.get(str(step.step_id), [])]
@@ -134,6 +138,7 @@ def limitations(run: RunState, claims: Sequence[Claim], removed: Sequence[str], 
     found = clarified(run.plan)
     if reason:
         found.append(f"The run is {ending.value}: {reason.rstrip('.')}.")
+    found += [f"{line}." for line in run.unreadable if line not in reason]
     found += [f"Taken out, because its sources do not say it: “{sentence}”" for sentence in removed]
     if claims:
         verdicts = Counter(claim.verdict for claim in claims)
@@ -151,7 +156,14 @@ def limitations(run: RunState, claims: Sequence[Claim], removed: Sequence[str], 
     return found
 
 
-def next_steps(reflection: Reflection | None) -> list[str]:
-    """Return the queries that the critic would send next."""
-    gaps = reflection.gaps if reflection else []
-    return list(dict.fromkeys(f"Search for: {gap.suggested_query}" for gap in gaps if gap.suggested_query))
+def next_steps(run: RunState) -> list[str]:
+    """Return the queries that the critic would send next; of one that was sent already, what is still open."""
+    sent = {frozenset(query_terms(call.result.call.input)) for call in run.all_calls}
+    gaps = [gap for gap in (run.reflection.gaps if run.reflection else []) if gap.suggested_query]
+    lines = (
+        f"Still open: {gap.description}"
+        if frozenset(query_terms(gap.suggested_query)) in sent
+        else f"Search for: {gap.suggested_query}"
+        for gap in gaps
+    )
+    return list(dict.fromkeys(lines))

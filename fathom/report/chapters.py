@@ -33,6 +33,7 @@ EXTRACTIVE_NOTICE = (
     "wrote the report or judged whether it answers the question."
 )
 NAMED_AUTHORS = 3
+MOST_REASONS = 2  # why an answer is sure or not
 CLOSE = 0.1  # credibilities that differ by less are alike
 CLOSEST = "What comes closest:"
 
@@ -171,7 +172,7 @@ def _weighed(ids: Sequence[str], sources: Mapping[str, Source], qualities: Mappi
 
 def _answer(report: Report, found: Answer, *, making: bool) -> str:
     closest = [CLOSEST] if is_closest(found) else []
-    sure = f"**How sure:** {found.sure}. {escaped(sentence(found.why))}"
+    sure = f"**How sure:** {found.sure}. {escaped(in_short(found.why))}"
     made = making_parts(report.made, timed=False) if making else []
     notice = [EXTRACTIVE_NOTICE] if report.extractive else []
     return "\n\n".join([*closest, _safe(found.section), sure, *([escaped(" · ".join(made))] if made else []), *notice])
@@ -182,10 +183,10 @@ def is_closest(found: Answer) -> bool:
     return found.answered is Answered.no and found.section.quoted
 
 
-def sentence(clauses: Sequence[str]) -> str:
-    """Return clauses as one sentence."""
-    text = "; ".join(clauses)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+def in_short(clauses: Sequence[str]) -> str:
+    """Return the first clauses, which are the most important ones, as at most two sentences."""
+    sentences = (clause.rstrip(".") for clause in clauses[:MOST_REASONS])
+    return " ".join(f"{text[:1].upper()}{text[1:]}." for text in sentences)
 
 
 def _safe(section: ReportSection) -> str:
@@ -260,7 +261,7 @@ def _coverage_table(rows: Sequence[StepCoverage]) -> list[str]:
         failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures))
         counts = [str(row.calls), str(row.useful_notes), str(row.sources)]
         step = f"{_cell(str(row.step_id))}. {_cell(row.title)}"
-        cells = [step, row.status.value.replace("_", " "), *counts, *[_cell(failed) or "-"] * failing]
+        cells = [step, row.state, *counts, *[_cell(failed) or "-"] * failing]
         lines.append(f"| {' | '.join(cells)} |")
     return ["\n".join(lines)]
 

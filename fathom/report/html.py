@@ -28,10 +28,10 @@ from fathom.report.chapters import (
     better_side,
     cited_sources,
     credit_of,
+    in_short,
     is_closest,
     language_of,
     question_of,
-    sentence,
     sides_of,
     title_of,
 )
@@ -76,7 +76,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         answer=answer,
         answer_html=section_html(report.sections[0], _claims(report, 0), numbers, (0, answer.end)) if answer else "",
         closest=CLOSEST if answer and is_closest(answer) else "",
-        why=sentence(answer.why) if answer else "",
+        why=in_short(answer.why) if answer else "",
         disagreement=[
             (sides_of(found, sources, qualities), better_side(found, sources, qualities))
             for found in report.contradictions

@@ -191,7 +191,6 @@ def _schema(request: PlanRequest) -> dict[str, Any]:
     else:
         del step["tools"]
     for name, choices in (("kind", Kind), ("width", Width)):
-        del schema["$defs"][choices.__name__]
         said = schema["properties"][name]["description"]
         schema["properties"][name] = {"type": "string", "enum": list(choices), "description": said}
     return schema

@@ -30,7 +30,7 @@ class OutlineRequest(Remembering):
     plan: Plan
     open_questions: list[str] = []
     contradictions: list[Contradiction] = []
-    authority: dict[str, float] = {}  # overall score of the sources by id, 0 to 1
+    authority: dict[str, float] = {}  # how far the sources can be trusted, by id, 0 to 1; whatever their relevance
     passages: list[SourceText] = []  # of the notes' sources, for a writer without a model
     words: int | None = None  # approximate length of the report
     sections: list[TemplateSection] = Field([], exclude_if=not_)  # of the template, which follow the answer

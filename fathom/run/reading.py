@@ -1,11 +1,15 @@
-"""Pages that several steps find: each is read once, and its note serves all of them."""
+"""Pages that several steps find: each is read once, and its note serves all of them.
+
+What was read whole for a step and had nothing for it is not read for it again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from fathom.models import Note, PlanStep
+from fathom.models import Note, PlanStep, Source
 from fathom.text.terms import query_terms, terms
 
 BEARS = 0.6  # of what a page has of a step's words, the share that a note of the page must have to serve the step
@@ -21,7 +25,7 @@ class Reading:
         self._steps = {str(step.step_id): step for step in steps}
         self._found: dict[str, frozenset[str]] = {}
         self._all_found = asyncio.Event()
-        self._notes: dict[str, Mapping[str, Note]] = {}
+        self._notes: dict[str, Mapping[str, Note | None]] = {}
         self._noted = {step_id: asyncio.Event() for step_id in self._steps}
 
     async def found(self, step: PlanStep, keys: Iterable[str]) -> None:
@@ -43,14 +47,14 @@ class Reading:
             if step_id not in own and not self._found[step_id].isdisjoint(keys)
         ]
 
-    def noted(self, step: PlanStep, notes: Mapping[str, Note]) -> None:
-        """Tell what a step has noted of what it found at first, by the keys of the texts."""
+    def noted(self, step: PlanStep, notes: Mapping[str, Note | None]) -> None:
+        """Tell what a step has noted of what it found at first, by the keys of the texts; None: it has nothing."""
         self._notes.setdefault(str(step.step_id), notes)
         self._noted[str(step.step_id)].set()
 
-    async def others_noted(self, step: PlanStep) -> dict[str, Note]:
+    async def others_noted(self, step: PlanStep) -> dict[str, Note | None]:
         """Wait for the steps before, and return what they noted, by the keys of texts that this step has found too."""
-        found: dict[str, Note] = {}
+        found: dict[str, Note | None] = {}
         for other in self._before(step):
             await self._noted[other].wait()
             found |= {key: note for key, note in self._notes[other].items() if key in self._found[str(step.step_id)]}
@@ -71,6 +75,35 @@ class Reading:
         return ids[: ids.index(str(step.step_id))]
 
 
+class Useless(NamedTuple):
+    """A text that was read whole for a step and had nothing for it."""
+
+    source: Source
+    step: PlanStep
+
+    def has(self, source: Source) -> bool:
+        """Whether a text is this one, or a part of it."""
+        return source.key == self.source.key or (self.source.full and source.source_id == self.source.source_id)
+
+
+def worth_reading(source: Source, text: str, step: PlanStep, useless: Iterable[Useless]) -> bool:
+    """Whether a text may have something for a step, whatever is known to be useless.
+
+    For a step that tries again what the text had nothing for, it has nothing. For another step it may, if it has a word
+    that this step asks for and no step before it did.
+    """
+    before = [each.step for each in useless if each.has(source)]
+    same = {str(step.step_id), str(step.retries)}
+    if any(str(other.step_id) in same for other in before):
+        return False
+    new = _asked(step).difference(*map(_asked, before))
+    return not before or not new.isdisjoint(terms(text))
+
+
+def _asked(step: PlanStep) -> set[str]:
+    return set(query_terms(" ".join([step.title, *step.queries])))
+
+
 def bears_on(note: Note, source_id: str, text: str, step: PlanStep) -> bool:
     """Whether a note, made for another step, says of a source what its text has for this one.
 
@@ -78,6 +111,6 @@ def bears_on(note: Note, source_id: str, text: str, step: PlanStep) -> bool:
     """
     if source_id not in note.cited:
         return False
-    wanted = set(query_terms(" ".join([step.title, *step.queries]))) & set(terms(text))
+    wanted = _asked(step) & set(terms(text))
     held = set(terms(" ".join([note.summary_title, note.summary, *note.extraction])))
     return bool(wanted) and len(wanted & held) >= BEARS * len(wanted)

@@ -23,6 +23,7 @@ from fathom.models import (
     Source,
     StepOutcome,
     StepStatus,
+    ToolFailure,
     UnreadFile,
     Usage,
     described,
@@ -30,6 +31,11 @@ from fathom.models import (
 )
 from fathom.retrieval.working_memory import Memory
 from fathom.run.convergence import Reason
+from fathom.run.reading import Useless
+from fathom.text.counting import counted
+from fathom.text.urls import canonical_url
+
+NAMED = 3  # sources that could not be read
 
 
 class Spent(NamedTuple):
@@ -96,6 +102,17 @@ class RunState:
         return [call for step in self.plan.steps for call in self.calls.get(str(step.step_id), [])]
 
     @property
+    def useless(self) -> list[Useless]:
+        """The texts that had nothing for the steps for which they were read."""
+        return [
+            Useless(source, step)
+            for step in self.plan.steps
+            for call in self.calls.get(str(step.step_id), [])
+            for source in call.result.sources
+            if source.key in call.useless
+        ]
+
+    @property
     def sources(self) -> dict[str, Source]:
         """Every source that was retrieved, by id, as it was read first, with what all catalogues say of it."""
         read: dict[str, list[Source]] = {}
@@ -103,6 +120,32 @@ class RunState:
             for source in call.result.sources:
                 read.setdefault(source.source_id, []).append(source)
         return {source_id: own[0].model_copy(update={"reference": described(own)}) for source_id, own in read.items()}
+
+    @property
+    def unreadable(self) -> list[str]:
+        """How many of the sources could not be read, the first of them and why, as one clause; nothing if all could."""
+        failed = self._unread()
+        if not failed:
+            return []
+        every = len({canonical_url(source.url) for source in self.sources.values()} | set(failed))
+        named = [
+            f"{f.source} ({f.message.removeprefix(f'{f.source}: ').rstrip('.')})" for f in list(failed.values())[:NAMED]
+        ]
+        more = [f"and {len(failed) - NAMED} more"] if len(failed) > NAMED else []
+        return [f"{len(failed)} of {counted(every, 'source')} could not be read: {', '.join([*named, *more])}"]
+
+    def _unread(self) -> dict[str, ToolFailure]:
+        """Return why pages could not be read, by address; without those that another call has read."""
+        results = [call.result for call in self.all_calls]
+        read = {canonical_url(source.url) for result in results for source in result.sources if source.full}
+        failed = {canonical_url(f.source): f for r in reversed(results) for f in reversed(r.failures) if f.source}
+        return {url: failure for url, failure in reversed(failed.items()) if url not in read}
+
+    def _rests_on_read_sources(self) -> bool:
+        """Whether a note quotes a source that could be read."""
+        unread, sources = self._unread(), self.sources
+        cited = {source_id for note in self.notes for source_id in note.cited or note.source_ids}
+        return any(canonical_url(sources[i].url) not in unread for i in cited if i in sources)
 
     def spend(self, role: str, usage: Usage, step_id: str = "") -> None:
         """Count what a role's calls took, for one step or for the whole run."""
@@ -157,12 +200,13 @@ class RunState:
 
     def ending(self) -> tuple[Ending, str]:
         """Return how the run ends and, unless it is complete, the reason."""
-        failures = [f.line for call in self.all_calls for f in call.result.failures if not f.replaced_by]
+        failures = [f.line for call in self.all_calls for f in call.result.failures if not (f.replaced_by or f.source)]
+        unread = [] if self._rests_on_read_sources() else self.unreadable
         cut = [f"{BudgetExceeded.code} the budget ended the research early"] if self.cut else []
         stopped = [f"stopped by {self.stopped.said}"] if self.stopped else []
         judged = self.judged
         thin = insufficiency(judged.sufficiency_score, self.sufficiency, judged.reasoning) if judged else ""
-        found = [*stopped, *cut, thin, *self.usage.fallbacks, *failures]
+        found = [*stopped, *cut, thin, *self.usage.fallbacks, *failures, *unread]
         reasons = list(dict.fromkeys(filter(None, found)))
         if not self.notes:
             return Ending.insufficient_evidence, "; ".join(["no tool call found anything useful", *reasons])

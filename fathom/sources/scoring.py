@@ -14,6 +14,7 @@ from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, SourceText, described
 from fathom.models.claims import SourceFlag, SourceQuality
+from fathom.retrieval.dated import asks_for_newest
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.selection import Reader
 from fathom.sources.corroboration import corroborate, site
@@ -21,7 +22,7 @@ from fathom.sources.domains import DOCUMENT_AUTHORITY, UNKNOWN_AUTHORITY, Rating
 from fathom.sources.published import published_on
 from fathom.sources.recency import is_outdated, recency, topic_of
 from fathom.sources.signals import Signals, author_authority, content_score, read_signals
-from fathom.text.terms import query_terms
+from fathom.text.terms import query_terms, terms
 from fathom.text.urls import canonical_url
 
 DOMAIN, AUTHOR, CONTENT, VALIDATION = 0.4, 0.2, 0.2, 0.2  # parts of credibility
@@ -34,6 +35,8 @@ An unknown domain needs two of these: a named author, references, figures with a
 hoax site stays below with all three. `docs/sources.md` has the measured scale.
 """
 AUTHORITATIVE = 0.7  # authority from which another source's link or contradiction counts
+NEWER_DAYS = 365
+SAME_SUBJECT, LEAST_SUBJECT = 0.6, 2  # of the words of a title, the share and number that one on the same subject has
 STEP = 0.5  # weight of the words of a step's title beside the question's
 INSTITUTIONS = frozenset({"academic", "government", "standards"})
 # Neither brackets nor other than ASCII: a page could else write an address that `urlsplit` refuses to read.
@@ -59,12 +62,14 @@ def score_sources(
     cited, contradicted = _validations(merged, ratings, contradictions)
     agreement = corroborate(merged, facts)
     topic = topic_of(query)
+    dates = {text.source_id: published_on(text, text.text, today) for text in merged}
     qualities: list[SourceQuality] = []
     for text, relevance in zip(merged, _relevance(query, steps, merged), strict=True):
         rating, signals, shared = ratings[text.source_id], read_signals(text), agreement.get(text.source_id, [])
         if text.reference and text.reference.authors:
             signals = signals._replace(byline=True)
-        published = published_on(text, text.text, today)
+        published = dates[text.source_id]
+        old = is_outdated(published, topic, today)
         scores = {
             "credibility": _credibility(rating, signals, text.source_id in cited, text.source_id in contradicted),
             "relevance": relevance,
@@ -72,7 +77,7 @@ def score_sources(
             "corroboration": sum(1 - 0.5**others for others in shared) / (len(shared) or 1),
         }
         flags: dict[SourceFlag, bool] = {
-            "outdated": is_outdated(published, topic, today),
+            "outdated": old and (asks_for_newest(query) or _has_newer(text, merged, dates)),
             "single_source": bool(shared) and not any(shared),
             "low_authority": rating.authority <= UNKNOWN_AUTHORITY,
             "paywalled": signals.paywalled and text.kind == "web",
@@ -89,6 +94,28 @@ def score_sources(
             )
         )
     return qualities
+
+
+def trust(quality: SourceQuality) -> float:
+    """Return how far a source can be trusted, 0 to 1: its overall score without the relevance to the question."""
+    parts = {name: weight for name, weight in OVERALL.items() if name != "relevance"}
+    return sum(weight * float(getattr(quality, name)) for name, weight in parts.items()) / sum(parts.values())
+
+
+def _has_newer(text: SourceText, texts: Sequence[SourceText], dates: Mapping[str, date | None]) -> bool:
+    """Whether a source on the same subject, by its title, is newer by a year or more."""
+    own, day = _subject(text), dates[text.source_id]
+    return any(
+        day is not None
+        and (other := dates[each.source_id]) is not None
+        and (other - day).days >= NEWER_DAYS
+        and len(own & _subject(each)) >= max(LEAST_SUBJECT, SAME_SUBJECT * len(own))
+        for each in texts
+    )
+
+
+def _subject(text: SourceText) -> set[str]:
+    return {term for term in terms(text.title) if not term.isdigit()}
 
 
 def _merged(texts: Iterable[SourceText]) -> list[SourceText]:

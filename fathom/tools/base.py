@@ -23,6 +23,7 @@ from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import WebPage
 from fathom.tools.paying import Till
+from fathom.tools.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from fathom.tools.documents.uploaded import UploadedCorpora
@@ -178,6 +179,7 @@ class RunContext:
     till: Till = field(default_factory=Till)  # that pays for searches and pages
     earlier: EarlierRun | None = None  # the run that it follows up on
     corpora: UploadedCorpora | None = None  # in the editions that it reads
+    unreadable: Unreadable = field(default_factory=Unreadable)
 
     def variable(self, name: str) -> str:
         """Return an environment variable; empty if it is not set."""

@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Self
 
 from fathom.config.settings import ResearchSettings
-from fathom.errors import ToolRejected
+from fathom.errors import ToolError, ToolRejected
 from fathom.models import Source, ToolOutput
 from fathom.text.urls import canonical_url, source_ids, urls_in
 from fathom.tools.base import ArtifactReader, RunContext, Tool
 from fathom.tools.pages import WebPage, is_page, output
+from fathom.tools.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from fathom.tools.earlier import EarlierRun
@@ -38,17 +39,20 @@ class FetchTool(Tool):
         query: str,
         reader: WebReader,
         kept: EarlierRun | None = None,
+        *,
+        unreadable: Unreadable | None = None,
     ) -> None:
         self._artifacts = artifacts
         self._output_of_search = re.compile(rf"__({'|'.join(fetchable)})(__\d+)?\.(json|txt)\Z")
         self._named = urls_in(query)
         self._reader = reader
         self._kept = kept
+        self._unreadable = unreadable or Unreadable()
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
         """Read what the run's searches return."""
-        return cls(run.artifacts, run.fetchable, run.query, run.reader, run.kept_pages)
+        return cls(run.artifacts, run.fetchable, run.query, run.reader, run.kept_pages, unreadable=run.unreadable)
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
@@ -64,7 +68,20 @@ class FetchTool(Tool):
         """
         source = meant(tool_input, await self._known())
         kept, _ = await self._kept.read([source.url]) if self._kept else ([], {})
-        return output([as_found(kept[0] if kept else await self._reader.page(address_of(source)), source)])
+        return output([as_found(kept[0] if kept else await self._page(address_of(source)), source)])
+
+    async def _page(self, url: str) -> WebPage:
+        async with self._unreadable.turn([url]):
+            if known := self._unreadable.why(url):
+                error: ToolError = ToolRejected(f"The page could not be read before: {known.message}")
+            else:
+                try:
+                    return await self._reader.page(url)
+                except ToolError as failed:
+                    error = failed
+                    self._unreadable.add(url, error)
+        error.source = url
+        raise error
 
     async def _known(self) -> dict[str, Source]:
         """Return what may be read, by source id and by canonical address.

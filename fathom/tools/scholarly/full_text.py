@@ -20,7 +20,7 @@ class FullTextTool(FetchTool):
     follows = "scholarly"
 
     def __init__(self, run: RunContext) -> None:
-        super().__init__(run.artifacts, run.fetchable, run.query, run.reader)
+        super().__init__(run.artifacts, run.fetchable, run.query, run.reader, unreadable=run.unreadable)
         self._most, self._rules = run.settings.max_results, run.settings.sources
 
     @classmethod
@@ -32,7 +32,10 @@ class FullTextTool(FetchTool):
         """Read the works; the output's failures say what went wrong with each. Its abstract remains."""
         known = await self._known()
         works = {address_of(source): source for source in (meant(each, known) for each in tool_input.split())}
-        pages, failed = await self._reader.read(list(works))
+        async with self._unreadable.turn(works):
+            pages, failed = await self._reader.read([url for url in works if not self._unreadable.why(url)])
+            for url, error in failed.items():
+                self._unreadable.add(url, error)
         failures = [
             ToolFailure(code=error.code, message=error.message, replaced_by="The catalogue's entry")
             for error in failed.values()

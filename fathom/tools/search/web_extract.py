@@ -11,6 +11,7 @@ from fathom.network.limits import turn
 from fathom.text.urls import canonical_url
 from fathom.tools.base import PageReader, RunContext, Tool
 from fathom.tools.pages import WebPage, is_page, output
+from fathom.tools.unreadable import Unreadable
 
 MAX_PAGES = 20  # Tavily takes no more in one request
 
@@ -23,22 +24,30 @@ class WebExtractTool(Tool):
     network = by_vendors = True
     follows = "web_search"
 
-    def __init__(self, readers: Sequence[PageReader]) -> None:
+    def __init__(self, readers: Sequence[PageReader], unreadable: Unreadable | None = None) -> None:
         self._readers = readers
+        self._unreadable = unreadable or Unreadable()
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
         """Read what an earlier run has, then with the vendors that can, then without one."""
         kept = [run.kept_pages] if run.kept_pages else []
-        return cls([*kept, *(vendor for vendor in run.vendors if isinstance(vendor, PageReader)), run.reader])
+        return cls(
+            [*kept, *(vendor for vendor in run.vendors if isinstance(vendor, PageReader)), run.reader], run.unreadable
+        )
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Read the pages; the output's failures say what went wrong with each."""
+        """Read the pages; the output's failures say what went wrong, once for each that could not be read."""
         urls = list({canonical_url(url): url for url in tool_input.split() if is_page(url)}.values())[:MAX_PAGES]
         if not urls:
             raise ToolRejected("The input holds no web address.")
+        async with self._unreadable.turn(urls):
+            return await self._read([url for url in urls if not self._unreadable.why(url)])
+
+    async def _read(self, urls: Sequence[str]) -> ToolOutput:
         read, read_by = dict[str, WebPage](), dict[str, str]()
         failed: list[tuple[str, FathomError]] = []
+        down: list[tuple[list[str], FathomError]] = []  # what a reader said that could read nothing at all
         for reader in self._readers:
             if not (left := [url for url in urls if canonical_url(url) not in read]):
                 break
@@ -46,13 +55,22 @@ class WebExtractTool(Tool):
                 async with turn(reader.name.lower()):
                     pages, reasons = await reader.read(left)
             except (ToolError, BudgetExceeded) as error:
-                pages, reasons = [], dict.fromkeys(left, error)
+                pages, reasons = [], {}
+                down.append((left, error))
             failed += reasons.items()
             for page in pages:
                 read[canonical_url(page.url)], read_by[canonical_url(page.url)] = page, reader.name
         failures = [
-            ToolFailure(code=error.code, message=error.message, replaced_by=read_by.get(canonical_url(url), ""))
-            for url, error in failed
+            ToolFailure(code=why.code, message=why.message, replaced_by=by)
+            for left, why in down
+            for by in dict.fromkeys(read_by.get(canonical_url(url), "") for url in left)
         ]
+        last = {canonical_url(url): why for url, why in failed}
+        for url, why in failed:
+            if by := read_by.get(canonical_url(url)):
+                failures.append(ToolFailure(code=why.code, message=why.message, replaced_by=by))
+            elif last[canonical_url(url)] is why:
+                self._unreadable.add(url, why)
+                failures.append(ToolFailure(code=why.code, message=why.message, source=url))
         each_once = {failure.model_dump_json(): failure for failure in failures}
         return output([read[page] for page in map(canonical_url, urls) if page in read], [*each_once.values()])
