@@ -12,15 +12,25 @@ from collections.abc import Collection, Mapping, Sequence
 from fathom.config.groups import Unsupported
 from fathom.evidence.bearing import Bearing
 from fathom.evidence.claims import Statement, as_written, claims_of, marked, with_replacements, without
-from fathom.evidence.judging import Exchange, Known, Settled, judge, key_of, settled, unsettled
+from fathom.evidence.judging import (
+    Exchange,
+    Known,
+    Settled,
+    bearing_on,
+    judge,
+    key_of,
+    settled,
+    supporting,
+    unsettled,
+)
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
 from fathom.llm.learnt import fitting
-from fathom.models import Claim, Note, Report, ReportSection, Usage
+from fathom.models import Claim, Note, Report, ReportSection, Usage, noted
 from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
 from fathom.roles.correction import Objection
-from fathom.roles.judge import JudgeAnswer, JudgeRequest
+from fathom.roles.judge import JudgeAnswer, JudgeRequest, ShownPassage
 from fathom.run.engine import Engine
 from fathom.telemetry.progress import phase
 from fathom.text.blocks import Kind
@@ -46,6 +56,7 @@ class Reviewer:
         self._engine = engine
         self._texts = texts
         self._search = Search(texts)
+        self._noted = sorted(noted(notes))
         self._bearing = Bearing(texts, [quoted for note in notes for quoted in note.quotations()])
         self.asked: list[Exchange] = []
         self.removed: list[str] = []
@@ -77,6 +88,8 @@ class Reviewer:
         """Have those claims judged that words do not settle and that were not judged yet.
 
         `corrected` are the objections by which sections were corrected: what is new there is shown their passages too.
+        Every claim is shown those by which claims that say a part of it were supported before, as the first section
+        sums up the others.
         """
         if not self._engine.settings.judges:
             return
@@ -89,7 +102,12 @@ class Reviewer:
                 number: [passage for said in found.values() for _, passage in said.shown]
                 for number, found in (corrected or {}).items()
             }
-            known = {key_of(s): Known("", before[s.section]) for s in waiting if s.section in before}
+            known = {
+                key_of(s): Known(
+                    "", [*before.get(s.section, ()), *supporting(s.sentence, s.checked_against, self.asked)]
+                )
+                for s in waiting
+            }
             model = self._engine.model_for(JUDGE)
             fits = fitting(JUDGE, model, await find_window(JUDGE, self._engine))
             self.asked += await judge(waiting, self._bearing, self._ask, known, fits)
@@ -113,18 +131,20 @@ class Reviewer:
 
     async def _corrected(self, section: ReportSection, found: Mapping[Statement, Settled]) -> tuple[str, list[str]]:
         """Return a section as the writer corrects it, and the sentences that it takes out."""
-        statements = list(found)
+        cited = cited_ids(section.markdown)
+        shown = {one: await asyncio.to_thread(self._shown, one, said, cited) for one, said in found.items()}
+        statements = [one for one in found if shown[one]]
+        if not statements:  # nothing to correct them by: they are marked
+            return section.markdown, []
         written = as_written(section.markdown, {statement.sentence for statement in statements})
         request = CorrectionRequest(
             query=self._engine.start.question,
             heading=section.heading,
             objections=[
-                _objection(number, written.get(s.sentence, s.sentence), s, found[s])
+                _objection(number, written.get(s.sentence, s.sentence), s, found[s], shown[s])
                 for number, s in enumerate(statements, 1)
             ],
-            source_ids=list(
-                dict.fromkeys([*cited_ids(section.markdown), *(i for s in statements for i, _ in found[s].shown)])
-            ),
+            source_ids=list(dict.fromkeys([*cited, *(source_id for s in statements for source_id, _ in shown[s])])),
         )
         answer, usage = await ask(CORRECTION, request, self._engine)
         self.usage[CORRECTION.name] += usage
@@ -138,6 +158,13 @@ class Reviewer:
                 gone.add(statement.sentence)
         markdown, _ = with_replacements(section.markdown, replaced)
         return _taken_out(markdown, gone)
+
+    def _shown(self, statement: Statement, said: Settled, cited: Sequence[str]) -> list[tuple[str, ShownPassage]]:
+        """Return the passages to correct a sentence by: those that decided, or else those that bear most on it.
+
+        These are of the sources that its section cites, or of all that the notes quote where it cites none.
+        """
+        return said.shown or bearing_on(statement, [*statement.checked_against, *cited] or self._noted, self._bearing)
 
     def _left(self, section: ReportSection, found: Mapping[Statement, Settled]) -> ReportSection:
         """Return a section with what the judge still objects to marked, or removed if the settings say so."""
@@ -161,12 +188,14 @@ def _taken_out(markdown: str, sentences: Collection[str]) -> tuple[str, list[str
     return shorter, sorted(sentences)
 
 
-def _objection(number: int, written: str, statement: Statement, said: Settled) -> Objection:
+def _objection(
+    number: int, written: str, statement: Statement, said: Settled, shown: Sequence[tuple[str, ShownPassage]]
+) -> Objection:
     return Objection(
         number=number,
         sentence=written,
         context=statement.context,
         verdict=said.judgement.verdict.words,
         reason=said.judgement.reason,
-        passages=[f"[{source_id}] {passage.text}" for source_id, passage in said.shown],
+        passages=[f"[{source_id}] {passage.text}" for source_id, passage in shown],
     )

@@ -12,6 +12,7 @@ from fathom.extractive.statements import on_question
 from fathom.models import Contradiction, Note, Plan, ToolResult
 from fathom.run.engine import Engine
 from fathom.sources.scoring import score_sources
+from fathom.sources.succession import standing_of
 from tasks.results import Scored
 
 
@@ -34,7 +35,8 @@ async def score_retrieved(
         for quoted, source_ids in note.quotations()
     ]
     # The critic was asked for those that matter; these were found by their words alone.
-    new = on_question(_engine.start.question, notes, find_contradictions(said))
+    disagreeing = [one for one in find_contradictions(said) if not _is_change(one, _texts)]
+    new = on_question(_engine.start.question, notes, disagreeing)
     contradictions = [*found, *(one for one in new if one not in found)]
     qualities = await asyncio.to_thread(
         score_sources,
@@ -47,3 +49,12 @@ async def score_retrieved(
         rules=_engine.settings.sources,
     )
     return Scored(qualities=qualities, contradictions=contradictions)
+
+
+def _is_change(found: Contradiction, texts: Sequence[StoredText]) -> bool:
+    """Whether each source of one side says that it changes each of the other, or is changed by it: they agree then."""
+    standings = {text.source.source_id: standing_of(text.source, text.text) for text in reversed(texts)}
+    known = [source_id for source_id in found.source_ids if source_id in standings]
+    other = [source_id for source_id in known if source_id in found.other_source_ids]
+    one = [source_id for source_id in known if source_id not in other]
+    return bool(one and other) and all(standings[a].related(standings[b]) for a in one for b in other)

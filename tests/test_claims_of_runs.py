@@ -90,6 +90,15 @@ async def test_the_writer_corrects_a_sentence_to_which_the_judge_objects(provide
     assert not any("Taken out" in line for line in report.limitations)
 
 
+async def test_a_sentence_that_cites_nothing_is_corrected_by_passages_of_its_section(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    providers.settings.section = "Methane seas rise and fall. [ID]\n\nExactly 4711 zeppelins crossed methane in 1899."
+    await investigated(tmp_path)
+    asked = [call.body["messages"][-1]["content"] for call in providers.calls("correction")]
+    assert asked and all("4711 zeppelins" in told and "\n<source>\n[S" in told for told in asked)
+
+
 async def test_what_the_writer_takes_out_is_named_in_the_report(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.faults = {"section": ["half_false", "ok*"]}
     result = await investigated(tmp_path)

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fathom.evidence.claims import MARKS, Statement, claims_of, marked, with_replacements, without
-from fathom.evidence.corroboration import corroborate
+from fathom.evidence.corroboration import Judged, corroborate
 from fathom.evidence.grounding import ground
 from fathom.evidence.likeness import Likeness, nearest, nearest_in
 from fathom.evidence.passages import Search
@@ -285,6 +285,40 @@ def test_two_independent_credible_sources_verify(
     found = corroborate(CLAIM, Search(read), {ids[url]: value for url, value in credibility.items()})
     assert found.corroboration is corroboration
     assert own.source in [passage.text.source for passage in found.corroborating]
+
+
+YEARS = (
+    "# Yearbook\n\nThe harbour was dredged.\n\n| Year | Cargo |\n|---|---|\n| 2022 | 398,000 t |\n| 2023 | 412,000 t |"
+)
+QUAYS = "Last year brought much wind. The quays saw cargo of 412,000 t in 2023. The mayor was pleased."
+
+
+@pytest.mark.parametrize("claim", ["Velmoor harbour | 412,000 t", "Cargo in 2023 | 412,000 t", "Handled | 412,000 t"])
+def test_a_row_is_verified_by_two_sources_that_hold_its_figure(claim: str) -> None:
+    both = [in_memory(YEARS, url="https://a.example.org/y"), in_memory(QUAYS, url="https://b.example.com/q")]
+    search, ids = Search(both), [text.source.source_id for text in both]
+    told = Judged(Verdict.supported, search.passages("cargo 412,000", least=0.1, most=1))
+    assert corroborate(claim, search, {}, "table", ids, judged=told).corroboration is Corroboration.verified
+    other = claim.replace("412,000", "398,000")
+    told = Judged(Verdict.supported, search.passages("398,000", least=0.1, most=1))
+    assert corroborate(other, search, {}, "table", ids, judged=told).corroboration is Corroboration.single_source
+
+
+def test_what_amends_or_replaces_a_source_neither_verifies_nor_contradicts_it() -> None:
+    own = in_memory(BRIDGE, "BR-14: The bridge", "https://a.example.org/br-14")
+
+    def found(text: str, title: str = "BR-21") -> Corroboration:
+        other = in_memory(text, title, "https://b.example.com/br-21")
+        read = Search([own, other])
+        return corroborate(CLAIM, read, {}, cited=[own.source.source_id]).corroboration
+
+    assert found(GUIDE) is Corroboration.verified
+    assert found(f"Updates: 14\n\n{GUIDE}") is Corroboration.single_source
+    assert found(GUIDE, "Supplement to BR-14") is Corroboration.single_source
+    newer = in_memory(f"This guide is superseded by BR-14.\n\n{OTHER}", "BR-9", "https://b.example.com/br-9")
+    for one, corroboration in ((newer, Corroboration.single_source), (in_memory(OTHER), Corroboration.contradicted)):
+        kept = corroborate(CLAIM, Search([own, one]), {}, cited=[own.source.source_id])
+        assert kept.corroboration is corroboration
 
 
 @pytest.mark.parametrize(

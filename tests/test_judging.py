@@ -18,7 +18,16 @@ from fathom.config.groups import Judging, ReportSettings
 from fathom.errors import InvalidInput
 from fathom.evidence.bearing import Bearing, place_of
 from fathom.evidence.claims import MARKS, Statement, claims_of, marked, with_replacements
-from fathom.evidence.judging import JUDGEMENTS, Exchange, judge, key_of, settled, unsettled
+from fathom.evidence.judging import (
+    JUDGEMENTS,
+    Exchange,
+    bearing_on,
+    judge,
+    key_of,
+    settled,
+    supporting,
+    unsettled,
+)
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
@@ -332,6 +341,43 @@ def test_a_conclusion_without_citations_is_judged_by_the_sources_of_its_paragrap
     (claim,) = [claim for claim in requests[0].claims if claim.sentence.startswith("The oldest of the three")]
     assert (claim.cited, claim.source_ids) == (False, ["S00000a", "S00000b"])
     assert "The yearbook does not say who designed the bridges" in claim.context
+
+
+def test_a_sentence_before_a_citation_is_held_against_what_its_section_cites() -> None:
+    item = "- Orlin Bridge was opened in 1931. Tomas Arkwell drew the plans of the viaduct [S00000b]."
+    first, *_ = statements(f"{item}\n\nIts span is 312 metres [S00000a].")
+    assert (first.source_ids, first.beside) == (("S00000b",), ("S00000a",))
+    _, requests = judged(f"{item}\n\nIts span is 312 metres [S00000a].", supported)
+    (claim,) = [claim for claim in requests[0].claims if claim.sentence == first.sentence]
+    assert (claim.cited, claim.source_ids) == (False, ["S00000b", "S00000a"])
+    assert "| Orlin Bridge | 312 metres | 1931" in shown(requests)
+    missing = Opinion(claim=0, verdict=Verdict.not_stated, look_for="opened 1931")
+    _, requests = judged(item.replace("viaduct [", "viaduct [S00000a]["), lambda _s, _r: missing)
+    assert "| Orlin Bridge | 312 metres | 1931" in shown(requests[1:]), "a short text is searched again too"
+
+
+def test_a_sentence_that_sums_up_is_shown_what_supported_the_others() -> None:
+    said = ["Tomas Arkwell won against eleven rivals [S00000b].", "Pedestrians share a lane with cyclists [S00000b]."]
+
+    def decide(sentence: str, request: JudgeRequest) -> Opinion:
+        place = "eleven others" if "Arkwell" in sentence else "northern lane"
+        numbers = [number for number, (_, passage) in request.passages.items() if place in passage.text]
+        return Opinion(claim=0, verdict=Verdict.supported, passages=numbers)
+
+    asked, _ = judged("\n\n".join(said), decide)
+    box = "Arkwell won against rivals, and cyclists share a lane."
+    passages = "\n".join(passage.text for passage in supporting(box, ["S00000b"], asked))
+    assert "eleven others" in passages and "northern lane" in passages
+    assert not supporting(box, ["S00000a"], asked) and not supporting("Nobody knows the toll.", ["S00000b"], asked)
+
+
+def test_what_was_objected_to_without_a_passage_is_corrected_by_what_bears_on_it() -> None:
+    (bare,) = statements("Tomas Arkwell painted 4711 lamps.")
+    found = bearing_on(bare, ["S00000a", "S00000b"], Bearing(TEXTS))
+    assert "Tomas Arkwell drew the plans" in "\n".join(passage.text for _, passage in found)
+    assert {source_id for source_id, _ in found} <= SOURCES.keys()
+    (foreign,) = statements("Xylophone quartets zigzag 4711.")
+    assert not bearing_on(foreign, list(SOURCES), Bearing(TEXTS)), "then there is nothing to correct it by"
 
 
 def test_a_sentence_in_a_paragraph_of_its_own_cites_nothing_and_is_given_no_source() -> None:

@@ -392,6 +392,17 @@ def test_works_are_independent_by_their_authors_and_a_retracted_one_is_not_credi
     assert retracted.credibility < CREDIBLE < other.credibility
 
 
+def test_rows_count_as_sentences_do_and_what_amends_a_source_does_not() -> None:
+    row = "| Aurora | 412 cars |"
+    own = web("https://one.example/xq-14", f"| Ferry | Load |\n|---|---|\n{row}", 1, title="XQ 14")
+    other = web("https://two.example/xq-21", "The Aurora has carried 412 cars since spring.", 2, title="XQ 21")
+    fact = Said(row, ("S000001",))
+    assert score(own, other, facts=[fact])[0].corroboration == 0.5
+    assert score(own, other.model_copy(update={"fields": {"Amends": "14"}}), facts=[fact])[0].corroboration == 0
+    dated = other.model_copy(update={"fields": {"Updated": "14 March 2020"}})
+    assert score(own, dated, facts=[fact])[0].corroboration == 0.5
+
+
 def test_a_copied_text_corroborates_nothing() -> None:
     text = " ".join(f"The Aurora called at harbour number {n} of Ostra on day {n}." for n in range(1, 9))
     copies = [web(f"https://{name}.example/a", text, n) for n, name in enumerate(("one", "two"), start=1)]

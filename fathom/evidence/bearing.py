@@ -83,7 +83,7 @@ class Wanted(NamedTuple):
     sentence: str
     context: str
     source_ids: Collection[str]
-    cited: bool = True  # else the sources are those that are cited around it
+    cited: Collection[str]  # of these, those that it cites; the others are cited around it
     look_for: str = ""
     kept: Sequence[Span] = ()  # passages that a judge named before
 
@@ -115,8 +115,8 @@ class Bearing:
         taken = _Taken()
         for one in wanted:
             taken.add(one.kept)
-        fresh = (one for one in wanted if one.cited and not one.look_for)
-        for text in dict.fromkeys(read for one in fresh for read in self._of(one.source_ids)):
+        fresh = (one for one in wanted if not one.look_for)
+        for text in dict.fromkeys(read for one in fresh for read in self._of(one.cited)):
             taken.add([text.beginning])
         room += taken.length
         for _, spans in merge(*(self._due(one) for one in wanted), key=itemgetter(0)):
@@ -152,7 +152,9 @@ class Bearing:
     def _ranked(self, wanted: Wanted) -> Iterator[list[Span]]:
         """Yield the passages for one claim, each with the lines that introduce it, the best first."""
         keys, forms = _weights(wanted)
-        reads = [read for read in self._of(wanted.source_ids) if not read.is_short]
+        given = [] if wanted.look_for else wanted.cited  # of these a short text is shown whole anyway
+        short = [read for source_id in given for read in self._read.get(source_id, ()) if read.is_short]
+        reads = [read for read in self._of(wanted.source_ids) if read not in short]
         spread = Counter[str]()
         for read in reads:
             spread.update(read.frequencies(forms))
@@ -341,6 +343,8 @@ class _Read:
 
     def spans(self, unit: Unit) -> list[Span]:
         """Return a unit as it is shown: with what introduces it, a sentence with its neighbours, a short list whole."""
+        if self.is_short:
+            return [self.beginning]
         place = self._unit_of[unit.own[0]]
         if whole := self._list_around(place):
             return [whole]

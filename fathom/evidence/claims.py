@@ -1,8 +1,9 @@
 """The sentences of a report that claim something: found with the sources they cite, taken out, or marked.
 
 A citation belongs to the sentence it ends. A sentence without one takes those of the next sentence of its paragraph or
-list item that has some: a citation at the end of a paragraph is for all that was said since the one before it. A row
-of a table has only its own. Code in a fence has those that end the line of text before it. A sentence that has none
+list item that has some, as a citation at the end of a paragraph may be for all that was said before it. It may as well
+be for its own sentence alone, so such a sentence is checked against what its paragraph, list and section cite too. A
+row of a table has only its own. Code in a fence has those that end the line of text before it. A sentence that has none
 that way is checked against what the others of its paragraph, list or table cite; in a paragraph of its own it cites
 nothing.
 """
@@ -53,17 +54,17 @@ class Statement(NamedTuple):
 
     section: int
     sentence: str
-    source_ids: tuple[str, ...]  # that it cites
+    source_ids: tuple[str, ...]  # that it cites, or else the next sentence of its paragraph or item that cites some
     kind: Kind
     context: str = (
         ""  # the heading above it, with the sentence before it, the head of its table or the line before code
     )
-    beside: tuple[str, ...] = ()  # of one that cites none, the ids cited in its paragraph or list, the nearest first
+    beside: tuple[str, ...] = ()  # of one without a citation of its own, other ids cited around it, the nearest first
 
     @property
     def checked_against(self) -> tuple[str, ...]:
-        """The ids of the sources that have to say it."""
-        return self.source_ids or self.beside
+        """The ids of the sources one or more of which have to say it."""
+        return self.source_ids + self.beside
 
 
 def claims_of(sections: Sequence[ReportSection]) -> list[Statement]:
@@ -203,11 +204,10 @@ def _statements(section: int, of: ReportSection) -> Iterator[Statement]:
     leads = lead_ins(parts)
     context = _contexts(of.heading, parts, leads)
 
-    def statement(number: int, source_ids: Sequence[str]) -> Statement:
-        part = parts[number]
-        own = tuple(source_ids)
-        beside = () if own else _beside(parts, number, of.markdown)
-        return Statement(section, claim_text(part), own, part.kind, context(number), beside)
+    def statement(number: int, own: Sequence[str], later: Sequence[str] = ()) -> Statement:
+        said = claim_text(parts[number])
+        beside = () if own else _beside(parts, number, of.markdown, later)
+        return Statement(section, said, tuple(own or later), parts[number].kind, context(number), beside)
 
     for number, part in enumerate(parts):
         own, text = cited_ids(part.text), claim_text(part)
@@ -223,13 +223,14 @@ def _statements(section: int, of: ReportSection) -> Iterator[Statement]:
             if number in leads.values() and _only_leads(text):
                 continue
             later = (cited_ids(s.text) for s in parts[number + 1 :] if s.paragraph == part.paragraph)
-            yield statement(number, own or next(filter(None, later), ()))
+            yield statement(number, own, next(filter(None, later), ()))
 
 
-def _beside(parts: Sequence[Sentence], number: int, markdown: str) -> tuple[str, ...]:
-    """Return at most `BESIDE` sources that a part without any rests on.
+def _beside(parts: Sequence[Sentence], number: int, markdown: str, later: Sequence[str]) -> tuple[str, ...]:
+    """Return at most `BESIDE` sources that a part without any may rest on, beside those cited `later` in its paragraph.
 
-    They are those cited in its paragraph, list or table: first before it, the nearest first.
+    They are those cited in its paragraph, list or table: first before it, the nearest first. Where a later sentence of
+    its paragraph cites some, those of the whole section follow.
     """
     first = last = number
     while first and _goes_with(parts[first - 1], parts[first], markdown):
@@ -237,7 +238,9 @@ def _beside(parts: Sequence[Sentence], number: int, markdown: str) -> tuple[str,
     while last + 1 < len(parts) and _goes_with(parts[last], parts[last + 1], markdown):
         last += 1
     order = [*reversed(parts[first:number]), *parts[number + 1 : last + 1]]
-    return tuple(dict.fromkeys(source_id for part in order for source_id in cited_ids(part.text)))[:BESIDE]
+    around = [source_id for part in order for source_id in cited_ids(part.text)]
+    found = dict.fromkeys([*around, *(cited_ids(markdown) if later else ())])
+    return tuple(source_id for source_id in found if source_id not in later)[:BESIDE]
 
 
 def _goes_with(part: Sentence, following: Sentence, markdown: str) -> bool:

@@ -11,11 +11,13 @@ from fathom.evidence.complaints import agreeing
 from fathom.evidence.likeness import supporting, verbatim
 from fathom.evidence.passages import Passage, Search
 from fathom.evidence.rows import cells_of, nearest_rows
+from fathom.evidence.stored import StoredText
 from fathom.facts.extraction import facts_of
 from fathom.models.claims import Corroboration, Verdict
 from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.sources.corroboration import HELD, party
 from fathom.sources.scoring import CREDIBLE
+from fathom.sources.succession import Standing, standing_of
 from fathom.text.blocks import Kind
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms, terms
@@ -74,16 +76,20 @@ def corroborate(
             support = [p for p in support if p.text.source.source_id not in cited]
         against = {passage.text.source.source_id: passage for passage in reversed(other)}
     sources = {passage.text.source.source_id for passage in support} | (set(cited) if judged else set())
+    kept = [_standing(text) for text in search.texts if text.source.source_id in sources | set(cited)]
     for passage in near:
         source_id = passage.text.source.source_id
-        said = [Said(claim, ("claim",)), Said(passage.best.text, ("source",))]
-        if source_id not in sources and find_contradictions(said):
+        if any(one.changes(_standing(passage.text)) for one in kept):
+            continue  # what the claim rests on is newer, and says that it changes this
+        pair = [Said(claim, ("claim",)), Said(passage.best.text, ("source",))]
+        if source_id not in sources and find_contradictions(pair):
             against.setdefault(source_id, passage)
 
     def credible(passage: Passage) -> bool:
         return credibility.get(passage.text.source.source_id, CREDIBLE) >= CREDIBLE
 
-    cells = _by_cell(claim, search) if kind == "table" and not (judged and judged.verdict.objects) else []
+    said = [passage for passage in [*support, *(near if judged else ())] if passage.text.source.source_id in cited]
+    cells = _by_cell(claim, search, said) if kind == "table" and not (judged and judged.verdict.objects) else []
     if all(cells):
         known = {passage.text.source.source_id for passage in support}
         support += _one_each([p for cell in cells for p in cell if p.text.source.source_id not in known])
@@ -109,8 +115,11 @@ def _supporting(claim: str, near: Sequence[Passage], search: Search, kind: Kind)
     return found + [passage for passage in prose if passage.text.source.source_id not in known]
 
 
-def _by_cell(claim: str, search: Search) -> list[list[Passage]]:
-    """Return for each figure of a row where sources give it of the row's subject, one passage for each source."""
+def _by_cell(claim: str, search: Search, said: Sequence[Passage]) -> list[list[Passage]]:
+    """Return for each figure of a row where sources give it of the row's subject, one passage for each source.
+
+    What is `said` by the sources that the row cites need not name the subject.
+    """
     subject, *cells = cells_of(claim)
     about = set(query_terms(subject))
     titled = search.titled(about)
@@ -122,7 +131,7 @@ def _by_cell(claim: str, search: Search) -> list[list[Passage]]:
         near = search.passages(f"{subject} {cell}", least=NEAR, most=2)[:MAX_PASSAGES]
         near = [p for p in near if about <= set(terms(f"{p.text.source.title} {p.words}"))]
         near += search.passages(cell, titled, least=NEAR, most=2)[:MAX_PASSAGES] if titled else []
-        found.append(_one_each([passage for passage in near if _gives(passage, cell)]))
+        found.append(_one_each([passage for passage in [*near, *said] if _gives(passage, cell)]))
     return found
 
 
@@ -148,12 +157,19 @@ def _two_independent(passages: Iterable[Passage]) -> bool:
 
 
 def _independent(a: Passage, b: Passage) -> bool:
-    """Whether two passages are of unrelated sources and most sentences around them are not the same."""
-    if party(a.text.source).related(party(b.text.source)):
+    """Whether two passages are of unrelated sources and most sentences around them are not the same.
+
+    A source that amends, supplements or replaces the other is related to it.
+    """
+    if party(a.text.source).related(party(b.text.source)) or _standing(a.text).related(_standing(b.text)):
         return False
     small, large = sorted((_around(a), _around(b)), key=len)
     same = sum(any(is_near_duplicate(sentence, other) for other in large) for sentence in small)
     return not small or same < COPIED * len(small)
+
+
+def _standing(text: StoredText) -> Standing:
+    return standing_of(text.source, text.text)
 
 
 def _around(passage: Passage) -> list[str]:

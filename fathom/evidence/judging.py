@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from textwrap import shorten
@@ -24,6 +24,7 @@ from fathom.evidence.passages import Search
 from fathom.evidence.words import facts_nowhere, said_in
 from fathom.models import Judgement, Model, Verdict
 from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion, ShownPassage, ShownSource
+from fathom.text.terms import query_terms
 
 JUDGEMENTS = "judgements.json"
 AT_ONCE = 40  # claims of one request
@@ -31,6 +32,7 @@ HEADINGS, HEADING_CHARS = 2, 80  # above a passage, the lowest ones
 # Characters of passages in a request, and more for each claim of usual length: those of one bear on others too.
 # docs/evidence.md has what more or less of them would buy.
 ROOM, ROOM_A_CLAIM, ROOM_A_CLAIM_AGAIN = 1_000, 450, 800
+SHARED_TERMS = 2  # least words of a sentence that a claim has which says a part of it
 _KINDS = {"table": "row", "code": "code"}
 
 Key = tuple[str, tuple[str, ...]]
@@ -52,7 +54,7 @@ class Exchange(Model):
 
 
 class Known(NamedTuple):
-    """What a judge looks for of a claim, and passages that it named for a part of it, or of what stood there before."""
+    """What a judge looks for of a claim, and passages to show: that it named for a part of it, or for other claims."""
 
     look_for: str
     passages: Sequence[ShownPassage]
@@ -141,6 +143,41 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
     return found
 
 
+def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Exchange]) -> list[ShownPassage]:
+    """Return passages of some sources by which the judge supported other claims that say parts of a sentence.
+
+    A sentence that sums up others rests on what they rest on. Together they have about `ROOM_A_CLAIM` characters, and
+    more for a sentence with more facts.
+    """
+    said: list[tuple[set[str], list[ShownPassage]]] = []
+    for one in asked:
+        shown = one.request.passages
+        for claim, opinion in _opinions(one):
+            passages = [shown[number][1] for number in opinion.passages if shown[number][0].source_id in source_ids]
+            if opinion.verdict is Verdict.supported and passages:
+                said.append((set(query_terms(claim.sentence)), passages))
+    left, room, found = set(query_terms(sentence)), ROOM_A_CLAIM * share_of(sentence), list[ShownPassage]()
+    while said:
+        terms, passages = best = max(said, key=lambda pair: len(pair[0] & left))
+        if len(terms & left) < SHARED_TERMS:
+            break
+        said.remove(best)
+        left -= terms
+        for passage in passages:
+            if room > 0:
+                found.append(passage)
+                room -= len(passage.text)
+    return found
+
+
+def bearing_on(statement: Statement, source_ids: Iterable[str], bearing: Bearing) -> list[tuple[str, ShownPassage]]:
+    """Return the passages of some sources that bear most on a claim, each with the id of its source."""
+    ids = list(dict.fromkeys(source_ids))
+    wanted = Wanted(statement.sentence, "", ids, cited=())
+    spans = bearing.chosen([wanted], round(ROOM_A_CLAIM_AGAIN * share_of(statement.sentence)))
+    return [(span.text.source.source_id, _shown(span, n, bearing)) for n, span in enumerate(spans, 1)]
+
+
 def _opinions(asked: Exchange) -> Iterable[tuple[JudgedClaim, Opinion]]:
     by_number = {claim.number: claim for claim in asked.request.claims}
     return ((by_number[opinion.claim], opinion) for opinion in asked.answer.opinions if opinion.claim in by_number)
@@ -170,7 +207,7 @@ def _request(
                 context=statement.context,
                 kind=_KINDS.get(statement.kind, "sentence"),
                 source_ids=list(statement.checked_against),
-                cited=bool(statement.source_ids),
+                cited=bool(statement.source_ids) and not statement.beside,
             )
             for number, statement in enumerate(statements, 1)
         ],
@@ -197,7 +234,7 @@ def _wanted(statement: Statement, bearing: Bearing, known: Known | None) -> Want
         sentence=statement.sentence,
         context=statement.context,
         source_ids=statement.checked_against,
-        cited=bool(statement.source_ids),
+        cited=statement.source_ids,
         look_for=known.look_for if known else "",
         kept=[span for span in of_text if span],
     )
@@ -223,7 +260,8 @@ async def judge(
 ) -> list[Exchange]:
     """Have some claims that have sources judged, and again those that the judge did not find.
 
-    `known` has passages to show of some claims, such as those by which one was corrected.
+    `known` has passages to show of some claims, such as those by which one was corrected, or by which others were
+    supported that say a part of it.
     """
     asked = await _asked(partial(requests_for, statements, bearing, known, fits), ask)
     missed = to_judge_again(asked)

@@ -61,6 +61,11 @@ class Search:
     def __init__(self, texts: Iterable[StoredText]) -> None:
         self._read = list(map(_ReadText, texts))
 
+    @property
+    def texts(self) -> list[StoredText]:
+        """The texts that are searched."""
+        return [read.text for read in self._read]
+
     def passages(
         self, claim: str, source_ids: Collection[str] | None = None, *, least: float = LEAST, most: int = 3
     ) -> list[Passage]:

@@ -1,6 +1,7 @@
 """Which facts of a source other, independent sources have too.
 
-Two sources are independent when they are not of one site and neither repeats the other's text. Scholarly works are
+Two sources are independent when they are not of one site, and neither repeats the other's text nor says that it amends,
+supplements or replaces the other (`succession.py`). Scholarly works are
 independent when they have no author in common, wherever they stand. A fact is a quotation in the notes; a source has it
 when one of its sentences has most of its words and all of its numbers.
 """
@@ -15,12 +16,14 @@ from typing import NamedTuple
 from fathom.contradictions.finding import Said
 from fathom.models import Source, SourceText
 from fathom.sources.hosts import site_of
+from fathom.sources.succession import standing_of
 from fathom.text.parsed import ParsedText, parse
 from fathom.text.terms import query_terms
 from fathom.text.urls import host_of
 
 HELD = 0.75  # of a fact's words
 LEAST_TERMS = 4  # a fact of fewer words is shared by chance
+LEAST_OF_ROW = 2  # of a row with a number, which says no more than what the number is of
 COPIED = 0.5  # share of the shorter text's sentences from which two texts are one
 _SILENT = ("heading", "rule", "code")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -73,13 +76,12 @@ class _Texts:
 
     def having(self, fact: str) -> set[str]:
         """Return the sources in which one sentence has the fact."""
-        wanted = query_terms(fact)
-        if len(wanted) < LEAST_TERMS:
+        wanted, numbers = query_terms(fact), _numbers(fact)
+        if len(wanted) < (LEAST_OF_ROW if numbers and "|" in fact else LEAST_TERMS):
             return set()
         # A sentence with three quarters of the words has one of the rarest quarter and one.
         rare = sorted(wanted, key=lambda term: len(self._having.get(term, ())))
         rare = rare[: len(wanted) - math.ceil(HELD * len(wanted)) + 1]
-        numbers = _numbers(fact)
         near = {source_id: self._parsed[source_id] for term in rare for source_id in self._having.get(term, ())}
         return {
             source_id
@@ -120,6 +122,7 @@ def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> dict[str,
     """Count for each source and each of its facts the independent sources that have it too."""
     facts = list(facts)
     read = _Texts(texts, (fact.text for fact in facts))
+    standings = {text.source_id: standing_of(text, text.text) for text in texts}
     parties = {text.source_id: party(text) for text in texts}
     found: dict[str, list[int]] = {}
     for fact, source_ids, _ in facts:
@@ -127,6 +130,7 @@ def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> dict[str,
         for source_id in dict.fromkeys(source_ids):
             if own := parties.get(source_id):
                 others = [other for other in having if not own.related(parties[other])]
+                others = [other for other in others if not standings[source_id].related(standings[other])]
                 sites = {parties[o].site for o in others if not _repeats(read.said(source_id), read.said(o))}
                 found.setdefault(source_id, []).append(len(sites))
     return found
