@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.retrieval.together import parts_of
+from fathom.retrieval.chunking import parts_of
 from fathom.text.tokens import count_tokens
 from fathom.tools.documents.excerpt import OUTPUT_TOKENS, WHOLE_TOKENS, rooms
 from fathom.tools.documents.layout import lay_out

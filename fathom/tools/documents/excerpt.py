@@ -1,6 +1,6 @@
 """How much of each found document is returned: whole if it is of ordinary length, or its best passages.
 
-Passages end where what stands together ends (`fathom.retrieval.together`); where that was too long for one passage, the
+Passages end where what stands together ends (`fathom.retrieval.chunking`); where that was too long for one passage, the
 others of it come along as far as there is room, and else what they need is said again.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 
-from fathom.retrieval.narrowing import GAP
+from fathom.retrieval.chunking import GAP
 from fathom.text.tokens import count_tokens
 from fathom.tools.documents.index import Passage
 
