@@ -25,6 +25,9 @@ _ROWS = ("table", "rule")
 _HEADER_LINES = 4  # of a table: the row that names the columns, the rules above and below it, and the first row
 _HEADINGS = 3  # in a row, of one unit at most: menus have many
 _OPENING = 60  # sentences of front matter at most
+_TAG = re.compile(r"<h([1-6])\b", re.IGNORECASE)
+_MARKS = re.compile(r"(#{1,6})\s")
+_PLAIN = 7  # level of a heading that nothing marks: below all others
 _FIELD = re.compile(r":?[^\W\d_][\w -]{0,40}:(?:\s|\Z)")  # `Name: value` or `:Name: value`
 
 
@@ -267,3 +270,32 @@ def _front_matter(sentences: Sequence[Sentence]) -> int:
         lines += top[end].text.count("\n") + 1
         end += 1
     return end if lines > 1 else 0
+
+
+def headings_above(sentences: Sequence[Sentence]) -> list[tuple[int, ...]]:
+    """Return, for each sentence, the numbers of the headings that it stands under, the highest first."""
+    found: list[tuple[int, ...]] = []
+    stack: list[tuple[int, int]] = []  # level and number
+    above: tuple[int, ...] = ()
+    underlines: dict[str, int] = {}
+    for number, sentence in enumerate(sentences):
+        if sentence.kind == "heading":
+            level = _level(sentence.text, underlines)
+            while stack and stack[-1][0] >= level:
+                stack.pop()
+            found.append(tuple(n for _, n in stack))
+            stack.append((level, number))
+            above = tuple(n for _, n in stack)
+        else:
+            found.append(above)
+    return found
+
+
+def _level(heading: str, underlines: dict[str, int]) -> int:
+    """Return the level of a heading from 1; of underlined ones, it is the order in which the underlines first occur."""
+    if marked := _MARKS.match(heading):
+        return len(marked[1])
+    if tag := _TAG.match(heading):
+        return int(tag[1])
+    _, newline, underline = heading.rpartition("\n")
+    return underlines.setdefault(underline.strip()[:1], len(underlines) + 1) if newline else _PLAIN

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.retrieval.chunking import GAP, MAX_INDENT, Chunks, opening_of
+from fathom.retrieval.chunking import GAP, MAX_INDENT, Chunks, headings_above, opening_of
 from fathom.retrieval.ranking import TITLE_WEIGHT, bm25
 from fathom.text.blocks import open_fence
 from fathom.text.parsed import ParsedText, parse
@@ -19,6 +19,7 @@ from fathom.text.tokens import count_tokens
 PASSAGE_BYTES = 600  # about 150 tokens of English
 LONGEST = 4_000
 """Bytes up to which a row, an item or a fence stays whole, if it takes no more than a fourth of the room."""
+ABOVE = 8  # of the room, the headings above a passage take one part in so many at most
 SHARE = 0.85  # a text's next passage counts for so much less with each one taken, so that others get their turn
 GAP_TOKENS = count_tokens(GAP)
 _NOT_BLANK = re.compile(r"\S")
@@ -47,10 +48,10 @@ def narrow(texts: Sequence[SourceText], query: str, max_tokens: int, *, fill: bo
 
     Passages keep their order, sentences are whole, and every text with a relevant passage gets a share as far as the
     room goes. `[...]` on a line of its own marks what was left out of a text; a text without any passage is left out.
-    A row is shown below its table's header, code within its fences, and items and code below the line that leads to
-    them, though what is between may be left out. Rows, items and fences are whole unless they are long, a heading has
-    what follows it, and every text that is shown has its front matter or title. `fill`: passages without a word of the
-    query, in reading order, take what room is left.
+    A passage is shown below its headings, a row below its table's header, code within its fences, and items and code
+    below the line that leads to them, though what is between may be left out. Rows, items and fences are whole unless
+    they are long, a heading has what follows it, and every text that is shown has its front matter or title. `fill`:
+    passages without a word of the query, in reading order, take what room is left.
     """
     total = sum(count_tokens(text.text) for text in texts)
     if total <= max_tokens:
@@ -75,12 +76,26 @@ def _pieces(number: int, text: str, parsed: ParsedText, room: int) -> Iterator[P
     chunks = Chunks(text, sentences)
     companions = chunks.companions()
     opening = opening_of(sentences)
+    above = headings_above(sentences)
+    tokens: dict[int, int] = {}  # of what is shown beside a passage
+
+    def size_of(other: int) -> int:
+        return tokens.setdefault(other, count_tokens(sentences[other].text) + 1 + GAP_TOKENS)
+
+    def headings(number: int) -> Iterator[int]:
+        left = room // ABOVE
+        for heading in reversed(above[number]):
+            left -= size_of(heading)
+            if left < 0:
+                return
+            yield heading
+
     costs = [len(sentence.text.encode("utf-8", "replace")) for sentence in sentences]
 
     def piece(own: range) -> Piece:
         start, end = line_start(text, sentences[own[0]].start), sentences[own[-1]].end
-        others = {*opening, *(other for n in own for other in companions[n])}.difference(own)
-        beside = {other: count_tokens(sentences[other].text) + 1 + GAP_TOKENS for other in sorted(others)}
+        needed = (other for n in own for other in companions[n])
+        beside = {other: size_of(other) for other in sorted({*opening, *headings(own[0]), *needed}.difference(own))}
         return Piece(number, start, end, own, count_tokens(text[start:end]) + 1, beside)
 
     first = size = 0

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.retrieval.chunking import Chunks
+from fathom.retrieval.chunking import Chunks, headings_above
 from fathom.retrieval.narrowing import GAP_TOKENS, Piece, assemble, line_start, narrow
 from fathom.text.parsed import parse
 from fathom.text.sentences import Sentence
@@ -21,10 +21,9 @@ from fathom.text.tokens import count_tokens
 MOST_REQUESTS = 6  # for the output of one tool call
 FRAME_TOKENS = 40  # of the element around a text, beside its title and the fields of its header
 LEAST_TOKENS = 100  # of a part, however much its frame takes
+HEADER_CHARS = 2_000  # of a text, in which the fields of its header are looked for
 NARROWER = 0.85  # share of the room, each time that what is left does not fit the requests
-_TAG = re.compile(r"<h([1-6])\b", re.IGNORECASE)
-_MARKS = re.compile(r"(#{1,6})\s")
-_PLAIN = 7  # level of a heading that nothing marks: below all others
+_MARKUP = re.compile(r"\A[-+*:>\s]+|\*\*|__")  # around the name of a field
 
 
 class Shown(NamedTuple):
@@ -57,7 +56,7 @@ def _requests(texts: Sequence[SourceText], text_tokens: int, request_tokens: int
     for text in texts:
         frame = FRAME_TOKENS + count_tokens(f"{text.title} {text.fields or ''}")
         limit = max(LEAST_TOKENS, min(text_tokens, request_tokens - frame))
-        parts = [(part, frame + count_tokens(part.text)) for part in portions(text, limit)]
+        parts = [(_said_once(part), frame + count_tokens(part.text)) for part in portions(text, limit)]
         by_source.setdefault(text.source_id, []).extend(parts)
     requests: list[list[SourceText]] = []
     left = 0
@@ -71,6 +70,17 @@ def _requests(texts: Sequence[SourceText], text_tokens: int, request_tokens: int
             requests[-1].append(part)
             left -= tokens
     return requests
+
+
+def _said_once(part: SourceText) -> SourceText:
+    """Return a text without the fields of its header that it begins with itself."""
+    lines = [_MARKUP.sub("", line) for line in part.text[:HEADER_CHARS].split("\n")]
+    fields = {
+        name: value
+        for name, value in part.fields.items()
+        if not any(line.startswith(f"{name}: {value.removesuffix(' …')}") for line in lines)
+    }
+    return part.model_copy(update={"fields": fields})
 
 
 def portions(text: SourceText, max_tokens: int) -> list[SourceText]:
@@ -124,7 +134,7 @@ class _Context:
         self._sentences = sentences
         self._chunks = chunks
         self._companions = chunks.companions()
-        self._above = _headings_above(sentences)
+        self._above = headings_above(sentences)
 
     def of(self, number: int, max_tokens: int) -> list[int]:
         """Return the numbers of the sentences to be shown before one: at most a third of a part's tokens, and a fence.
@@ -151,32 +161,3 @@ class _Context:
 
     def _tokens(self, number: int) -> int:
         return count_tokens(self._sentences[number].text) + 1 + GAP_TOKENS
-
-
-def _headings_above(sentences: Sequence[Sentence]) -> list[tuple[int, ...]]:
-    """Return, for each sentence, the numbers of the headings that it stands under, the highest first."""
-    found: list[tuple[int, ...]] = []
-    stack: list[tuple[int, int]] = []  # level and number
-    above: tuple[int, ...] = ()
-    underlines: dict[str, int] = {}
-    for number, sentence in enumerate(sentences):
-        if sentence.kind == "heading":
-            level = _level(sentence.text, underlines)
-            while stack and stack[-1][0] >= level:
-                stack.pop()
-            found.append(tuple(n for _, n in stack))
-            stack.append((level, number))
-            above = tuple(n for _, n in stack)
-        else:
-            found.append(above)
-    return found
-
-
-def _level(heading: str, underlines: dict[str, int]) -> int:
-    """Return the level of a heading from 1; of underlined ones, it is the order in which the underlines first occur."""
-    if marked := _MARKS.match(heading):
-        return len(marked[1])
-    if tag := _TAG.match(heading):
-        return int(tag[1])
-    _, newline, underline = heading.rpartition("\n")
-    return underlines.setdefault(underline.strip()[:1], len(underlines) + 1) if newline else _PLAIN
