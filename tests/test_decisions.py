@@ -137,6 +137,10 @@ def test_no_citation_points_at_what_was_not_retrieved(ids: list[str]) -> None:
         ("| a | | [S0a0a0a]\n| c | d [S0b0b0b] |", "| a | [S0a0a0a] |\n| c | d [S0b0b0b] |"),
         ("| a | b \\| c | [Sffffff]", "| a | b \\| c |"),
         ("a | b [S0a0a0a]", "a | b [S0a0a0a]"),
+        ("| a | `b \\| c` |  [S0a0a0a].  ", "| a | `b \\| c` [S0a0a0a] |"),
+        ("| a | b\n[S0a0a0a]", "| a | b [S0a0a0a]"),
+        ("- | a | b | [S0a0a0a]", "- | a | b [S0a0a0a] |"),
+        ("| a | b |\n\n[S0a0a0a] says so.", "| a | b |\n\n[S0a0a0a] says so."),
     ],
 )
 def test_what_is_cited_behind_or_below_a_row_is_in_its_last_cell(row: str, kept: str) -> None:

@@ -31,7 +31,7 @@ from fathom.roles import (
     Text,
 )
 from fathom.roles.researcher import ResearchAnswer, ToolCallAnswer
-from fathom.text.cleaning import without_controls
+from fathom.text.cleaning import shortened, without_controls
 from fathom.text.prose import not_prose
 from fathom.text.sentences import split_sentences
 
@@ -204,9 +204,15 @@ def test_a_note_is_cut_to_its_limits_and_loses_ids_that_were_never_given() -> No
         "is_useful": True,
     }
     settled = accept(compress_call(), answered(json.dumps(note))).model_dump()
-    assert len(settled["summary_title"].split()) == 12
+    assert settled["summary_title"] == " ".join(["word"] * 20)
     assert settled["summary"].count(".") == 10
     assert settled["extraction"] == ["Mars has no seas [S0a0a0a].", "Nothing else."]
+
+
+def test_the_title_of_a_note_is_cut_behind_a_word_only_where_it_is_long() -> None:
+    assert shortened("word " * 24, 120) == " ".join(["word"] * 24)
+    assert shortened("word " * 25, 120) == " ".join(["word"] * 23) + " …"
+    assert shortened("語" * 130, 120) == "語" * 118 + " …"
 
 
 def test_a_note_is_not_sent_back_for_its_form() -> None:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from fathom.budget.ledger import Cost
 from fathom.config.caps import Budget
 from fathom.models import RunResult, SourceText
-from fathom.retrieval.companions import opening_of
-from fathom.retrieval.narrowing import OMISSION, narrow
+from fathom.retrieval.chunking import OMISSION, opening_of
+from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.portions import MOST_REQUESTS, portions, shown
 from fathom.roles import CompressAnswer
 from fathom.roles.compressor import merged

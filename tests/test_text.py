@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.models import SourceText
+from fathom.retrieval.chunking import OMISSION
 from fathom.retrieval.duplicates import DuplicateFilter, is_near_duplicate
-from fathom.retrieval.narrowing import OMISSION, narrow
+from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.retrieval.selection import Reader
 from fathom.text.sentences import split_sentences

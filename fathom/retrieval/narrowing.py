@@ -9,19 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.retrieval.companions import FENCES, MAX_INDENT, companions_of, opening_of, units_of
+from fathom.retrieval.chunking import GAP, MAX_INDENT, Chunks, headings_above, opening_of
 from fathom.retrieval.ranking import TITLE_WEIGHT, bm25
+from fathom.text.blocks import open_fence
 from fathom.text.parsed import ParsedText, parse
-from fathom.text.sentences import Sentence
 from fathom.text.terms import query_terms, terms
 from fathom.text.tokens import count_tokens
 
-OMISSION = "[...]"
 PASSAGE_BYTES = 600  # about 150 tokens of English
 LONGEST = 4_000
 """Bytes up to which a row, an item or a fence stays whole, if it takes no more than a fourth of the room."""
+ABOVE = 8  # of the room, the headings above a passage take one part in so many at most
 SHARE = 0.85  # a text's next passage counts for so much less with each one taken, so that others get their turn
-GAP = f"\n\n{OMISSION}\n\n"
 GAP_TOKENS = count_tokens(GAP)
 _NOT_BLANK = re.compile(r"\S")
 
@@ -49,10 +48,10 @@ def narrow(texts: Sequence[SourceText], query: str, max_tokens: int, *, fill: bo
 
     Passages keep their order, sentences are whole, and every text with a relevant passage gets a share as far as the
     room goes. `[...]` on a line of its own marks what was left out of a text; a text without any passage is left out.
-    A row is shown below its table's header, code within its fences, and items and code below the line that leads to
-    them, though what is between may be left out. Rows, items and fences are whole unless they are long, a heading has
-    what follows it, and every text that is shown has its front matter or title. `fill`: passages without a word of the
-    query, in reading order, take what room is left.
+    A passage is shown below its headings, a row below its table's header, code within its fences, and items and code
+    below the line that leads to them, though what is between may be left out. Rows, items and fences are whole unless
+    they are long, a heading has what follows it, and every text that is shown has its front matter or title. `fill`:
+    passages without a word of the query, in reading order, take what room is left.
     """
     total = sum(count_tokens(text.text) for text in texts)
     if total <= max_tokens:
@@ -74,21 +73,37 @@ def _pieces(number: int, text: str, parsed: ParsedText, room: int) -> Iterator[P
     What takes more than a fourth of the room, in tokens of four bytes, or is longer than `LONGEST` is cut at its lines.
     """
     sentences = parsed.sentences
-    companions = companions_of(sentences)
+    chunks = Chunks(text, sentences)
+    companions = chunks.companions()
     opening = opening_of(sentences)
+    above = headings_above(sentences)
+    tokens: dict[int, int] = {}  # of what is shown beside a passage
+
+    def size_of(other: int) -> int:
+        return tokens.setdefault(other, count_tokens(sentences[other].text) + 1 + GAP_TOKENS)
+
+    def headings(number: int) -> Iterator[int]:
+        left = room // ABOVE
+        for heading in reversed(above[number]):
+            left -= size_of(heading)
+            if left < 0:
+                return
+            yield heading
+
     costs = [len(sentence.text.encode("utf-8", "replace")) for sentence in sentences]
 
     def piece(own: range) -> Piece:
         start, end = line_start(text, sentences[own[0]].start), sentences[own[-1]].end
-        others = {*opening, *(other for n in own for other in companions[n])}.difference(own)
-        beside = {other: count_tokens(sentences[other].text) + 1 + GAP_TOKENS for other in sorted(others)}
+        needed = (other for n in own for other in companions[n])
+        beside = {other: size_of(other) for other in sorted({*opening, *headings(own[0]), *needed}.difference(own))}
         return Piece(number, start, end, own, count_tokens(text[start:end]) + 1, beside)
 
     first = size = 0
-    for unit in units_of(text, sentences):
-        row = sentences[unit[-1]].kind == "table"
-        whole = sum(costs[n] for n in unit) <= (LONGEST if row else min(LONGEST, room))
-        for part in [unit] if whole else lines_of(sentences, unit):
+    for unit in chunks.units():
+        kinds = [sentences[n].kind for n in unit]
+        limit = LONGEST if kinds[-1] == "table" else min(LONGEST, room)
+        whole = sum(costs[n] for n in unit) <= limit and next((k for k in kinds if k != "heading"), "") != "prose"
+        for part in [unit] if whole else chunks.lines(unit):
             cost = sum(costs[n] for n in part)
             if part[0] > first and (size + cost > PASSAGE_BYTES or sentences[part[0]].kind == "heading"):
                 yield piece(range(first, part[0]))
@@ -96,12 +111,6 @@ def _pieces(number: int, text: str, parsed: ParsedText, room: int) -> Iterator[P
             size += cost
     if sentences:
         yield piece(range(first, len(sentences)))
-
-
-def lines_of(sentences: Sequence[Sentence], unit: range) -> list[range]:
-    """Return the sentences of a unit one by one, of rows and code the lines; a heading is with what follows."""
-    firsts = [n for n in unit if n == unit[0] or sentences[n - 1].kind != "heading"]
-    return [range(first, end) for first, end in zip(firsts, [*firsts[1:], unit.stop], strict=True)]
 
 
 def _scores(
@@ -179,7 +188,5 @@ def _closed(text: str) -> str:
     """Return what is shown of a text, with a fence behind it if it ends in code that nothing closes."""
     fence = ""
     for line in text.split("\n"):
-        marker = line.strip()[:3]
-        if marker in FENCES and fence in ("", marker):
-            fence = "" if fence else marker
+        fence = open_fence(fence, line)
     return f"{text}\n{fence}" if fence else text

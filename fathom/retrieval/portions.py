@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.retrieval.companions import FENCES, companions_of, units_of
-from fathom.retrieval.narrowing import GAP_TOKENS, Piece, assemble, line_start, lines_of, narrow
+from fathom.retrieval.chunking import Chunks, headings_above
+from fathom.retrieval.narrowing import GAP_TOKENS, Piece, assemble, line_start, narrow
 from fathom.text.parsed import parse
 from fathom.text.sentences import Sentence
 from fathom.text.tokens import count_tokens
@@ -21,10 +21,9 @@ from fathom.text.tokens import count_tokens
 MOST_REQUESTS = 6  # for the output of one tool call
 FRAME_TOKENS = 40  # of the element around a text, beside its title and the fields of its header
 LEAST_TOKENS = 100  # of a part, however much its frame takes
+HEADER_CHARS = 2_000  # of a text, in which the fields of its header are looked for
 NARROWER = 0.85  # share of the room, each time that what is left does not fit the requests
-_TAG = re.compile(r"<h([1-6])\b", re.IGNORECASE)
-_MARKS = re.compile(r"(#{1,6})\s")
-_PLAIN = 7  # level of a heading that nothing marks: below all others
+_MARKUP = re.compile(r"\A[-+*:>\s]+|\*\*|__")  # around the name of a field
 
 
 class Shown(NamedTuple):
@@ -57,7 +56,7 @@ def _requests(texts: Sequence[SourceText], text_tokens: int, request_tokens: int
     for text in texts:
         frame = FRAME_TOKENS + count_tokens(f"{text.title} {text.fields or ''}")
         limit = max(LEAST_TOKENS, min(text_tokens, request_tokens - frame))
-        parts = [(part, frame + count_tokens(part.text)) for part in portions(text, limit)]
+        parts = [(_said_once(part), frame + count_tokens(part.text)) for part in portions(text, limit)]
         by_source.setdefault(text.source_id, []).extend(parts)
     requests: list[list[SourceText]] = []
     left = 0
@@ -73,6 +72,17 @@ def _requests(texts: Sequence[SourceText], text_tokens: int, request_tokens: int
     return requests
 
 
+def _said_once(part: SourceText) -> SourceText:
+    """Return a text without the fields of its header that it begins with itself."""
+    lines = [_MARKUP.sub("", line) for line in part.text[:HEADER_CHARS].split("\n")]
+    fields = {
+        name: value
+        for name, value in part.fields.items()
+        if not any(line.startswith(f"{name}: {value.removesuffix(' …')}") for line in lines)
+    }
+    return part.model_copy(update={"fields": fields})
+
+
 def portions(text: SourceText, max_tokens: int) -> list[SourceText]:
     """Return a text whole if it has at most so many tokens, else its parts in reading order.
 
@@ -85,11 +95,12 @@ def portions(text: SourceText, max_tokens: int) -> list[SourceText]:
     sentences = parsed.sentences
     if not sentences:
         return [text]
-    context = _Context(sentences)
+    chunks = Chunks(text.text, sentences)
+    context = _Context(chunks, sentences)
     ends = [0, *(sentence.end for sentence in sentences)]
     costs = [count_tokens(text.text[start:end]) + 1 for start, end in pairwise(ends)]
     found: list[SourceText] = []
-    for own in _cuts(text.text, sentences, costs, context, max_tokens):
+    for own in _cuts(chunks, costs, context, max_tokens):
         beside = dict.fromkeys(context.of(own[0], max_tokens), 0) | dict.fromkeys(context.closing(own), 0)
         start, end = line_start(text.text, sentences[own[0]].start), sentences[own[-1]].end
         body = assemble(text.text, parsed, [Piece(0, start, end, own, 0, beside)])
@@ -97,44 +108,33 @@ def portions(text: SourceText, max_tokens: int) -> list[SourceText]:
     return found
 
 
-def _cuts(
-    text: str, sentences: Sequence[Sentence], costs: Sequence[int], context: _Context, max_tokens: int
-) -> Iterator[range]:
+def _cuts(chunks: Chunks, costs: Sequence[int], context: _Context, max_tokens: int) -> Iterator[range]:
     """Yield the sentences of each part; `costs` are their tokens."""
     room = max_tokens - 2 * GAP_TOKENS  # behind the part, and before the fence that closes it
     first = used = 0
-    for unit in _paragraphs(sentences, units_of(text, sentences)):
+    for unit in chunks.units():
         cost = sum(costs[n] for n in unit)
         if used + cost <= room:
             used += cost
             continue
         begins = context.cost(unit[0], max_tokens) + cost <= room
-        for part in [unit] if begins else lines_of(sentences, unit):
+        for part in [unit] if begins else chunks.lines(unit):
             cost = sum(costs[n] for n in part)
             if part[0] > first and used + cost > room:
                 yield range(first, part[0])
                 first, used = part[0], context.cost(part[0], max_tokens)
             used += cost
-    yield range(first, len(sentences))
-
-
-def _paragraphs(sentences: Sequence[Sentence], units: Sequence[range]) -> Iterator[range]:
-    """Yield runs that nothing may cut, those that have sentences of one paragraph joined."""
-    first = 0
-    for unit in units[1:]:
-        if sentences[unit[0]].paragraph != sentences[unit[0] - 1].paragraph:
-            yield range(first, unit[0])
-            first = unit[0]
-    yield range(first, len(sentences))
+    yield range(first, len(costs))
 
 
 class _Context:
     """What a part of a text needs that stands before it, by the sentence that the part begins with."""
 
-    def __init__(self, sentences: Sequence[Sentence]) -> None:
+    def __init__(self, chunks: Chunks, sentences: Sequence[Sentence]) -> None:
         self._sentences = sentences
-        self._companions = companions_of(sentences)
-        self._above = _headings_above(sentences)
+        self._chunks = chunks
+        self._companions = chunks.companions()
+        self._above = headings_above(sentences)
 
     def of(self, number: int, max_tokens: int) -> list[int]:
         """Return the numbers of the sentences to be shown before one: at most a third of a part's tokens, and a fence.
@@ -142,7 +142,7 @@ class _Context:
         Where this is too little, the headings furthest away are left out first.
         """
         before = [n for n in self._companions[number] if n < number]
-        fences = [n for n in before if self._is_fence(n)]
+        fences = [n for n in before if self._chunks.is_opener(n)]
         room = max_tokens // 3
         chosen = fences
         for n in [*(n for n in before if n not in fences), *reversed(self._above[number])]:
@@ -157,40 +157,7 @@ class _Context:
 
     def closing(self, own: range) -> list[int]:
         """Return the number of the fence that closes the code in which a part ends; none where it ends elsewhere."""
-        return [n for n in self._companions[own[-1]] if n > own[-1] and self._is_fence(n)]
-
-    def _is_fence(self, number: int) -> bool:
-        sentence = self._sentences[number]
-        return sentence.kind == "code" and sentence.text.startswith(FENCES)
+        return [n for n in self._companions[own[-1]] if n > own[-1]]
 
     def _tokens(self, number: int) -> int:
         return count_tokens(self._sentences[number].text) + 1 + GAP_TOKENS
-
-
-def _headings_above(sentences: Sequence[Sentence]) -> list[tuple[int, ...]]:
-    """Return, for each sentence, the numbers of the headings that it stands under, the highest first."""
-    found: list[tuple[int, ...]] = []
-    stack: list[tuple[int, int]] = []  # level and number
-    above: tuple[int, ...] = ()
-    underlines: dict[str, int] = {}
-    for number, sentence in enumerate(sentences):
-        if sentence.kind == "heading":
-            level = _level(sentence.text, underlines)
-            while stack and stack[-1][0] >= level:
-                stack.pop()
-            found.append(tuple(n for _, n in stack))
-            stack.append((level, number))
-            above = tuple(n for _, n in stack)
-        else:
-            found.append(above)
-    return found
-
-
-def _level(heading: str, underlines: dict[str, int]) -> int:
-    """Return the level of a heading from 1; of underlined ones, it is the order in which the underlines first occur."""
-    if marked := _MARKS.match(heading):
-        return len(marked[1])
-    if tag := _TAG.match(heading):
-        return int(tag[1])
-    _, newline, underline = heading.rpartition("\n")
-    return underlines.setdefault(underline.strip()[:1], len(underlines) + 1) if newline else _PLAIN

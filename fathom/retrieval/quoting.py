@@ -6,9 +6,10 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from fathom.text.blocks import open_fence
 from fathom.text.sentences import Sentence
 
-_FENCE = re.compile(r"(?:```|~~~)\s*([\w+#.-]*)")
+_LANGUAGE = re.compile(r"[`~]+\s*([\w+#.-]*)")
 _CELLS = re.compile(r"(?<!\\)\||\t|(?<=\S)[^\S\n]{3,}(?=\S)")
 _ORDERED = re.compile(r"\(?(\d{1,3})[.)]\s")
 
@@ -58,8 +59,8 @@ def _announcing(heading: Sentence) -> str:
 def _code(text: str, lines: Sequence[Sentence]) -> str:
     start = text.rfind("\n", 0, lines[0].start) + 1
     code = textwrap.dedent(text[start : lines[-1].end]).split("\n")
-    opened = _FENCE.match(code[0])
-    inner = code[1 if opened else 0 : -1 if len(code) > 1 and _FENCE.match(code[-1]) else None]
+    opened = _LANGUAGE.search(code[0]) if open_fence("", code[0]) else None
+    inner = code[1 if opened else 0 : -1 if len(code) > 1 and open_fence("", code[-1]) else None]
     longest = max((len(run) for line in inner for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return "\n".join([f"{fence}{opened[1] if opened else ''}", *inner, fence])

@@ -12,9 +12,10 @@ from fathom.config.models import Role
 from fathom.models import SourceText
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.text.citations import cited_ids, with_known_ids
+from fathom.text.cleaning import shortened
 from fathom.text.sentences import split_sentences
 
-TITLE_WORDS = 12
+TITLE_CHARS = 120
 SUMMARY_SENTENCES = 10
 
 
@@ -61,7 +62,7 @@ def _normalize(request: CompressRequest, answer: CompressAnswer) -> CompressAnsw
     sentences = [s.text for s in split_sentences(answer.summary)]
     summary = answer.summary if len(sentences) <= SUMMARY_SENTENCES else " ".join(sentences[:SUMMARY_SENTENCES])
     return CompressAnswer(
-        summary_title=" ".join(answer.summary_title.split()[:TITLE_WORDS]),
+        summary_title=shortened(answer.summary_title, TITLE_CHARS),
         summary=with_known_ids(summary, known),
         extraction=[bullet for bullet in bullets if bullet.strip()],
         is_useful=answer.is_useful,

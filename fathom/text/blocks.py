@@ -38,7 +38,7 @@ class _Line(NamedTuple):
     text: str  # without surrounding whitespace
 
 
-_FENCE = re.compile(r"(```|~~~)")
+_FENCE = re.compile(r"([ \t]*(?:>[ \t]?)*)((?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}(?=[^`]*\Z)|~{3,})(.*)")
 _ITEM = re.compile(r"(?:[-*+•‣▪◦–]|\(?\d{1,3}[.)]|\(?[a-z][.)]|\[\d{1,3}\]|\.\. \[\w+\])\s+\S")
 _HEADING = re.compile(r"#{1,6}\s+\S")
 # What numbers a heading or is one: "3.2", "Chapter 5:", "2024-12-06", "May 2024". After it, a number is something said.
@@ -78,20 +78,41 @@ def is_signature(text: str) -> bool:
     return "\n" not in text and bool(_SIGNATURE.match(text[:300]))
 
 
+def open_fence(fence: str, line: str) -> str:
+    """Return the fence that is open after a line of Markdown, empty if none is; `fence` is that before the line.
+
+    A fence may stand in a list item or quotation, on the line of its marker too. It is given with what stands before,
+    an item's marker as spaces, so that it is the line that closes it.
+    """
+    if "```" not in line and "~~~" not in line:
+        return fence
+    marker = _FENCE.match(line)
+    if not marker:
+        return fence
+    before, item, marks, rest = marker.groups()
+    if not fence:
+        return f"{before}{' ' * len(item)}{marks}"
+    opened = fence.lstrip(" \t>")
+    closes = not item and len(before) < len(fence) - len(opened) + 4 and marks.startswith(opened) and not rest.strip()
+    return "" if closes else fence
+
+
 def split_blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of a text in order; together they hold every character that is not whitespace."""
+    """Yield the blocks of a text in order; together they hold every character that is not whitespace.
+
+    Each line of code is one; the line that opens a fence is an item where it begins one.
+    """
     run: list[_Line] = []
     fence = ""
     before = ""  # the last line of the run before: code often follows a colon
     for line in _lines(text):
-        marker = _FENCE.match(line.text)
-        if fence or marker:
+        after = open_fence(fence, text[line.start - line.indent : line.end])
+        if fence or after:
             yield from _blocks_of(run, before)
             run = []
             if line.text:
-                yield Block(line.start, line.end, "code")
-            if marker and (not fence or marker[1] == fence):
-                fence = "" if fence else marker[1]
+                yield Block(line.start, line.end, "item" if not fence and _ITEM.match(line.text) else "code")
+            fence = after
         elif line.text and line.indent < CODE_INDENT and has_blocks(line.text):
             yield from _blocks_of(run, before)
             run = []

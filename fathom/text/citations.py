@@ -23,8 +23,9 @@ _LINKS = [  # in Markdown and HTML, each with what stays of it
 ]
 _LINK_PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.MULTILINE), rest) for pattern, rest in _LINKS]
 _GROUP = re.compile(rf"\s*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
-_CITED_BEHIND_ROW = re.compile(rf"(?<!\\)\|((?:\s*\[{_ID}\])+)\s*\Z")
-_ROWS_CITED_BEHIND = re.compile(rf"^[ \t>]*\|.*\|(?:[ \t]*\[{_ID}\])+[ \t]*$", re.MULTILINE)
+_CITED_BEHIND_ROW = re.compile(rf"(?<!\\)\|((?:\s*\[{_ID}\])+)\s*[.,;]?\s*\Z")
+_ROWS_CITED_BEHIND = re.compile(rf"^[ \t>]*(?:[-*+][ \t]+)?\|.*\|(?:[ \t]*\[{_ID}\])+[ \t]*[.,;]?[ \t]*$", re.MULTILINE)
+_ENDS_LINE = re.compile(rf"(?:\s*\[{_ID}(?:\s*[,;]\s*{_ID})*\])*[ \t]*[.,;]?[ \t]*(?:\n|\Z)")
 # What small models make of it: other brackets, and ids without an end, which have a digit, where words have none.
 _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)
 _SHORT = r"S(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{2,5}"
@@ -60,6 +61,9 @@ def with_known_ids(text: str, known: Collection[str]) -> str:
 
     def keep(group: re.Match[str]) -> str:
         kept = [i for i in dict.fromkeys(re.findall(_ID, group[1])) if i in known]
+        before = group[0][: group[0].index("[")]
+        if "\n" in before and not _ENDS_LINE.match(group.string, group.end()):
+            return before + "".join(f"[{i}]" for i in kept)  # it begins what is said on its line
         return (" " if group.start() and kept else "") + "".join(f"[{i}]" for i in kept)
 
     def mend(found: re.Match[str]) -> str:

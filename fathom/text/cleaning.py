@@ -39,6 +39,15 @@ def clean_line(text: str) -> str:
     return " ".join(clean_text(text).split())
 
 
+def shortened(text: str, chars: int) -> str:
+    """Return a line whole if it has at most so many characters, else cut behind a word, with an ellipsis."""
+    line = " ".join(text.split())
+    if len(line) <= chars:
+        return line
+    cut = line[: chars - 2]
+    return f"{cut if line[chars - 2] == ' ' else cut.rpartition(' ')[0] or cut} …"
+
+
 def clean_title(text: str) -> str:
     """Return a page's title on one line, of 300 characters at most: it is shown to readers, so it leads nowhere."""
     return clean_line(without_addresses(clean_line(text)))[:300].rstrip()

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from fathom.text.blocks import open_fence
 from fathom.text.sentences import Sentence, split_sentences
-
-_OPEN = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)$", re.MULTILINE)
-_CLOSE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 
 
 class Fence(NamedTuple):
@@ -26,16 +23,25 @@ class Fence(NamedTuple):
 
 
 def fences(text: str) -> Iterator[Fence]:
-    """Yield the fenced blocks of a text in order, as CommonMark finds them, but however far they are indented."""
-    position = 0
-    while opening := _OPEN.search(text, position):
-        indent, marker, info = opening.groups()
-        closing = next((c for c in _CLOSE.finditer(text, opening.end()) if c[1].startswith(marker)), None)
-        body = text[opening.end() + 1 : closing.start() if closing else len(text)]
-        lines = [line.removeprefix(indent) for line in body.removesuffix("\n").split("\n")]
-        position = closing.end() if closing else len(text)
-        end = len(text[:position].rstrip())
-        yield Fence(opening.start(2), end, info.strip(), "\n".join(lines), closed=bool(closing))
+    """Yield the fenced blocks of a text in order, as `open_fence` finds them."""
+    fence = ""
+    start = position = 0
+    opening, lines = "", list[str]()
+    for line in text.split("\n"):
+        before, fence = fence, open_fence(fence, line)
+        if fence and not before:
+            marks = fence.lstrip(" \t>")
+            mark = line.index(marks)
+            start, opening, lines = position + mark, line[mark + len(marks) :], []
+        elif fence:
+            lines.append(line.removeprefix(fence.removesuffix(marks)))
+        elif before:
+            end = position + len(line.rstrip())
+            yield Fence(start, end, opening.strip(), "\n".join(lines), closed=True)
+        position += len(line) + 1
+    if fence:
+        code = "\n".join(lines).removesuffix("\n")
+        yield Fence(start, len(text.rstrip()), opening.strip(), code, closed=False)
 
 
 def fenced_code(text: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fathom.text.blocks import Kind
+from fathom.text.blocks import Kind, open_fence
 from fathom.text.parsed import ParsedText
 from fathom.text.sentences import Sentence
 
@@ -71,6 +71,11 @@ class _Reading:
     def _end(self, first: int) -> int:
         """Return where the block, the table or the code that begins with a sentence ends."""
         last = first + 1
+        if fence := open_fence("", self._line(first)):
+            while fence and last < len(self._sentences):
+                fence = open_fence(fence, self._line(last))
+                last += 1
+            return last
         while last < len(self._sentences) and self._goes_on(first, last):
             last += 1
         return last
@@ -82,9 +87,7 @@ class _Reading:
             return sentence.kind in ("table", "rule") and lines == 1
         if start.kind != "code":
             return sentence.paragraph == before.paragraph
-        fenced = _is_fence(start)
-        closed = _is_fence(before) and (number - 1 > first or not fenced)
-        return sentence.kind == "code" and not closed and (fenced or (lines <= 2 and not _is_fence(sentence)))
+        return sentence.kind == "code" and lines <= 2 and not open_fence("", self._line(number))
 
     def _read(self, kind: Kind, own: range) -> None:
         if kind == "rule":
@@ -156,6 +159,7 @@ class _Reading:
         start = self._sentences[number].start
         return start - self._text.rfind("\n", 0, start) - 1
 
-
-def _is_fence(sentence: Sentence) -> bool:
-    return sentence.text.startswith(("```", "~~~"))
+    def _line(self, number: int) -> str:
+        """Return a sentence with what stands before it on its line."""
+        sentence = self._sentences[number]
+        return self._text[sentence.start - self._indent(number) : sentence.end]

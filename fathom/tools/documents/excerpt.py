@@ -1,15 +1,17 @@
 """How much of each found document is returned: whole if it is of ordinary length, or its best passages.
 
-Passages end where what stands together ends (`fathom.retrieval.together`); where that was too long for one passage, the
+Passages end where what stands together ends (`fathom.retrieval.chunking`); where that was too long for one passage, the
 others of it come along as far as there is room, and else what they need is said again.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 
-from fathom.retrieval.narrowing import GAP
+from fathom.retrieval.chunking import GAP, headings_above
+from fathom.text.parsed import parse
 from fathom.text.tokens import count_tokens
 from fathom.tools.documents.index import Passage
 
@@ -83,16 +85,21 @@ def _line(text: str, passage: Passage) -> str:
 
 
 def _stretches(text: str, passages: Sequence[Passage], chosen: Sequence[int]) -> Iterator[str]:
-    """Yield the runs of chosen passages, each below its heading and with what it needs of those left out."""
-    shown: set[int] = set()  # passages that begin with a heading that was shown
+    """Yield the runs of chosen passages, each below its headings and with what it needs of those left out."""
+    sentences = parse(text).sentences
+    starts = [sentence.start for sentence in sentences]
+    above = headings_above(sentences)
+    shown: set[int] = set()  # headings
     for first, last in _runs(chosen):
-        above = first
-        while above and passages[above].heading and not _line(text, passages[above]):
-            above -= 1
-        if above < first and above not in shown and (line := _line(text, passages[above])):
-            yield line
-        shown.update((above, *range(first, last + 1)))
-        yield passages[first].opening + text[passages[first].start : passages[last].stop] + passages[last].closing
+        begins, ends = passages[first].start, passages[last].stop
+        opening = passages[first].opening
+        number = bisect_left(starts, begins)
+        path = above[number] if number < len(above) else ()
+        lines = [sentences[n].text for n in path if n not in shown and sentences[n].text not in opening.split("\n\n")]
+        if lines:
+            yield "\n\n".join(lines)
+        shown.update((*path, *range(number, bisect_left(starts, ends))))
+        yield opening + text[begins:ends] + passages[last].closing
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from textwrap import shorten
 
 from fathom.facts.dates import find_dates
 from fathom.retrieval.identifiers import identifiers_of, identifiers_of_file
 from fathom.text.blocks import split_blocks
-from fathom.text.cleaning import clean_line, clean_title
+from fathom.text.cleaning import clean_line, clean_title, shortened
 from fathom.tools.documents.configuration import read_values
 from fathom.tools.documents.normal import definition
 from fathom.tools.documents.sections import Section
@@ -164,16 +163,12 @@ def shown_fields(fields: Mapping[str, str], title: str) -> dict[str, str]:
         if name.lower() in _TITLES or not text or _ADDRESS.match(text) or _SAYS_NOTHING.match(text):
             continue
         if len(shown) < MAX_FIELDS and not said & number:
-            shown[clean_line(name)] = _shortened(clean_title(text))
+            shown[clean_line(name)] = shortened(clean_title(text), VALUE_CHARS)
     return shown
 
 
 def _initials(name: str) -> str:
     return "".join(word[0] for word in name.split())
-
-
-def _shortened(value: str) -> str:
-    return shorten(value, VALUE_CHARS, placeholder=" …") or value[:VALUE_CHARS]
 
 
 def tells(title: str) -> bool:

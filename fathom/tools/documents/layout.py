@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from fathom.retrieval.together import LONGEST_AGAIN, Part, parts_of
+from fathom.retrieval.chunking import LONGEST_AGAIN, Part, parts_of
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, terms
 from fathom.tools.documents.sections import ReadDocument
@@ -90,7 +90,7 @@ class _Stretch(NamedTuple):
 def _passage_spans(text: str) -> Iterator[_Stretch]:
     """Yield passages of what stands together, up to 400 words; of what is longer, as much as fits."""
     passage: _Stretch | None = None
-    for more in _stretches(text, parts_of(text), ("group", "item", "start")):
+    for more in _stretches(text, parts_of(text), ("group", "unit", "start")):
         if passage is None:
             passage = more
             continue
@@ -106,9 +106,9 @@ def _passage_spans(text: str) -> Iterator[_Stretch]:
 
 
 def _stretches(
-    text: str, parts: Sequence[Part], levels: Sequence[Literal["group", "item", "start"]]
+    text: str, parts: Sequence[Part], levels: Sequence[Literal["group", "unit", "start"]]
 ) -> Iterator[_Stretch]:
-    """Yield what stands together; where it is too long for a passage, its items, then blocks, then sentences."""
+    """Yield what stands together; where it is too long for a passage, its units, then blocks, then sentences."""
     for _, together in groupby(parts, key=lambda part: getattr(part, levels[0])):
         held = list(together)
         start, stop, first = held[0].start, held[-1].stop, held[0]

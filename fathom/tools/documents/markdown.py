@@ -6,12 +6,13 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from fathom.text.blocks import open_fence
 from fathom.tools.documents import normal
 from fathom.tools.documents.dating import matter_date
 from fathom.tools.documents.dialects import held_by, without_dialects
 from fathom.tools.documents.header import matter_fields
 from fathom.tools.documents.html import fragment_blocks
-from fathom.tools.documents.sections import Section, markdown_sections, open_fence
+from fathom.tools.documents.sections import Section, markdown_sections
 
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?\n)\1[ \t]*(?:\n|\Z)", re.S)
 _ATX = re.compile(r"#{1,6} \S")

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from fathom.text.blocks import open_fence
+
 MAX_HEADING_CHARS = 160
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t#]*\Z")
-_FENCE = re.compile(r"([ \t]*(?:>[ \t]?)*)((?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}(?=[^`]*\Z)|~{3,})(.*)")
 _UNDERLINE = re.compile(r"([=\-~^*#\"'`+.:_])\1{2,}\s*\Z")
 
 
@@ -62,28 +63,13 @@ def _joined(lines: list[str]) -> str:
     return re.sub(r"\A(?:[^\S\n]*\n)+", "", "\n".join(lines).rstrip())
 
 
-def open_fence(fence: str, line: str) -> str:
-    """Return the fence that is open after a line of Markdown, empty if none is; `fence` is that before the line.
-
-    A fence may stand in a list item or quotation, on the line of its marker too. It is given with what stands before.
-    """
-    marker = _FENCE.match(line)
-    if not marker:
-        return fence
-    before, item, marks, rest = marker.groups()
-    if not fence:
-        return f"{before}{' ' * len(item)}{marks}"
-    opened = fence.lstrip(" \t>")
-    closes = not item and len(before) < len(fence) - len(opened) + 4 and marks.startswith(opened) and not rest.strip()
-    return "" if closes else fence
-
-
 def _markdown_headings(lines: list[str]) -> Iterator[_Heading]:
     fence = ""
     for at, line in enumerate(lines):
-        if fence or _FENCE.match(line):
-            fence = open_fence(fence, line)
-        elif atx := _ATX.match(line):
+        before, fence = fence, open_fence(fence, line)
+        if before or fence:
+            continue
+        if atx := _ATX.match(line):
             yield at, len(atx[1]), atx[2], 1
         elif _is_heading(lines, at) and ((under := lines[at + 1][0]) == "=" or (under == "-" and "|" not in line)):
             yield at, 1 if under == "=" else 2, line.strip(), 2
