@@ -272,7 +272,7 @@ def test_wrong_settings_are_named_with_what_is_allowed(client: httpx.Client) -> 
     assert {one["path"]: (one["value"], one["message"]) for one in told["errors"]} == {
         "depth": ("two", "it must be a whole number, at least 1 and at most 5"),
         "report.words": (5, "it must be at least 100 and at most 20,000"),
-        "sorces": (None, "there is no such setting; did you mean sources?"),
+        "sorces": (None, "there is no such setting; did you mean sources or sources.scores?"),
         "model_calls.at_once": (65, "it must be at least 1 and at most 64"),
     }
     empty = client.post("/api/v1/runs", json={"question": "", "extra": [1]}).json()["errors"]

@@ -2120,6 +2120,11 @@ export interface components {
              * @default 0
              */
             tokens: number;
+            /**
+             * Also
+             * @default []
+             */
+            also: string[];
         };
         /**
          * NoteList
@@ -2255,33 +2260,18 @@ export interface components {
         Priority: "high" | "medium" | "low";
         /**
          * Problem
-         * @description An error as RFC 9457 has it (`application/problem+json`); `code` is one of docs/errors.md.
+         * @description Something that is not as the record says. `claim` is its number; 0 where it concerns a file as a whole.
          */
         Problem: {
+            /** File */
+            file: string;
+            /** Message */
+            message: string;
             /**
-             * Type
-             * @default about:blank
+             * Claim
+             * @default 0
              */
-            type: string;
-            /** Title */
-            title: string;
-            /** Status */
-            status: number;
-            /**
-             * Detail
-             * @default
-             */
-            detail: string;
-            /**
-             * Code
-             * @default null
-             */
-            code: string | null;
-            /**
-             * Next Step
-             * @default
-             */
-            next_step: string;
+            claim: number;
         };
         /**
          * Quote
@@ -3301,6 +3291,18 @@ export interface components {
          * @enum {string}
          */
         Width: "narrow" | "medium" | "broad";
+        /**
+         * WrongValue
+         * @description A setting, or a field of a request, that cannot have the value that was given.
+         */
+        WrongValue: {
+            /** Path */
+            path: string;
+            /** Value */
+            value: string | number | boolean | null;
+            /** Message */
+            message: string;
+        };
         /**
          * BatchCaps
          * @description Caps over all questions of a batch together.
