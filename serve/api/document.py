@@ -64,7 +64,7 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
     batch = BatchRequest.model_json_schema(ref_template=_PLACE)
     for schema in (problem, batch):  # no route has them as its type
         for name, one in {**schema.pop("$defs"), schema["title"]: schema}.items():
-            schemas.setdefault(name, one)
+            schemas[name] = one
     document["components"]["securitySchemes"] = _SCHEMES
     # Nothing is needed on a server that only its own machine can reach.
     document["security"] = [*({name: []} for name in _SCHEMES), {}]

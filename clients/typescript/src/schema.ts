@@ -2260,18 +2260,40 @@ export interface components {
         Priority: "high" | "medium" | "low";
         /**
          * Problem
-         * @description Something that is not as the record says. `claim` is its number; 0 where it concerns a file as a whole.
+         * @description An error as RFC 9457 has it (`application/problem+json`); `code` is one of docs/errors.md.
+         *
+         *     `errors` names each setting or field that cannot have the value that was sent; the page of a form marks them so.
          */
         Problem: {
-            /** File */
-            file: string;
-            /** Message */
-            message: string;
             /**
-             * Claim
-             * @default 0
+             * Type
+             * @default about:blank
              */
-            claim: number;
+            type: string;
+            /** Title */
+            title: string;
+            /** Status */
+            status: number;
+            /**
+             * Detail
+             * @default
+             */
+            detail: string;
+            /**
+             * Code
+             * @default null
+             */
+            code: string | null;
+            /**
+             * Next Step
+             * @default
+             */
+            next_step: string;
+            /**
+             * Errors
+             * @default []
+             */
+            errors: components["schemas"]["WrongValue"][];
         };
         /**
          * Quote
