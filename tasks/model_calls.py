@@ -10,10 +10,9 @@ from fathom.errors import AnswerInvalid, ModelError, ModelRejected
 from fathom.llm.base import Completion, Failure, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import prompt_hashes
-from fathom.models import Usage
+from fathom.models import Usage, told_by
 from fathom.roles import SPECS, Request, RoleSpec
-from fathom.roles.base import AnswerT, RequestT
-from fathom.roles.remembering import OverviewAnswer, Remembering
+from fathom.roles.base import AnswerT, OverviewAnswer, Remembering, RequestT
 from fathom.run.engine import Engine
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
@@ -107,7 +106,7 @@ async def ask_overview(
         ModelRejected: the provider will never accept the request.
     """
     answer, usage = await ask(spec, request, engine)
-    told = {file for brief in request.briefs for file in brief.files}
+    told = told_by(request.briefs)
     if not (wanted := [file for file in dict.fromkeys(answer.read_whole) if file in told]):
         return answer, usage
     answer, more = await ask(spec, request.model_copy(update={"whole": wanted}), engine)

@@ -75,7 +75,7 @@ class _StepResearch:
         self._engine = engine
         self._calls: list[Call] = []
         self._notes: list[Note] = []
-        self._reused: dict[str, Note] = {}  # of other steps, by file
+        self._reused: list[str] = []  # files of notes of other steps
         self._reads_for_nothing = engine.model_for(COMPRESSOR).model == EXTRACTIVE
         self._deciding = self._compressing = Usage()
 
@@ -106,14 +106,15 @@ class _StepResearch:
                 break
             own = [call.result for call in self._calls]
             results = await _run_calls(self._plan_title, step, decided.calls, own, engine, down=down)
-            await self._read(results, Reading([step]) if turn else reading, narrow=checked.narrow)
+            alone = bool(turn) or self._reads_for_nothing
+            await self._read(results, Reading([step]) if alone else reading, narrow=checked.narrow)
         return StepOutcome(
             step_id=step.step_id,
             notes=self._notes,
             calls=self._calls,
             usage={RESEARCHER.name: self._deciding, COMPRESSOR.name: self._compressing},
             brief=brief,
-            reused=list(self._reused),
+            reused=list(dict.fromkeys(self._reused)),
             cut=cut,
             stopped=stopped,
         )
@@ -121,8 +122,6 @@ class _StepResearch:
     async def _read(self, results: Sequence[ToolResult], reading: Reading, *, narrow: bool) -> None:
         """Compress results, except what was read before or another step reads; take over what is noted of that."""
         step = self._step
-        if self._reads_for_nothing:  # each step for itself
-            reading = Reading([step])
         fresh = _fresh(results, {text.key for call in self._calls for text in call.result.sources})
         await reading.found(step, itertools.chain.from_iterable(fresh))
         own = [reading.reads(step, keys) for keys in fresh]
@@ -147,7 +146,7 @@ class _StepResearch:
         others = await reading.others_noted(step)
         for result, each in zip(results, compressed, strict=True):
             reused = [*each.reused, *await serving(result, others, step, self._engine)]
-            self._reused |= {note.artifact_file: note for note in reused}
+            self._reused += reused
             self._compressing += each.usage
             useful = bool(each.note or reused)
             self._calls.append(Call(result=result, useful=useful, narrowed_tokens=each.narrowed_tokens))

@@ -55,13 +55,14 @@ class Decided(Model):
 class Compressed(Model):
     """A note, or none when the output was not useful, or when all that is in it was noted before.
 
-    `narrowed_tokens`: raw tokens that the compressor was not shown; `reused`: earlier notes that serve the step.
+    `narrowed_tokens`: raw tokens that the compressor was not shown; `reused`: files of earlier notes that serve the
+    step.
     """
 
     note: Note | None
     usage: Usage
     narrowed_tokens: int = 0
-    reused: list[Note] = []
+    reused: list[str] = []
 
 
 class Reflected(Model):

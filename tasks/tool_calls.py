@@ -136,7 +136,7 @@ async def compress(
     stored = await _engine.run_folder.read(result.artifact_file, result.sources)
     by_key = {key: text for text in stored.results if (key := text.source().key) in fresh}
     bearing = await asyncio.to_thread(_bearing, known, by_key, [step, *also])
-    reused = list({note.artifact_file: note for note in bearing.values()}.values())
+    reused = [note.artifact_file for note in bearing.values()]
     if not (texts := [text for key, text in by_key.items() if key not in bearing]):
         return Compressed(note=None, usage=Usage(), reused=reused)
     request = CompressRequest(
@@ -191,14 +191,14 @@ def _page_tokens(texts: Sequence[SourceText], engine: Engine) -> int:
     return min(engine.settings.compression.summary_tokens, max(1, most // len({text.source_id for text in texts})))
 
 
-async def serving(result: ToolResult, noted: Mapping[str, Note], step: PlanStep, engine: Engine) -> list[Note]:
-    """Return which notes, by the keys of their texts, say what the texts of a call have for a step."""
+async def serving(result: ToolResult, noted: Mapping[str, Note], step: PlanStep, engine: Engine) -> list[str]:
+    """Return the files of the notes, given by the keys of their texts, that say what a call found for a step."""
     if not any(source.key in noted for source in result.sources):
         return []
     stored = await engine.run_folder.read(result.artifact_file, result.sources)
     texts = {text.source().key: text for text in stored.results}
     bearing = await asyncio.to_thread(_bearing, noted, texts, [step])
-    return list({note.artifact_file: note for note in bearing.values()}.values())
+    return [note.artifact_file for note in bearing.values()]
 
 
 def _bearing(known: Mapping[str, Note], texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:

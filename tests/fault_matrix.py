@@ -145,7 +145,7 @@ FAULTS = [
     ),
     Fault("context limit always", ["context_limit*"], "degraded", factor=5),
     Fault(
-        "a window smaller than the material", ["ok*"], "complete", factor=2, context_window=1_200, roles=tuple(WRITTEN)
+        "a window smaller than the material", ["ok*"], "complete", factor=4, context_window=1_200, roles=tuple(WRITTEN)
     ),
     Fault("a window smaller than any prompt", ["ok*"], "degraded", factor=5, context_window=200, roles=tuple(WRITTEN)),
     Fault("wrong key", ["401*"], "failed", most=1, alone=True),

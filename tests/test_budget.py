@@ -180,8 +180,8 @@ async def test_what_a_run_takes_is_told_by_role_and_step(providers: Stubs, tmp_p
 
 @pytest.mark.usefixtures("home")
 async def test_time_runs_out_for_research_before_it_does_for_the_report(providers: Stubs, tmp_path: Path) -> None:
-    providers.settings.llm_delay = 0.75
-    result = await priced(tmp_path, Budget(max_seconds=9))
+    providers.settings.llm_delay, providers.settings.suggests = 0.75, False
+    result = await priced(tmp_path, Budget(max_seconds=9), execution="sequential")
     assert result.status is Ending.degraded
     assert "[1]" in Path(result.report or "").read_text()
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fathom.config.environment import Environment
+from fathom.config.groups import CompressionSettings
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, NoReport
 from fathom.evidence.followed import FollowUp, with_follow_ups, without_follow_ups
@@ -258,3 +259,10 @@ async def _provenance(folder: RunFolder) -> dict[str, Any]:
     records = [{**source.model_dump(include=kept), "texts": []} for source in sources.values()]
     run, plan = await folder.load_json("run.json"), await folder.load_json("plan.json")
     return {"run": run, "plan": plan, "rounds": [], "calls": calls, "sources": records, "claims": [], "files": {}}
+
+
+def test_limits_that_an_older_run_stored_are_read_as_they_are_now() -> None:
+    old = {"max_input_tokens": 10_000, "max_note_tokens": 900}
+    assert CompressionSettings.model_validate(old) == CompressionSettings(summary_tokens=300)
+    chosen = {"max_input_tokens": 20_000, "max_note_tokens": 1_500}
+    assert CompressionSettings.model_validate(chosen) == CompressionSettings(max_input_tokens=20_000)

@@ -283,6 +283,7 @@ def test_a_run_has_one_process_at_a_time(
     fathom_cli: FathomCLI,
     tmp_path: Path,
 ) -> None:
+    stubs.settings.suggests = False
     key = ["--run-key", "shared", "--artifacts", str(tmp_path)]
     process = forked(env, "research", QUERY, *QUICK, *key)
     kills = Kills(stubs)

@@ -42,6 +42,7 @@ def web(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
 
 
 SMALL: dict[str, Any] = {
+    "execution": "sequential",
     "tools": ["web_search"],
     "depth": 1,
     "turns": 1,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from fathom.config.form import FormModel
 from fathom.text.urls import domain_of
@@ -54,6 +55,9 @@ NEVER = PeopleSettings(clarify=Clarify.never, approve=Approve.never)
 """For runs that nobody sits at, whatever a template says."""
 
 
+_OLD_INPUT_TOKENS = 10_000
+
+
 class CompressionSettings(FormModel):
     """How a raw tool output becomes a note."""
 
@@ -80,6 +84,18 @@ class CompressionSettings(FormModel):
         description="Tokens that a note takes for each source that serves its step, about.",
         examples=[300],
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_now(cls, given: object) -> object:
+        # Before 0.2 a note had one limit whatever its sources, and a request another default: a run that is stored so
+        # can still be followed.
+        if not isinstance(given, Mapping) or not isinstance(most := given.get("max_note_tokens"), int):
+            return given
+        kept = {name: value for name, value in given.items() if name != "max_note_tokens"}
+        if kept.get("max_input_tokens") == _OLD_INPUT_TOKENS:
+            del kept["max_input_tokens"]
+        return {"summary_tokens": max(100, min(most // 3, 1_000)), **kept}
 
 
 class Unsupported(StrEnum):

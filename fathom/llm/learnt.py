@@ -110,6 +110,8 @@ def spare_tokens(spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: Ro
     It is below 0 where these do not fit themselves. It says the same before and after something is learnt of the model,
     so requests may be made by it: with the schema in the prompt, and room for thoughts.
     """
+    if window is None:
+        return math.inf
     learnt = Learnt(Dialect(structured=StructuredOutput.prompt, thinks=True), window, None)
     sent = sent_tokens(request_options(ModelCall(spec=spec, request=request, model=model), learnt.dialect))
     return (learnt.room(model) - sent) / MARGIN

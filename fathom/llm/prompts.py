@@ -2,9 +2,8 @@
 
 A prompt is `fathom/prompts/{role}.md` with Jinja2 blocks: `system`, `user`, and `after` for roles with working memory.
 Each useful note comes between `user` and `after` as one assistant message of exactly four fields; what is asked stands
-last, so that requests begin alike. Text that tools
-read is in the user message only, delimited, and cannot close its own delimiter. What differs between providers is in
-`fathom.llm.dialects`.
+last, so that requests begin alike. Text that tools read is in the user message only, delimited, and cannot close its
+own delimiter. What differs between providers is in `fathom.llm.dialects`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from fathom.config.models import StructuredOutput
 from fathom.llm.base import CutOff, ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.roles import SPECS, Text
-from fathom.roles.remembering import Remembering
+from fathom.roles.base import Remembering
 from fathom.text.tokens import count_tokens
 from fathom.text.urls import file_of, host_of
 

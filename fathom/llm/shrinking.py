@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathom.models import SourceText
+from fathom.models import SourceText, told_by
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.working_memory import within_budget
 from fathom.roles import (
@@ -17,7 +17,7 @@ from fathom.roles import (
     ResearchRequest,
     SectionRequest,
 )
-from fathom.roles.remembering import Remembering
+from fathom.roles.base import Remembering
 from fathom.text.tokens import count_tokens
 
 
@@ -56,7 +56,7 @@ def _part_of_memory(request: Remembering, focus: str, share: float) -> dict[str,
     shown = request.shown
     kept = within_budget(shown, focus, int(sum(note.tokens for note in shown) * share))
     briefs = request.briefs if kept != shown else request.briefs[: int(len(request.briefs) * share)]
-    told = {file for brief in briefs for file in brief.files}
+    told = told_by(briefs)
     return {"notes": [n for n in request.notes if n in kept or n.artifact_file in told], "briefs": briefs}
 
 

@@ -27,6 +27,7 @@ from fathom.models.evidence import (
     Usage,
     described,
     noted,
+    told_by,
     untold,
 )
 from fathom.models.people import Asked, Matter, OpenQuestion, Reply
@@ -127,5 +128,6 @@ __all__ = [
     "described",
     "insufficiency",
     "noted",
+    "told_by",
     "untold",
 ]

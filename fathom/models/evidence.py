@@ -231,9 +231,14 @@ class Brief(Model):
     files: list[str]
 
 
+def told_by(briefs: Iterable[Brief]) -> set[str]:
+    """Return the files of the notes for which some briefs stand."""
+    return {file for brief in briefs for file in brief.files}
+
+
 def untold(notes: Iterable[Note], briefs: Iterable[Brief]) -> list[Note]:
     """Return the notes for which no brief stands."""
-    told = {file for brief in briefs for file in brief.files}
+    told = told_by(briefs)
     return [note for note in notes if note.artifact_file not in told]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.retrieval.companions import MAX_INDENT, companions_of, opening_of, units_of
+from fathom.retrieval.companions import FENCES, MAX_INDENT, companions_of, opening_of, units_of
 from fathom.retrieval.ranking import TITLE_WEIGHT, bm25
 from fathom.text.parsed import ParsedText, parse
 from fathom.text.sentences import Sentence
@@ -18,12 +18,11 @@ from fathom.text.tokens import count_tokens
 
 OMISSION = "[...]"
 PASSAGE_BYTES = 600  # about 150 tokens of English
-LONGEST = (
-    4_000  # bytes up to which a row, an item or a fence stays whole, if it takes no more than a fourth of the room
-)
+LONGEST = 4_000
+"""Bytes up to which a row, an item or a fence stays whole, if it takes no more than a fourth of the room."""
 SHARE = 0.85  # a text's next passage counts for so much less with each one taken, so that others get their turn
-_GAP = f"\n\n{OMISSION}\n\n"
-GAP_TOKENS = count_tokens(_GAP)
+GAP = f"\n\n{OMISSION}\n\n"
+GAP_TOKENS = count_tokens(GAP)
 _NOT_BLANK = re.compile(r"\S")
 
 
@@ -169,8 +168,18 @@ def assemble(text: str, parsed: ParsedText, kept: Sequence[Piece]) -> str:
     parts: list[str] = []
     position = 0
     for start, end in sorted(slices):
-        parts += [_GAP if _NOT_BLANK.search(text, position, start) else text[position:start], text[start:end]]
+        parts += [GAP if _NOT_BLANK.search(text, position, start) else text[position:start], text[start:end]]
         position = end
     if _NOT_BLANK.search(text, position):
-        parts.append(_GAP)
-    return "".join(parts).strip("\n")
+        parts.append(GAP)
+    return _closed("".join(parts).strip("\n"))
+
+
+def _closed(text: str) -> str:
+    """Return what is shown of a text, with a fence behind it if it ends in code that nothing closes."""
+    fence = ""
+    for line in text.split("\n"):
+        marker = line.strip()[:3]
+        if marker in FENCES and fence in ("", marker):
+            fence = "" if fence else marker
+    return f"{text}\n{fence}" if fence else text

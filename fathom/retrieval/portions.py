@@ -93,7 +93,7 @@ def portions(text: SourceText, max_tokens: int) -> list[SourceText]:
         beside = dict.fromkeys(context.of(own[0], max_tokens), 0) | dict.fromkeys(context.closing(own), 0)
         start, end = line_start(text.text, sentences[own[0]].start), sentences[own[-1]].end
         body = assemble(text.text, parsed, [Piece(0, start, end, own, 0, beside)])
-        found.append(text.model_copy(update={"text": _closed(body), "full": False}))
+        found.append(text.model_copy(update={"text": body, "full": False}))
     return found
 
 
@@ -194,13 +194,3 @@ def _level(heading: str, underlines: dict[str, int]) -> int:
         return int(tag[1])
     _, newline, underline = heading.rpartition("\n")
     return underlines.setdefault(underline.strip()[:1], len(underlines) + 1) if newline else _PLAIN
-
-
-def _closed(text: str) -> str:
-    """Return a part with a fence behind it if it ends in code: the fence of the text may be closed nowhere."""
-    fence = ""
-    for line in text.split("\n"):
-        marker = line.strip()[:3]
-        if marker in FENCES and fence in ("", marker):
-            fence = "" if fence else marker
-    return f"{text}\n{fence}" if fence else text

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from fathom.retrieval.narrowing import OMISSION
+from fathom.retrieval.narrowing import GAP
 from fathom.text.blocks import Block, split_blocks
 from fathom.text.units import introduces
 
-GAP = f"\n\n{OMISSION}\n\n"
 LONGEST_AGAIN = 600  # characters of a lead-in or header that is said again
 _FENCE = re.compile(r"(?:(?:[-*+]|\d{1,3}[.)])\s+)?(`{3,}(?=[^`]*\Z)|~{3,})")
 _ROWS = ("table", "rule")

@@ -9,9 +9,8 @@ from pydantic import Field
 
 from fathom.config.models import Role
 from fathom.models import Contradiction, Gap, Model, Plan, Reflection, Remark, StepStatus
-from fathom.roles.base import Answer, Complaint, RoleSpec, bounds
+from fathom.roles.base import Answer, Complaint, OverviewAnswer, Remembering, RoleSpec, bounds
 from fathom.roles.planner import PlannedStep, StepId, plan_complaints
-from fathom.roles.remembering import OverviewAnswer, Remembering
 from fathom.text.citations import without_citations
 
 _ModelT = TypeVar("_ModelT", bound=Model)

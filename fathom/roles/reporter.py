@@ -11,9 +11,8 @@ from pydantic import BeforeValidator, Field
 from fathom.config.models import Role
 from fathom.config.templates import TemplateSection
 from fathom.models import Answered, Contradiction, Draft, Plan, SourceText
-from fathom.roles.base import Answer, Complaint, RoleSpec, Text, bounds
+from fathom.roles.base import Answer, Complaint, OverviewAnswer, Remembering, RoleSpec, Text, bounds
 from fathom.roles.planner import StepId
-from fathom.roles.remembering import OverviewAnswer, Remembering
 from fathom.text.citations import cited_ids, with_known_ids, without_citations
 from fathom.text.terms import query_terms
 

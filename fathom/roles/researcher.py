@@ -10,8 +10,7 @@ from pydantic import Field
 
 from fathom.config.models import Role
 from fathom.models import PlanStep, ToolCall
-from fathom.roles.base import Answer, Complaint, RoleSpec, bounds
-from fathom.roles.remembering import Remembering
+from fathom.roles.base import Answer, Complaint, Remembering, RoleSpec, bounds
 from fathom.text.citations import with_known_ids
 from fathom.text.terms import any_holds, query_terms
 

@@ -26,9 +26,7 @@ class Reading:
 
     async def found(self, step: PlanStep, keys: Iterable[str]) -> None:
         """Tell which texts a step has found, by their keys, and wait until every step has; later ones do not count."""
-        self._found.setdefault(str(step.step_id), frozenset(keys))
-        if len(self._found) == len(self._steps):
-            self._all_found.set()
+        self._has_found(step, keys)
         await self._all_found.wait()
 
     def reads(self, step: PlanStep, keys: Iterable[str]) -> list[str]:
@@ -60,10 +58,13 @@ class Reading:
 
     def leave(self, step: PlanStep) -> None:
         """Let nobody wait for a step that has ended, whatever it has found."""
-        self._found.setdefault(str(step.step_id), frozenset())
+        self._has_found(step, ())
+        self.noted(step, {})
+
+    def _has_found(self, step: PlanStep, keys: Iterable[str]) -> None:
+        self._found.setdefault(str(step.step_id), frozenset(keys))
         if len(self._found) == len(self._steps):
             self._all_found.set()
-        self.noted(step, {})
 
     def _before(self, step: PlanStep) -> list[str]:
         ids = list(self._steps)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from fathom.errors import ToolRejected
 from fathom.models import SourceText, ToolOutput
-from fathom.retrieval.together import GAP, parts_of
+from fathom.retrieval.narrowing import GAP
+from fathom.retrieval.together import parts_of
 from fathom.tools.base import ArtifactReader, RunContext, Tool
 
 if TYPE_CHECKING:

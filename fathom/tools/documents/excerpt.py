@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 
-from fathom.retrieval.together import GAP
+from fathom.retrieval.narrowing import GAP
 from fathom.text.tokens import count_tokens
 from fathom.tools.documents.index import Passage
 

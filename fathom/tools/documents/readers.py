@@ -25,11 +25,12 @@ from fathom.tools.documents.pdf import read_pdf
 from fathom.tools.documents.restructured import is_rest, rest_sections
 from fathom.tools.documents.sections import ReadDocument, Section, underlined_sections
 
+_PLAIN_ENDINGS = (".txt", ".text")
 _MARKDOWN_ENDINGS = (".md", ".markdown")
 _HTML_ENDINGS = (".html", ".htm", ".xhtml")
 _PARSED_ENDINGS = (".rst", ".yaml", ".yml")
 ENDINGS = (
-    frozenset({".txt", ".text", ".rst", ".pdf", ".docx", *_MARKDOWN_ENDINGS, *_HTML_ENDINGS}) | configuration.ENDINGS
+    frozenset({".rst", ".pdf", ".docx", *_PLAIN_ENDINGS, *_MARKDOWN_ENDINGS, *_HTML_ENDINGS}) | configuration.ENDINGS
 )
 _HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
@@ -100,8 +101,10 @@ def is_plain(path: Path) -> bool:
 
 def is_quick(path: Path) -> bool:
     """Return whether a file is plain text that no parser of a grammar reads."""
-    parsed = path.suffix.lower() in _PARSED_ENDINGS or is_rest(_head(path, 200_000).decode("utf-8", "replace"))
-    return not parsed and is_plain(path)
+    ending = path.suffix.lower()
+    if ending in _PARSED_ENDINGS or not is_plain(path):
+        return False
+    return ending not in _PLAIN_ENDINGS or not is_rest(_head(path, 200_000).decode("utf-8", "replace"))
 
 
 def _head(path: Path, size: int) -> bytes:
@@ -128,7 +131,7 @@ def _read(ending: str, data: bytes) -> _Content:
     if ending in configuration.ENDINGS:
         return _Content("", [Section(configuration.read_configuration(ending, text))])
     header, text = split_header(text)
-    if ending in _MARKDOWN_ENDINGS or (ending in (".txt", ".text") and is_markdown(text)):
+    if ending in _MARKDOWN_ENDINGS or (ending in _PLAIN_ENDINGS and is_markdown(text)):
         title, sections, date, matter = read_markdown(text)
     else:
         title, date, matter = "", "", dict[str, str]()
