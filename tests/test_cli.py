@@ -139,8 +139,8 @@ def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -
             ["research", "q", "--summary-tokens", "20"],
             "--summary-tokens 20: it must be at least 100 and at most 1,000",
         ),
-        (["research", "q", "--max-usd", "inf"], "--max-usd 'inf': it must be a finite number, at least 0"),
-        (["research", "q", "--max-usd", "nan"], "--max-usd 'nan': "),
+        (["research", "q", "--max-usd", "inf"], "--max-usd inf: it must be a finite number, at least 0"),
+        (["research", "q", "--max-usd", "nan"], "--max-usd nan: "),
         (["research", "q", "--max-tokens", "0"], "--max-tokens 0: "),
         (["batch", "nowhere", "--max-usd", "0"], "--max-usd 0.0: it must be more than 0"),
         (
@@ -155,8 +155,25 @@ def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -
             ["research", "q", "--set", "sources.min_qualty=1"],
             "--set sources.min_qualty=1: there is no such setting; did you mean sources.min_quality?",
         ),
-        (["research", "q", "--depth", "2", "--set", "depth=3"], "--depth and --set depth give two values"),
-        (["research", "q", "--set", "max_usd=1", "--set", "budget.max_usd=2"], "--set gives budget.max_usd two values"),
+        (
+            ["research", "q", "--depth", "2", "--set", "depth=3"],
+            "--depth and --set depth=3 contradict each other. (give one of them)",
+        ),
+        (
+            ["research", "q", "--set", "max-usd=1", "--set", "budget.max_usd=2"],
+            "--set max-usd=1 and --set budget.max_usd=2 contradict each other",
+        ),
+        (["research", "q", "--set", "Max-USD=-1"], "--set Max-USD=-1: it must be at least 0"),
+        (
+            ["research", "q", "--set", 'sources.scores={"example.org": 7}'],
+            "--set sources.scores.example.org=7: it must be at most 1.",
+        ),
+        (
+            ["research", "q", "--set", "role_models.writer=openai/x"],
+            "--set role_models.writer=openai/x: the name must be 'clarifier', ",
+        ),
+        (["research", "q", "--set", "role_models.judge.effort=low"], "role_models.judge.model: it is missing"),
+        (["research", "q", "--set", "report.min_qualty=1"], "did you mean sources.min_quality?"),
         (
             ["batch", "nowhere", "--set", "report.words=5"],
             "--set report.words=5: it must be at least 100 and at most 20,000",
@@ -206,15 +223,15 @@ def test_an_option_beats_set_which_beats_the_template_and_what_is_usual() -> Non
     options = {"template": "literature-review", "budget.max_usd": 1.0, "depth": 2, "tools": None, "fresh": False}
     pairs = ["depth=2", "max-calls=7", "max_results=3", "tools=documents,web_search", 'sources.scores={"a.org": 1}']
     usual = {"people": {"clarify": "auto"}}
-    settings = checked(chosen(options, pairs, usual), pairs)
-    template = checked(chosen({"template": "literature-review"}, []), [])
+    settings = checked(chosen(options, pairs, usual), options, pairs)
+    template = checked(chosen({"template": "literature-review"}, []), {}, [])
     assert (template.max_results, settings.max_results, settings.max_steps) == (8, 3, template.max_steps)
     assert settings.tools == ["documents", "web_search"]
     assert (settings.depth, settings.budget.max_usd, settings.budget.max_calls) == (2, 1, 7)
     assert (settings.people.clarify, settings.sources.scores, settings.fresh) == (Clarify.auto, {"a.org": 1}, False)
-    assert checked(chosen({}, ["people.clarify=never"], usual), []).people.clarify is Clarify.never
+    assert checked(chosen({}, ["people.clarify=never"], usual), {}, []).people.clarify is Clarify.never
     given = ["role_models.reporter.temperature=0.5"]
-    merged = checked(chosen({"role_models": parse_role_models(["reporter=openai/a"])}, given), given)
+    merged = checked(chosen({"role_models": parse_role_models(["reporter=openai/a"])}, given), {}, given)
     assert merged.role_models[Role.reporter] == RoleModel(model="openai/a", temperature=0.5)
 
 
@@ -228,6 +245,7 @@ def test_an_option_beats_set_which_beats_the_template_and_what_is_usual() -> Non
         ("role_models.judge.fallbacks=x", {"role_models": {"judge": {"fallbacks": ["x"]}}}),
         ("budget.max_usd=0.5", {"budget": {"max_usd": 0.5}}),
         ("Fresh = true", {"fresh": True}),
+        ("Prices.openai/GPT-5-x={}", {"prices": {"openai/GPT-5-x": {}}}),
         ("embed_model=a=b", {"embed_model": "a=b"}),
     ],
 )

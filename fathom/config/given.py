@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
+from shlex import quote
 from typing import Any
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -54,14 +55,7 @@ def settings_from(given: Mapping[str, object]) -> ResearchSettings:
 
 def wrong_in(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | None = None) -> list[WrongValue]:
     """Return what Pydantic finds wrong with settings, whose model is given, or with the fields of a request."""
-    return [
-        WrongValue(
-            _clean(".".join(str(part) for part in one["loc"] if part != "[key]")),
-            _shown(one["input"]),
-            _unknown(one, model) if one["type"] == "extra_forbidden" else _allowed(one, model),
-        )
-        for one in [*errors][:_MOST]
-    ]
+    return [_wrong(one, model) for one in [*errors][:_MOST]]
 
 
 def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
@@ -78,15 +72,35 @@ def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
         path = path_of(name)
         own = placed({path: _value(path, text.strip())})
         if twice := contradictory(settings, own):
-            raise InvalidInput(f"--set gives {twice} two values.", next_step="give it once")
+            both = f"--set {quote(pair_for(twice, pairs))} and --set {quote(shortened(pair))}"
+            raise InvalidInput(f"{both} contradict each other.", next_step="give one of them")
         settings = merged(settings, own)
     return settings
 
 
+def pair_for(path: str, pairs: Sequence[str]) -> str:
+    """Return the first `NAME=VALUE` that sets what has a path, or a part of it, shortened; empty if there is none."""
+    for pair in pairs:
+        own = path_of(pair.partition("=")[0])
+        if f"{path}.".startswith(f"{own}.") or own.startswith(f"{path}."):
+            return shortened(pair)
+    return ""
+
+
 def path_of(name: str) -> str:
-    """Return the path that a name stands for: `Max-USD`, `max_usd` and `budget.max_usd` are `budget.max_usd`."""
-    plain = name.strip().lower().replace("-", "_").replace(" ", "_")
-    return _PLACES.get(plain, plain)
+    """Return the path that a name stands for: `Max-USD`, `max_usd` and `budget.max_usd` are `budget.max_usd`.
+
+    Names that are no fields, such as `openai/gpt-5` in `prices.openai/gpt-5`, stay as they are.
+    """
+    parts, model = [], ResearchSettings
+    for number, part in enumerate(name.strip().split(".")):
+        plain = part.strip().lower().replace("-", "_").replace(" ", "_")
+        field = model.model_fields.get(plain)
+        parts.append(plain if field or number == 0 else part)
+        if field:
+            model = next(iter(models_in(field.annotation)), model)
+    path = ".".join(parts)
+    return _PLACES.get(path, path)
 
 
 def placed(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +115,7 @@ def placed(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def contradictory(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Return the path of the first setting to which both give a value, but not the same; empty if there is none."""
-    for name in one.keys() & other.keys():
+    for name in [name for name in one if name in other]:
         mine, theirs = one[name], other[name]
         if isinstance(mine, dict) and isinstance(theirs, dict):
             if inner := contradictory(mine, theirs):
@@ -133,13 +147,26 @@ def _value(path: str, text: str) -> JsonValue:
     return text if is_text and not isinstance(value, str | None) else value
 
 
-def _unknown(error: Mapping[str, Any], model: type[BaseModel] | None) -> str:
+def _wrong(error: Mapping[str, Any], model: type[BaseModel] | None) -> WrongValue:
+    place = error["loc"]
+    if place[-1:] == ("[key]",):
+        return WrongValue(_dotted(place[:-1]), None, f"the name{_allowed(error, model).removeprefix('it')}")
+    what = _unknown(place, model) if error["type"] == "extra_forbidden" else _allowed(error, model)
+    return WrongValue(_dotted(place), _shown(error["input"]), what)
+
+
+def _dotted(place: Sequence[str | int]) -> str:
+    return shortened(".".join(map(str, place)))
+
+
+def _unknown(place: Sequence[str | int], model: type[BaseModel] | None) -> str:
     if model is None:
         return "there is no such field"
-    *outer, name = error["loc"]
+    *outer, name = place
     above = "".join(f"{part}." for part in outer)
-    known = {key: f"{above}{path}" for key, path in keys_at(model, outer).items()}
-    return f"there is no such setting{meant(str(name), known)}"
+    beside = {key: f"{above}{path}" for key, path in keys_at(model, outer).items()}
+    near = meant(str(name), beside) or meant(str(name), keys_at(model, []))
+    return f"there is no such setting{near}"
 
 
 def _allowed(error: Mapping[str, Any], model: type[BaseModel] | None) -> str:
@@ -159,7 +186,7 @@ def _allowed(error: Mapping[str, Any], model: type[BaseModel] | None) -> str:
     field = field_at(model, error["loc"]) if model else None
     rules = [{name: getattr(rule, name, None) for name in _BOUNDS} for rule in field.metadata] if field else []
     bounds = [
-        f"{word} {rule[name]:,}"
+        f"{word} {_number(rule[name])}"
         for rule in rules or [context]
         for name, word in _BOUNDS.items()
         if isinstance(rule.get(name), int | float)
@@ -169,13 +196,17 @@ def _allowed(error: Mapping[str, Any], model: type[BaseModel] | None) -> str:
     return f"it must be {told}" if told else f"{error['msg'][:1].lower()}{error['msg'][1:]}"
 
 
+def _number(bound: float) -> str:
+    return f"{int(bound) if bound == int(bound) else bound:,}"
+
+
 def _shown(value: object) -> str | int | float | bool | None:
     if isinstance(value, float) and not isfinite(value):
         return str(value)  # JSON has no such number
-    return _clean(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
+    return shortened(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
 
 
-def _clean(text: str) -> str:
-    """Return a text that can be sent: short, and in Unicode."""
+def shortened(text: str) -> str:
+    """Return a text that can be sent: of at most 200 characters, and in Unicode."""
     whole = text.encode(errors="replace").decode()
     return whole if len(whole) <= _CHARS else f"{whole[:_CHARS]} ..."

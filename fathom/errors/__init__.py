@@ -63,11 +63,11 @@ class WrongValue:
     value: str | int | float | bool | None  # what was given, a long text shortened; None if it is a list or a table
     message: str  # what is allowed, such as `it must be at least 1 and at most 5`
 
-    def told(self, name: str = "") -> str:
-        """Return it as a sentence; `name` is what the reader calls the setting, by default its path."""
+    def told(self, given: str = "") -> str:
+        """Return it as a sentence that begins with how the value was given, by default with the path and the value."""
         value = "" if self.value is None else f" {self.value!r}"
         end = "" if self.message.endswith(("?", ".", ")")) else "."
-        return f"{name or self.path or 'a name'}{value}: {self.message}{end}"
+        return f"{given or f'{self.path}{value}'.strip()}: {self.message}{end}"
 
 
 class InvalidInput(UserError):

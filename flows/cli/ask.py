@@ -83,7 +83,7 @@ def ask(
     given = chosen(options, setting, usual)
     store_given = given.pop("artifacts", None)
     parent, root = read_run(run, store_given, found)
-    settings = checked({**parent.settings_with(given), "artifacts": root}, setting)
+    settings = checked({**parent.settings_with(given), "artifacts": root}, options, setting)
     request = check_request(query, settings, follow_up=True)
 
     def start() -> Awaitable[FlowRun]:

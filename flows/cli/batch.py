@@ -81,7 +81,7 @@ def batch(
         "mode": mode,
         "artifacts": artifacts,
     }
-    settings = checked(chosen(options, setting), setting)
+    settings = checked(chosen(options, setting), options, setting)
     questions = read_questions(sys.stdin.read() if file == "-" else _read(Path(file)), written, settings)
     settings, questions, notices = check_batch(settings, questions)
     if estimate:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -98,44 +97,64 @@ def chosen(
     Raises:
         InvalidInput: a pair is none, or an option and --set contradict each other.
     """
-    from fathom.config.given import contradictory, placed, read_settings
+    from shlex import quote
+
+    from fathom.config.given import contradictory, pair_for, read_settings
     from fathom.config.templates import merged
     from fathom.errors import InvalidInput
     from flows.preflight import template_from
 
-    by_option = placed({path: _data(value) for path, value in options.items() if _is_given(value)})
-    by_set = read_settings(pairs or [])
+    by_option, by_set = _by_option(options), read_settings(pairs or [])
     if path := contradictory(by_option, by_set):
-        raise InvalidInput(f"{_option(path)} and --set {path} give two values.", next_step="give one of them")
+        both = f"{_option(path)} and --set {quote(pair_for(path, pairs or []))}"
+        raise InvalidInput(f"{both} contradict each other.", next_step="give one of them")
     settings = merged(merged(usual or {}, by_set), by_option)
     if isinstance(template := settings.get("template"), str):
         settings["template"] = template_from(template)
     return settings
 
 
-def checked(settings: Mapping[str, Any], pairs: Sequence[str] | None) -> ResearchSettings:
-    """Return chosen settings; `pairs` are those of --set.
+def checked(
+    settings: Mapping[str, Any], options: Mapping[str, object], pairs: Sequence[str] | None
+) -> ResearchSettings:
+    """Return settings that options by path and the pairs of --set chose, perhaps with others below them.
 
     Raises:
-        InvalidInput: some cannot be used; the message has the options by which they were given.
+        InvalidInput: some cannot be used; the message has each as the command line gave it.
     """
-    from fathom.config.given import read_settings, settings_from
+    from fathom.config.given import settings_from
     from fathom.errors import InvalidInput
 
     try:
         return settings_from(settings)
     except InvalidInput as error:
-        raise InvalidInput(worded(error.wrong, read_settings(pairs or [])), next_step=_HOW) from None
+        by_option = _by_option(options)
+        told = [_told(one) if _has(by_option, one.path) else _told_of_set(one, pairs or []) for one in error.wrong]
+        raise InvalidInput(" ".join(told), next_step=_HOW) from None
 
 
-def worded(wrong: Sequence[WrongValue], by_set: Mapping[str, Any] | None = None) -> str:
-    """Return what is wrong with values by the options of a command line; `by_set` are the settings of --set."""
-    return " ".join(_by_set(one) if _has(by_set or {}, one.path) else one.told(_option(one.path)) for one in wrong)
+def worded(wrong: Sequence[WrongValue]) -> str:
+    """Return what is wrong with values that options gave."""
+    return " ".join(map(_told, wrong))
 
 
-def _by_set(one: WrongValue) -> str:
-    value = "" if one.value is None else f"={one.value}"
-    return replace(one, value=None).told(f"--set {one.path}{value}")
+def _told(one: WrongValue) -> str:
+    from shlex import quote
+
+    value = "" if one.value is None else f" {quote(str(one.value))}"
+    return one.told(f"{_option(one.path)}{value}")
+
+
+def _told_of_set(one: WrongValue, pairs: Sequence[str]) -> str:
+    from shlex import quote
+
+    from fathom.config.given import pair_for, path_of
+
+    if not (pair := pair_for(one.path, pairs)):
+        return one.told()
+    if path_of(pair.partition("=")[0]) != one.path:  # it is a part of a table, or one that has it as a part
+        pair = one.path if one.value is None else f"{one.path}={one.value}"
+    return one.told(f"--set {quote(pair)}")
 
 
 def _option(path: str) -> str:
@@ -152,6 +171,13 @@ def _has(settings: Any, path: str) -> bool:
             return False
         settings = settings[part]
     return True
+
+
+def _by_option(options: Mapping[str, object]) -> dict[str, Any]:
+    """Return the settings that options by path give, nested."""
+    from fathom.config.given import placed
+
+    return placed({path: _data(value) for path, value in options.items() if _is_given(value)})
 
 
 def _is_given(value: object) -> bool:

@@ -145,7 +145,7 @@ def research(
         "artifacts": artifacts,
     }
     usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
-    settings = checked(chosen(options, setting, usual), setting)
+    settings = checked(chosen(options, setting, usual), options, setting)
     if estimate:
         phases = estimated(query, settings)
         output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)

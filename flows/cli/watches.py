@@ -78,7 +78,7 @@ def add(
         "budget.max_usd": max_usd,
         "artifacts": artifacts,
     }
-    request = check_request(query, checked(chosen(options, setting), setting))
+    request = check_request(query, checked(chosen(options, setting), options, setting))
     ensure_api()
 
     async def made() -> Watch:
