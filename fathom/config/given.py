@@ -92,7 +92,8 @@ def path_of(name: str) -> str:
 
     Names that are no fields, such as `openai/gpt-5` in `prices.openai/gpt-5`, stay as they are.
     """
-    parts, model = [], ResearchSettings
+    parts: list[str] = []
+    model: type[BaseModel] = ResearchSettings
     for number, part in enumerate(name.strip().split(".")):
         plain = part.strip().lower().replace("-", "_").replace(" ", "_")
         field = model.model_fields.get(plain)
@@ -186,10 +187,10 @@ def _allowed(error: Mapping[str, Any], model: type[BaseModel] | None) -> str:
     field = field_at(model, error["loc"]) if model else None
     rules = [{name: getattr(rule, name, None) for name in _BOUNDS} for rule in field.metadata] if field else []
     bounds = [
-        f"{word} {_number(rule[name])}"
+        f"{word} {_number(bound)}"
         for rule in rules or [context]
         for name, word in _BOUNDS.items()
-        if isinstance(rule.get(name), int | float)
+        if isinstance(bound := rule.get(name), int | float)
     ]
     what = context.get("expected") or _KINDS.get(kind.partition("_")[0], "")
     told = ", ".join(part for part in (what, " and ".join(bounds)) if part)
