@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fathom.budget.prices import Pricing
 from fathom.config.environment import Environment
+from fathom.config.given import settings_from
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.errors import ModelError, UserError
@@ -24,7 +25,7 @@ from fathom.run.speed import SLOW_MINUTES
 from fathom.storage.store import ArtifactStore
 from fathom.tools.registry import REGISTRY, Registry
 from flows.findings import Finding, checked
-from flows.preflight import artifact_root, settings_from
+from flows.preflight import artifact_root
 from flows.server import find_api
 from flows.tools_examined import examine_tools
 

@@ -18,7 +18,7 @@ from fathom.models import Report, RunManifest
 from fathom.run.engine import Parent
 from fathom.storage.store import ArtifactStore, runs
 from fathom.text.citations import without_citations
-from fathom.tools.earlier import EarlierRunTool
+from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.mcp.servers import allowed_tools
 from fathom.tools.registry import REGISTRY, configured_tools

@@ -14,6 +14,7 @@ from fathom.budget.ledger import Ledger
 from fathom.budget.purse import purse_of
 from fathom.config.caps import Price
 from fathom.config.environment import Environment
+from fathom.config.given import settings_from
 from fathom.config.models import EXTRACTIVE, Role
 from fathom.config.settings import ResolvedSettings, resolve
 from fathom.errors import InvalidInput, ModelError
@@ -34,7 +35,7 @@ from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import phase
 from fathom.text.counting import counted
 from fathom.tools.base import RunContext
-from flows.preflight import artifact_root, settings_from
+from flows.preflight import artifact_root
 
 MOST_BYTES = 10_000_000
 ANSWER_TOKENS = 8_192  # of the judge, for `AT_ONCE` claims

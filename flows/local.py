@@ -14,9 +14,7 @@ from typing import Any
 import httpx
 from prefect import Flow
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.objects import FlowRun, State, StateType
-from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import Abort
 from prefect.flow_engine import run_flow
 from prefect.states import Pending
@@ -27,7 +25,7 @@ from fathom.errors import FathomError, ServerLost
 from fathom.models import RunResult
 from flows.deep_research import deep_research
 from flows.endings import ending_of, result_in
-from flows.flow_runs import FLOW, place
+from flows.flow_runs import place
 from flows.runs import load
 from tasks.durable import recorded_folders
 
@@ -87,16 +85,6 @@ async def run_here(flow: Flow[..., Any], flow_run: FlowRun) -> State[Any]:
         raise FathomError(f"Prefect does not let the run continue: {abort}") from None
     except httpx.TransportError as error:
         raise ServerLost(f"The Prefect server is gone: {error!r}.", next_step="start it again") from error
-
-
-async def recent(limit: int) -> list[FlowRun]:
-    """Return the latest runs of the pipeline, the newest first."""
-    async with get_client() as client:
-        return await client.read_flow_runs(
-            flow_filter=FlowFilter(name=FlowFilterName(any_=[FLOW])),
-            sort=FlowRunSort.EXPECTED_START_TIME_DESC,
-            limit=limit,
-        )
 
 
 async def result_of(flow_run: FlowRun) -> RunResult | None:

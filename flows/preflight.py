@@ -12,18 +12,16 @@ from pydantic import ValidationError
 
 from fathom.batch.questions import settings_of
 from fathom.budget.prices import Pricing
-from fathom.config.caps import BatchBudget, Budget
+from fathom.config.caps import BatchBudget
 from fathom.config.environment import Environment
-from fathom.config.groups import CompressionSettings, PeopleSettings
+from fathom.config.given import wrong_in
 from fathom.config.inputs import check_query
-from fathom.config.models import ModelCallSettings
 from fathom.config.secrets import HIDDEN, Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings, SearchMode, resolve
 from fathom.config.templates import read_template, settings_in, shipped, template_of, text_in
 from fathom.errors import InvalidInput
 from fathom.extractive.judging import judge
 from fathom.llm.model_checks import check_models, settled_budget
-from fathom.models import Model
 from fathom.models.batch import BatchQuestion
 from fathom.run.effort import Scope, scope_of
 from fathom.run.estimate import Bounds, PhaseEstimate, added_up, estimate
@@ -46,46 +44,18 @@ class Checked:
     notices: list[str]
 
 
-def settings_from(options: Mapping[str, object]) -> ResearchSettings:
-    """Return settings from options by field name; those that are None are left to profile and environment.
-
-    Raises:
-        InvalidInput: an option cannot be used; the message names the first.
-    """
-    try:
-        return ResearchSettings.model_validate({name: value for name, value in options.items() if value is not None})
-    except ValidationError as error:
-        first = error.errors()[0]
-        if first["type"] == "extra_forbidden":
-            name = ".".join(map(str, first["loc"]))
-            raise InvalidInput(
-                f"--{name}: there is no such setting.", next_step="docs/settings.md lists them"
-            ) from None
-        # The caps are options of their own, and so are some limits of model calls.
-        field = (
-            ".".join(map(str, first["loc"]))
-            .removeprefix("budget.")
-            .removeprefix("people.")
-            .removeprefix("compression.")
-            .replace("model_calls.", "model_")
-        )
-        message = f"--{field.replace('_', '-')} {first['input']!r}: {first['msg']}{_range(first['loc'])}."
-        raise InvalidInput(message, next_step="fathom research --help") from None
-
-
 def batch_caps(options: Mapping[str, float | None]) -> dict[str, float]:
     """Return the caps over a batch that are given.
 
     Raises:
-        InvalidInput: one is not above zero; the message names it.
+        InvalidInput: some are not above zero; `wrong` has them.
     """
     given = {name: cap for name, cap in options.items() if cap is not None}
     try:
         BatchBudget.model_validate(given)
     except ValidationError as error:
-        first = error.errors()[0]
-        said = f"--{str(first['loc'][0]).replace('_', '-')} {first['input']!r}: {first['msg']}."
-        raise InvalidInput(said, next_step="give more, or leave it out for no such cap") from None
+        how = "give more, or leave it out for no such cap"
+        raise InvalidInput(wrong=wrong_in(error.errors(), BatchBudget), next_step=how) from None
     return given
 
 
@@ -103,22 +73,6 @@ def template_from(name_or_file: str | None) -> str | None:
     text = text_in(path)
     settings_in(read_template(text, str(path)), ResearchSettings, str(path))
     return text
-
-
-def _range(place: Sequence[int | str]) -> str:
-    """Return the range of the number at a place of the settings, such as ` (at least 1 and at most 5)`."""
-    nested: dict[str, type[Model]] = {
-        "budget": Budget,
-        "compression": CompressionSettings,
-        "model_calls": ModelCallSettings,
-        "people": PeopleSettings,
-    }
-    first, last = (str(place[0]), str(place[-1])) if place else ("", "")  # text that is no Unicode has no place
-    field = nested.get(first, ResearchSettings).model_fields.get(last)
-    words = {"ge": "at least", "gt": "more than", "le": "at most"}
-    rules = field.metadata if field else []
-    bounds = [f"{word} {getattr(rule, name)}" for rule in rules for name, word in words.items() if hasattr(rule, name)]
-    return f" ({' and '.join(bounds)})" if bounds else ""
 
 
 def check_request(query: str, settings: ResearchSettings, *, follow_up: bool = False) -> Checked:

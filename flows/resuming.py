@@ -12,7 +12,9 @@ from collections.abc import Callable
 from uuid import UUID
 
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import ObjectNotFound
 from prefect.states import Crashed, Scheduled
 
@@ -23,7 +25,7 @@ from fathom.storage.lease import is_gone, read_lease
 from fathom.storage.store import ArtifactStore
 from flows.crash_reports import all_told
 from flows.flow_runs import FLOW, UNDER_WAY, WAITING, has_begun, place
-from flows.local import address, create, execute, recent, result_of
+from flows.local import address, create, execute, result_of
 from flows.preflight import artifact_root
 from flows.runs import is_prefix, known, locate, matching
 
@@ -67,7 +69,12 @@ async def find(name: str, root: str | None = None) -> FlowRun:
     store = ArtifactStore(root)
     stored = matching(name, await known(store))
     ids = [str(manifest.get("run_id")) for manifest in stored]
-    latest = await recent(200)
+    async with get_client() as client:
+        latest = await client.read_flow_runs(
+            flow_filter=FlowFilter(name=FlowFilterName(any_=[FLOW])),
+            sort=FlowRunSort.EXPECTED_START_TIME_DESC,
+            limit=200,
+        )
     again = [run for run in latest if str(run.id) in ids or run.parameters.get("run_key") in ids]
     chosen = (
         [run for run in latest if is_prefix(name, str(run.id))]

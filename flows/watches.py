@@ -31,7 +31,7 @@ from prefect.exceptions import ObjectNotFound
 from fathom.config.groups import NEVER
 from fathom.config.periods import period
 from fathom.config.settings import ResearchSettings
-from fathom.errors import InvalidInput, RunBusy
+from fathom.errors import InvalidInput, RunBusy, WrongValue
 from fathom.storage.names import slug
 from fathom.text.counting import counted
 from flows.deep_research import deep_research
@@ -76,14 +76,19 @@ def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
     try:
         ZoneInfo(timezone)
     except (KeyError, ValueError, OSError) as error:
-        raise InvalidInput(f"There is no time zone {timezone!r}.", next_step="for example Europe/Berlin") from error
+        wrong = WrongValue("timezone", timezone, "there is no such time zone")
+        raise InvalidInput(wrong=[wrong], next_step="for example Europe/Berlin") from error
     if cron:
         try:
             return CronSchedule(cron=cron, timezone=timezone)
         except ValueError as error:
             how = "minute, hour, day, month, weekday, such as '0 6 * * 1-5'"
-            raise InvalidInput(f"--cron {cron!r} is no schedule.", next_step=how) from error
-    return IntervalSchedule(interval=period(every or "", "--every"), timezone=timezone)
+            raise InvalidInput(wrong=[WrongValue("cron", cron, "it is no schedule")], next_step=how) from error
+    try:
+        return IntervalSchedule(interval=period(every or "", "every"), timezone=timezone)
+    except (InvalidInput, OverflowError) as error:
+        wrong = WrongValue("every", every, "it must be a length of time, such as 30m, 6h, 1d or 2w")
+        raise InvalidInput(wrong=[wrong], next_step="for example 1d") from error
 
 
 def name_of(text: str) -> str:

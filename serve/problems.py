@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
 
 import httpx
@@ -13,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from fathom.client.shapes import Problem
+from fathom.config.given import wrong_in
 from fathom.config.secrets import without_credentials
 from fathom.errors import (
     FathomError,
@@ -25,6 +27,7 @@ from fathom.errors import (
     ServerUnreachable,
     StoreError,
     UserError,
+    WrongValue,
 )
 from fathom.errors.serving import (
     Conflict,
@@ -66,8 +69,6 @@ _STATUS: dict[type[FathomError], HTTPStatus] = {
     MissingCredential: HTTPStatus.UNPROCESSABLE_ENTITY,
     UserError: HTTPStatus.UNPROCESSABLE_ENTITY,
 }
-_MOST_SAID = 3  # of what is wrong in one request
-_HELP = "fathom research --help"
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -79,16 +80,24 @@ def status_of(error: FathomError) -> HTTPStatus:
 
 def problem_of(error: FathomError) -> Problem:
     """Return what a client is told of a failure."""
-    status = status_of(error)
+    status, wrong = status_of(error), _wrong_in(error)
     return Problem(
         type=f"urn:fathom:error:{error.code}",
         title=status.phrase,
         status=status,
-        # It may repeat what was sent; a setting is an option of the command line.
-        detail=without_credentials(error.message).removeprefix("--"),
+        detail=without_credentials(error.message),  # it may repeat what was sent
         code=error.code,
-        next_step=(error.next_step or error.remedy).replace(_HELP, "GET /api/v1/settings/schema describes them"),
+        next_step=error.next_step or (f"GET {API}/settings/schema describes the settings" if wrong else error.remedy),
+        errors=wrong,
     )
+
+
+def _wrong_in(error: FathomError) -> list[WrongValue]:
+    """Return the values that an error is about, without credentials."""
+    found = error.wrong if isinstance(error, InvalidInput) else ()
+    return [
+        replace(one, value=without_credentials(one.value) if isinstance(one.value, str) else one.value) for one in found
+    ]
 
 
 def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> JSONResponse:
@@ -125,11 +134,8 @@ def _of_failure(request: Request, error: FathomError) -> tuple[Problem, dict[str
 
 def _of_form(error: RequestValidationError) -> Problem:
     """Return what is wrong with a request that does not have the form that the document describes."""
-    wrong = [
-        f"{'.'.join(str(part) for part in one['loc'][1:]) or one['loc'][0]}: {one['msg']}"
-        for one in error.errors()[:_MOST_SAID]
-    ]
-    return problem_of(InvalidInput("; ".join(wrong), next_step=f"GET {API}/openapi.json has the form of every request"))
+    wrong = wrong_in({**one, "loc": one["loc"][1:] or one["loc"]} for one in error.errors())
+    return problem_of(InvalidInput(wrong=wrong, next_step=f"GET {API}/openapi.json has the form of every request"))
 
 
 def _of_framework(request: Request, error: HTTPException) -> tuple[Problem, dict[str, str]]:

@@ -9,7 +9,7 @@ from prefect.client.orchestration import get_client
 
 from fathom.client.shapes import Run
 from fathom.client.standing import Watch, WatchChange, WatchHistory, WatchList, WatchRequest, WatchRun
-from fathom.errors import InvalidInput, RunBusy
+from fathom.errors import InvalidInput, RunBusy, WrongValue
 from fathom.errors.serving import Conflict, NotAllowed, NotThere
 from flows import notifying, watches
 from flows.comparing import runs_of
@@ -33,16 +33,15 @@ async def add(desk: Desk, caller: Caller, request: WatchRequest) -> Watch:
     settings = desk.settings_for(caller, request.settings, request.template)
     if bool(request.every) == bool(request.cron):
         raise InvalidInput("Give either `every` or `cron`.", next_step='for example "every": "1d"')
-    try:
-        schedule = watches.schedule_of(request.every, request.cron, request.timezone)
-    except OverflowError:
-        raise InvalidInput(f"{request.every!r} is too long.", next_step="for example 1d") from None
+    schedule = watches.schedule_of(request.every, request.cron, request.timezone)
     _check_countable(caller)
     await desk.check_use(caller, settings)
     checked = await asyncio.to_thread(check_request, request.question, settings)
     name = watches.name_of(request.name or checked.query)
     if not name:
-        raise InvalidInput(f"{request.name!r} is no name.", next_step="use letters and digits")
+        raise InvalidInput(
+            wrong=[WrongValue("name", request.name, "it has no letter and no digit")], next_step="use some"
+        )
     tags = tags_of(Ownership(owner=caller.name))
     try:
         with asking_patiently():

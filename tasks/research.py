@@ -20,7 +20,7 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.spans import step_span
 from fathom.text.tokens import count_tokens
-from fathom.tools.earlier import EarlierRunTool
+from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.routing import resting
 from tasks import events

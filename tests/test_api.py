@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 import time
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from fathom.client import Fathom
+from fathom.errors import InvalidInput, WrongValue
 from serve.negotiation import preferred
 from serve.options import Options
 from tests.conftest import ROOT, PrefectServer, quiet_port
@@ -260,3 +263,22 @@ def test_a_body_must_be_json_of_the_documented_shape(client: httpx.Client) -> No
         assert client.post("/api/v1/runs", json=wrong).status_code == 422
     assert client.put("/api/v1/runs", json={}).status_code == 405
     assert client.get("/api/v1/nothing").json()["status"] == 404
+
+
+def test_wrong_settings_are_named_with_what_is_allowed(client: httpx.Client) -> None:
+    wrong = {"depth": "two", "report": {"words": 5}, "sorces": {"allow": []}, "model_calls": {"at_once": 65}}
+    told = client.post("/api/v1/runs", json={"question": "Why?", "settings": wrong}).json()
+    assert told["code"] == "E4001" and "--" not in told["detail"]
+    assert {one["path"]: (one["value"], one["message"]) for one in told["errors"]} == {
+        "depth": ("two", "it must be a whole number, at least 1 and at most 5"),
+        "report.words": (5, "it must be at least 100 and at most 20,000"),
+        "sorces": (None, "there is no such setting; did you mean sources or sources.scores?"),
+        "model_calls.at_once": (65, "it must be at least 1 and at most 64"),
+    }
+    empty = client.post("/api/v1/runs", json={"question": "", "extra": [1]}).json()["errors"]
+    assert [one["path"] for one in empty] == ["question", "extra"]
+    assert client.get("/api/v1/nothing").json()["errors"] == []
+    with Fathom(str(client.base_url)) as fathom, pytest.raises(InvalidInput) as refused:
+        fathom.runs.start("Why?", settings={"depth": 9})
+    assert refused.value.wrong == (WrongValue("depth", 9, "it must be at least 1 and at most 5"),)
+    assert pickle.loads(pickle.dumps(refused.value)).wrong == refused.value.wrong

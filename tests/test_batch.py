@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from fathom.batch.folder import question_ids
 from fathom.batch.page import render_index
-from fathom.batch.questions import format_of, lines_of, read_questions, read_settings, settings_of
+from fathom.batch.questions import format_of, lines_of, read_questions, settings_of
 from fathom.budget.ledger import Cost
 from fathom.budget.shares import SharedBudget, caps
+from fathom.config.given import read_settings
 from fathom.config.groups import Judging
 from fathom.config.profiles import Profile
 from fathom.config.settings import ResearchSettings
@@ -51,7 +52,7 @@ def test_a_row_has_settings_of_its_own() -> None:
     assert (merged.profile, merged.breadth, merged.budget.max_usd) == (Profile.deep, 2, 0.5)
     assert (merged.docs, merged.report.words, merged.report.judge) == (["a.md", "b.md"], 300, Judging.always)
     assert question.run_key == "mine"
-    assert read_settings(["max-usd=0.5", "depth=2"]) == {"budget": {"max_usd": "0.5"}, "depth": "2"}
+    assert read_settings(["max-usd=0.5", "depth=2"]) == {"budget": {"max_usd": 0.5}, "depth": 2}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_a_row_has_settings_of_its_own() -> None:
         ("csv", "topic\nTides\n", "no column `question`"),
         ("csv", "question,depth\nWhat are tides?,2\nWhy?,two\n", "Line 3: depth 'two'"),
         ("csv", "question,depth\nWhy?,9\nHow?,1\nWhy?,two\n", "Line 2: depth '9'.*Line 4: depth 'two'"),
-        ("csv", "question,dept\nWhat are tides?,2\n", "Line 2: 'dept' is no setting"),
+        ("csv", "question,dept\nWhat are tides?,2\n", "Line 2: dept '2': there is no such setting; did you mean depth"),
         ("csv", "question\nWhat are tides, really?\n", "Line 2 has 2 cells"),
         ("jsonl", '{"question": "a"}\n{"question": \n', "Line 2 is not JSON"),
         ("jsonl", '{"profile": "quick"}\n', "Line 1: There is no question"),

@@ -73,7 +73,7 @@ def test_bad_input_has_one_exit_code_and_is_named(
         (compare.main, ["no-such-commit", "HEAD"], "no commit 'no-such-commit'"),
         (research.main, ["no-such-set"], "no set 'no-such-set'"),
         (research.main, [], "Missing argument"),
-        (research.main, ["simpleqa", "--max-usd", "0"], "--max-usd 0.0: Input should be greater than 0"),
+        (research.main, ["simpleqa", "--max-usd", "0"], "--max-usd 0.0: it must be more than 0"),
     ):
         assert ended(main, *arguments) == 2, named
         said = capsys.readouterr().err

@@ -199,6 +199,8 @@ def test_what_cannot_be_asked_is_refused_in_the_form_that_clients_know(client: O
     assert refused(openai.BadRequestError, messages=[{"role": "system", "content": "x"}])["code"] == "E4001"
     assert refused(openai.BadRequestError, messages=[])["type"] == "invalid_request_error"
     assert "colour" in refused(openai.BadRequestError, extra_body={"fathom": {"colour": "red"}})["message"]
+    deep = refused(openai.BadRequestError, extra_body={"fathom": {"report": {"words": 5}}})["message"]
+    assert "report.words 5: it must be at least 100 and at most 20,000" in deep
     assert refused(openai.BadRequestError, response_format={"type": "json_object"})["code"] == "E4001"
     assert refused(openai.BadRequestError, messages=[{"role": "user", "content": "x" * 10_001}])["code"] == "E4001"
     with pytest.raises(openai.NotFoundError):

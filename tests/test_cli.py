@@ -16,9 +16,14 @@ from typing import Any
 
 import pytest
 
+from fathom.config.given import read_settings
+from fathom.config.groups import Clarify
+from fathom.config.inputs import parse_role_models
+from fathom.config.models import Role, RoleModel
 from fathom.config.profiles import Profile
 from fathom.config.settings import ResearchSettings
 from fathom.models import RunResult
+from flows.cli.options import checked, chosen
 from flows.cli.printing import open_page
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env, quiet_port
 from tests.processes import Kills, asking
@@ -127,22 +132,53 @@ def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -
         (["research", "q", "--profile", "fast"], "'quick', 'standard' or 'deep'"),
         (
             ["research", "q", "--depth", "9"],
-            "--depth 9: Input should be less than or equal to 5 (at least 1 and at most 5)",
+            "--depth 9: it must be at least 1 and at most 5. (docs/settings.md describes the settings)",
         ),
         (["research", "q", "--depth", "0"], "--depth 0: "),
         (
             ["research", "q", "--summary-tokens", "20"],
-            "--summary-tokens 20: Input should be greater than or equal to 100 (at least 100 and at most 1000)",
+            "--summary-tokens 20: it must be at least 100 and at most 1,000",
         ),
-        (["research", "q", "--max-usd", "inf"], "--max-usd inf: Input should be a finite number (at least 0)"),
+        (["research", "q", "--max-usd", "inf"], "--max-usd inf: it must be a finite number, at least 0"),
         (["research", "q", "--max-usd", "nan"], "--max-usd nan: "),
         (["research", "q", "--max-tokens", "0"], "--max-tokens 0: "),
-        (["batch", "nowhere", "--max-usd", "0"], "--max-usd 0.0: Input should be greater than 0"),
+        (["batch", "nowhere", "--max-usd", "0"], "--max-usd 0.0: it must be more than 0"),
         (
             ["research", "q", "--max-calls", "-1"],
-            "--max-calls -1: Input should be greater than or equal to 1 (at least 1)",
+            "--max-calls -1: it must be at least 1",
         ),
-        (["research", "q", "--max-seconds", "0"], "--max-seconds 0.0: Input should be greater than 0 (more than 0)"),
+        (["research", "q", "--max-seconds", "0"], "--max-seconds 0.0: it must be more than 0"),
+        (["research", "q", "--set", "depth"], "'depth' is not NAME=VALUE. (for example --set depth=2)"),
+        (["research", "q", "--set", "depht=2"], "--set depht=2: there is no such setting; did you mean depth?"),
+        (["research", "q", "--set", "wrods=9"], "did you mean report.words?"),
+        (
+            ["research", "q", "--set", "sources.min_qualty=1"],
+            "--set sources.min_qualty=1: there is no such setting; did you mean sources.min_quality?",
+        ),
+        (
+            ["research", "q", "--depth", "2", "--set", "depth=3"],
+            "--depth and --set depth=3 contradict each other. (give one of them)",
+        ),
+        (
+            ["research", "q", "--set", "max-usd=1", "--set", "budget.max_usd=2"],
+            "--set max-usd=1 and --set budget.max_usd=2 contradict each other",
+        ),
+        (["research", "q", "--set", "Max-USD=-1"], "--set Max-USD=-1: it must be at least 0"),
+        (
+            ["research", "q", "--set", 'sources.scores={"example.org": 7}'],
+            "--set sources.scores.example.org=7: it must be at most 1.",
+        ),
+        (
+            ["research", "q", "--set", "role_models.writer=openai/x"],
+            "--set role_models.writer=openai/x: the name must be 'clarifier', ",
+        ),
+        (["research", "q", "--set", "role_models.judge.effort=low"], "role_models.judge.model: it is missing"),
+        (["research", "q", "--set", "report.min_qualty=1"], "did you mean sources.min_quality?"),
+        (
+            ["batch", "nowhere", "--set", "report.words=5"],
+            "--set report.words=5: it must be at least 100 and at most 20,000",
+        ),
+        (["watch", "add", "q", "--set", "max_results=many"], "--set max_results=many: it must be a whole number"),
         (["research", "q", "--price", "openai/x=inf,1"], "--price 'openai/x=inf,1' is not MODEL=INPUT,OUTPUT"),
         (["research", "q", "--breadth", "none"], "--breadth"),
         (["research", "q", "--role-model", "reporter"], "'reporter' is not ROLE=MODEL"),
@@ -181,6 +217,40 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
     assert set(tmp_path.rglob("*")) == before
+
+
+def test_an_option_beats_set_which_beats_the_template_and_what_is_usual() -> None:
+    options = {"template": "literature-review", "budget.max_usd": 1.0, "depth": 2, "tools": None, "fresh": False}
+    pairs = ["depth=2", "max-calls=7", "max_results=3", "tools=documents,web_search", 'sources.scores={"a.org": 1}']
+    usual = {"people": {"clarify": "auto"}}
+    settings = checked(chosen(options, pairs, usual), options, pairs)
+    template = checked(chosen({"template": "literature-review"}, []), {}, [])
+    assert (template.max_results, settings.max_results, settings.max_steps) == (8, 3, template.max_steps)
+    assert settings.tools == ["documents", "web_search"]
+    assert (settings.depth, settings.budget.max_usd, settings.budget.max_calls) == (2, 1, 7)
+    assert (settings.people.clarify, settings.sources.scores, settings.fresh) == (Clarify.auto, {"a.org": 1}, False)
+    assert checked(chosen({}, ["people.clarify=never"], usual), {}, []).people.clarify is Clarify.never
+    given = ["role_models.reporter.temperature=0.5"]
+    merged = checked(chosen({"role_models": parse_role_models(["reporter=openai/a"])}, given), {}, given)
+    assert merged.role_models[Role.reporter] == RoleModel(model="openai/a", temperature=0.5)
+
+
+@pytest.mark.parametrize(
+    ("pair", "value"),
+    [
+        ("model=123", {"model": "123"}),
+        ("model=null", {"model": None}),
+        ("docs=a, b", {"docs": ["a", "b"]}),
+        ('docs=["a,b"]', {"docs": ["a,b"]}),
+        ("role_models.judge.fallbacks=x", {"role_models": {"judge": {"fallbacks": ["x"]}}}),
+        ("budget.max_usd=0.5", {"budget": {"max_usd": 0.5}}),
+        ("Fresh = true", {"fresh": True}),
+        ("Prices.openai/GPT-5-x={}", {"prices": {"openai/GPT-5-x": {}}}),
+        ("embed_model=a=b", {"embed_model": "a=b"}),
+    ],
+)
+def test_a_value_is_json_or_text_as_its_setting_takes_it(pair: str, value: dict[str, Any]) -> None:
+    assert read_settings([pair]) == value
 
 
 def test_a_configured_api_that_does_not_answer_is_named(fathom_cli: FathomCLI, home: Path, tmp_path: Path) -> None:

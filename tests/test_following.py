@@ -217,6 +217,9 @@ async def test_a_run_that_cannot_be_followed_is_refused(
     assert "query is empty" in fathom_cli(["ask", whole.run_id[:8], " ", "--artifacts", str(root)]).stderr
     assert "is stored beside it" in refused(whole.artifacts, "--artifacts", str(tmp_path / "other"))
     assert "--depth 9" in refused(whole.run_id[:8], "--depth", "9")
+    assert "--set report.words=5: it must be" in refused(whole.run_id[:8], "--set", "report.words=5")
+    elsewhere = f"artifacts={tmp_path / 'other'}"
+    assert "--artifacts and --set artifacts=" in refused(whole.run_id[:8], "--set", elsewhere)
     with pytest.raises(InvalidInput, match="not in the store"):
         await find_parent(ArtifactStore(str(tmp_path / "other")), whole.artifacts)
     with pytest.raises(InvalidInput, match="a follow-up only"):

@@ -10,6 +10,7 @@ import string
 import tempfile
 import time
 import zipfile
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fathom.config.environment import Environment
+from fathom.config.given import settings_from
 from fathom.config.inputs import check_query, parse_prices, parse_role_models
 from fathom.config.models import RoleModel
 from fathom.config.settings import ResearchSettings, resolve
@@ -62,7 +64,6 @@ from fathom.tools.documents.layout import lay_out
 from fathom.tools.documents.readers import ENDINGS, Unreadable, read_document
 from fathom.tools.fetch.client import Answer
 from fathom.tools.fetch.page import Page, read_page
-from flows.preflight import settings_from
 from flows.runs import find, load
 from tests.conftest import FathomCLI
 from tests.test_documents import HTML, MARKDOWN, REST, pdf, word
@@ -216,7 +217,8 @@ def test_any_options_are_settings_or_refused(nearly: Any, options: dict[str, Any
         try:
             chosen = settings_from({str(name): value for name, value in wanted.items()})
         except InvalidInput as error:
-            assert str(error).startswith("E4001 --")
+            assert error.wrong and str(error).startswith("E4001 ")
+            assert json.dumps([asdict(one) for one in error.wrong], allow_nan=False, ensure_ascii=False).encode()
         else:
             dumped = resolve(chosen, Environment.read({"HOME": "/"}), []).model_dump_json()
             assert json.loads(dumped)

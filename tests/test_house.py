@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
@@ -91,6 +91,20 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def imported_modules(path: Path, modules: Collection[str]) -> set[str]:
+    """Return the modules that one imports when it runs, also inside functions: not those for a type checker alone."""
+    found, for_types = set[str](), set[ast.AST]()
+    for node in ast.walk(parsed(path)):  # from the outside in
+        if node in for_types or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            for_types.update(ast.iter_child_nodes(node))
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            whole = ((f"{node.module}.{alias.name}", node.module or "") for alias in node.names)
+            found |= {inner if inner in modules else outer for inner, outer in whole}
+    return found & {*modules}
+
+
 def exported(path: Path) -> set[str]:
     """Return the `__all__` of a package, or what a module defines without a leading underscore."""
     found: set[str] = set()
@@ -136,6 +150,12 @@ def test_the_rooms_of_the_server_know_each_other_one_way() -> None:
         known = (name.split(".")[1] for name in imports(path) if name.startswith("serve."))
         graph.setdefault("".join(room), set()).update({other for other in known if [other] != room})
     assert list(TopologicalSorter(graph).static_order())
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    modules = {dotted(path): path for path in MODULES}
+    graph = {name: imported_modules(path, modules) - {name} for name, path in modules.items()}
+    assert len([*TopologicalSorter(graph).static_order()]) == len(modules)
 
 
 def test_one_place_reads_the_environment() -> None:

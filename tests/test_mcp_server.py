@@ -97,6 +97,8 @@ async def test_what_is_wrong_is_told(served: Served) -> None:
         assert "E5001" in await refusal(client, "verify_claim", run_id="../../etc/passwd", n=1)
         assert "wait_seconds" in await refusal(client, "research_status", run_id=nobody, wait_seconds=51)
         assert "no such setting" in await refusal(client, "research_start", question="Why?", settings={"colour": 1})
+        dear = await refusal(client, "research_start", question="Why?", settings={"budget": {"max_usd": -1}})
+        assert "budget.max_usd -1: it must be at least 0" in dear
         with pytest.raises(MCPError, match="E5001"):
             await client.read_resource(f"fathom://runs/{nobody}/report.md")
 

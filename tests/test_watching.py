@@ -282,7 +282,7 @@ def test_schedules_are_checked() -> None:
             watches.schedule_of(*wrong)
     with pytest.raises(InvalidInput, match="no schedule"):
         watches.schedule_of(None, "61 * * * *", "UTC")
-    with pytest.raises(InvalidInput, match="no time zone"):
+    with pytest.raises(InvalidInput, match="no such time zone"):
         watches.schedule_of("1d", None, "Mars/Olympus")
     with pytest.raises(InvalidInput, match="not known"):
         notifying.check_occasions(["changed,sometimes"])

@@ -50,7 +50,7 @@ def research(
     from benchmarks.research import running
     from benchmarks.research.outcome import SUBMISSION
     from benchmarks.research.registry import BENCHMARKS
-    from fathom.batch.questions import read_settings
+    from fathom.config.given import read_settings
     from fathom.errors import InvalidInput
     from fathom.storage.names import slug
     from flows.cli.research import named, show_estimate

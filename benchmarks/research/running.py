@@ -16,13 +16,14 @@ from benchmarks.results import SYSTEM as SYSTEM_FILE
 from benchmarks.results import Question, System, read_lines, read_system
 from fathom.batch.folder import BATCHES, RESULTS
 from fathom.batch.questions import read_questions
+from fathom.config.given import settings_from
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
 from fathom.models.batch import BatchQuestion, BatchResult, BatchRow
 from fathom.run.estimate import PhaseEstimate
 from fathom.storage.lease import result_key
 from fathom.text.counting import counted
-from flows.preflight import check_batch, estimated_batch, settings_from
+from flows.preflight import check_batch, estimated_batch
 
 STORE, RUN_KEY = "store", "run_key"
 

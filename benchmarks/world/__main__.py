@@ -108,7 +108,7 @@ def _run(chosen: argparse.Namespace, questions: Sequence[Question]) -> None:
     from benchmarks.world.asking import TOOLS, ask_all, check, enter_world, sources
     from benchmarks.world.searching import serving
     from benchmarks.world.web import digest
-    from fathom.batch.questions import read_settings
+    from fathom.config.given import read_settings
 
     settings: dict[str, Any] = {
         "model": chosen.model or None,

@@ -7,13 +7,12 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
-from fathom.config.caps import Budget
+from fathom.config.given import path_of, placed, settings_from
 from fathom.config.inputs import check_query
-from fathom.config.models import ModelCallSettings
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
 from fathom.models.batch import BatchQuestion
@@ -54,7 +53,7 @@ def read_questions(text: str, kind: Format, base: ResearchSettings) -> list[Batc
         try:
             found.append(_question(fields, base))
         except InvalidInput as error:
-            wrong.append(InvalidInput(f"Line {line}: {error.message}", next_step=error.next_step))
+            wrong.append(InvalidInput(f"Line {line}: {error.message}", next_step=error.next_step or _HELP))
         if len(found) > MOST_QUESTIONS:
             raise InvalidInput(f"There are more than {MOST_QUESTIONS:,} questions.", next_step="split the file")
     if wrong:
@@ -89,67 +88,21 @@ def settings_of(question: BatchQuestion, base: ResearchSettings) -> ResearchSett
     for name, value in question.settings.items():
         inner = given.get(name)
         given[name] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, dict) else value
-    try:
-        return ResearchSettings.model_validate(given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        if first["type"] == "extra_forbidden":
-            raise InvalidInput(f"{name!r} is no setting.", next_step=_HELP) from None
-        raise InvalidInput(f"{name} {first['input']!r}: {first['msg']}.", next_step=_HELP) from None
+    return settings_from(given)
 
 
 def _question(fields: Mapping[str, JsonValue], base: ResearchSettings) -> BatchQuestion:
-    named = {_plain(name): value for name, value in fields.items()}
+    named = {path_of(name): value for name, value in fields.items()}
     asked = [named.pop(name) for name in _NAMES if name in named]
     if len(asked) != 1 or not isinstance(asked[0], str):
         raise InvalidInput("There is no question.", next_step=_HELP)
     run_key = named.pop("run_key", "") or ""
     if named.get("artifacts"):
         raise InvalidInput("A line cannot have artifacts of its own.", next_step="choose the store of the whole batch")
-    question = BatchQuestion(question=check_query(asked[0]), settings=_placed(named), run_key=str(run_key))
+    own = placed({path: value for path, value in named.items() if value is not None and value != ""})
+    question = BatchQuestion(question=check_query(asked[0]), settings=own, run_key=str(run_key))
     settings_of(question, base)
     return question
-
-
-def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
-    """Return the settings in `NAME=VALUE` texts, written like the cells of a table.
-
-    Raises:
-        InvalidInput: a text has another form.
-    """
-    fields: dict[str, JsonValue] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise InvalidInput(f"{pair!r} is not NAME=VALUE.", next_step="for example --set depth=2")
-        fields[_plain(name)] = _cell(name, value)
-    return _placed(fields)
-
-
-def _plain(name: str) -> str:
-    return name.strip().lower().replace("-", "_").replace(" ", "_")
-
-
-def _placed(fields: Mapping[str, JsonValue]) -> dict[str, Any]:
-    """Return fields as nested settings: `max_usd` and `budget.max_usd` both stand in `budget`."""
-    settings: dict[str, Any] = {}
-    for name, value in fields.items():
-        if value is None or value == "":
-            continue
-        *outer, last = _PLACES.get(name, tuple(name.split(".")))
-        place = settings
-        for part in outer:
-            place = place.setdefault(part, {})
-        place[last] = value
-    return settings
-
-
-_PLACES: Mapping[str, tuple[str, ...]] = {
-    **{name: ("budget", name) for name in Budget.model_fields},
-    **{f"model_{name}": ("model_calls", name) for name in ModelCallSettings.model_fields},
-}
-"""Where settings stand that the command line has as options of their own, such as `max_usd`."""
 
 
 def _lines(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
@@ -199,7 +152,7 @@ def _cell(name: str, cell: str) -> JsonValue:
         except ValueError as error:
             raise InvalidInput(f"{name} {cell!r} is not JSON: {error}.", next_step=_HELP) from None
         return value
-    field = ResearchSettings.model_fields.get(_plain(name))
+    field = ResearchSettings.model_fields.get(path_of(name))
     if field and cell and "list[" in str(field.annotation):
         return [part.strip() for part in cell.split(";") if part.strip()]
     return cell

@@ -196,6 +196,8 @@ def failure_in(response: httpx.Response) -> FathomError | None:
     if problem:
         kind = _kinds().get(problem.code or "", ServerFailed)
         failure = kind(problem.detail or problem.title, next_step=problem.next_step)
+        if isinstance(failure, InvalidInput):
+            failure.wrong = tuple(problem.errors)
     else:
         where = response.request.url.copy_with(query=None)
         told = f"{response.status_code} {response.reason_phrase}".strip()

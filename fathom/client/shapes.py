@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
+from fathom.errors import WrongValue
 from fathom.models import Account, Asked, Draft, Model, Plan, RunResult, UnreadFile
 
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
@@ -185,7 +186,10 @@ class RunEvent(Model):
 
 
 class Problem(Model):
-    """An error as RFC 9457 has it (`application/problem+json`); `code` is one of docs/errors.md."""
+    """An error as RFC 9457 has it (`application/problem+json`); `code` is one of docs/errors.md.
+
+    `errors` names each setting or field that cannot have the value that was sent; the page of a form marks them so.
+    """
 
     type: str = "about:blank"
     title: str
@@ -193,6 +197,7 @@ class Problem(Model):
     detail: str = ""
     code: str | None = None
     next_step: str = ""
+    errors: list[WrongValue] = []
 
 
 Form = Literal["md", "html", "json", "docx", "pdf", "bib", "ris"]

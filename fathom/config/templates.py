@@ -87,7 +87,7 @@ def template_of(name_or_text: str) -> UsedTemplate:
     if "=" in name_or_text:
         return read_template(name_or_text)
     raise InvalidInput(
-        f"There is no template {name_or_text!r}{_meant(name_or_text, {name: name for name in shipped()}) or '.'}",
+        f"There is no template {name_or_text!r}{meant(name_or_text, {name: name for name in shipped()}) or '.'}",
         next_step=f"Fathom has {', '.join(shipped())}",
     )
 
@@ -165,18 +165,18 @@ def _wrong(error: ValidationError | RecursionError, model: type[BaseModel], *abo
         case "model_type" | "dict_type":
             return f"{named} is no table."
         case "extra_forbidden":
-            known = {key: at for key, at in _keys(model, place[:-1]).items() if not above or at not in _NOT_SET}
+            known = {key: at for key, at in keys_at(model, place[:-1]).items() if not above or at not in _NOT_SET}
             allowed = [key for key, at in known.items() if key == at]
-            meant = _meant(str(place[-1]), known) or f"; there is {', '.join(allowed)}."
-            return f"{named} is no {'setting' if above else 'key of a template'}{meant}"
+            near = meant(str(place[-1]), known) or f"; there is {', '.join(allowed)}."
+            return f"{named} is no {'setting' if above else 'key of a template'}{near}"
     return f"{named}: {first['msg'].removeprefix('Value error, ')}."
 
 
-def _keys(model: type[BaseModel], place: Sequence[str | int]) -> dict[str, str]:
+def keys_at(model: type[BaseModel], place: Sequence[str | int]) -> dict[str, str]:
     """Return the keys that the table at a place of a model may have, and those of its tables, each with its place."""
     for part in place:
         field = model.model_fields.get(str(part))
-        model = next(iter(_models(field.annotation) if field else []), model)
+        model = next(iter(models_in(field.annotation) if field else []), model)
     own = {name: name for name in model.model_fields}
     inner = {
         key: f"{name}.{key}"
@@ -187,16 +187,18 @@ def _keys(model: type[BaseModel], place: Sequence[str | int]) -> dict[str, str]:
     return {**inner, **own}
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
+def models_in(annotation: Any) -> list[type[BaseModel]]:
     """Return the models that a type is or contains."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for part in get_args(annotation) for model in _models(part)]
+    return [model for part in get_args(annotation) for model in models_in(part)]
 
 
-def _meant(word: str, known: Mapping[str, str]) -> str:
-    near = get_close_matches(word.lower(), known, 1)
-    return f"; did you mean {known[near[0]]}?" if near else ""
+def meant(word: str, known: Mapping[str, str]) -> str:
+    """Return the question whether the nearest of the known words were meant, each by what it stands for; or nothing."""
+    found = [word] if word in known else get_close_matches(word.lower(), known, cutoff=0.7)
+    near = list(dict.fromkeys(known[name] for name in found))
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

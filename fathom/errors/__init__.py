@@ -17,7 +17,11 @@ error here. `docs/errors.md` is made from the classes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
+
+_MOST_TOLD = 3  # wrong values in one message
 
 
 class FathomError(Exception):
@@ -39,7 +43,7 @@ class FathomError(Exception):
     def __str__(self) -> str:
         return f"{self.code} {self.message}" + (f" ({self.next_step})" if self.next_step else "")
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> tuple[type[FathomError], tuple[str], dict[str, object]]:
         return (type(self), (self.message,), {"next_step": self.next_step, "retry_after": self.retry_after})
 
 
@@ -51,11 +55,43 @@ class UserError(FathomError):
     exit_code = 2
 
 
+@dataclass(frozen=True)
+class WrongValue:
+    """A setting, or a field of a request, that cannot have the value that was given."""
+
+    path: str  # dotted, as docs/settings.md names settings, such as `budget.max_usd`
+    value: str | int | float | bool | None  # what was given, a long text shortened; None if it is a list or a table
+    message: str  # what is allowed, such as `it must be at least 1 and at most 5`
+
+    def told(self, given: str = "") -> str:
+        """Return it as a sentence that begins with how the value was given, by default with the path and the value."""
+        value = "" if self.value is None else f" {self.value!r}"
+        end = "" if self.message.endswith(("?", ".", ")")) else "."
+        return f"{given or f'{self.path}{value}'.strip()}: {self.message}{end}"
+
+
 class InvalidInput(UserError):
     """A query, option or setting that cannot be used."""
 
     code = "E4001"
     remedy = "correct what the message names"
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        next_step: str = "",
+        retry_after: float | None = None,
+        wrong: Sequence[WrongValue] = (),
+    ) -> None:
+        """Take what happened as a message, or as the values that are wrong, of which the first ones are told."""
+        told = message or " ".join(one.told() for one in wrong[:_MOST_TOLD])
+        super().__init__(told, next_step=next_step, retry_after=retry_after)
+        self.wrong = tuple(wrong)
+
+    def __reduce__(self) -> tuple[type[FathomError], tuple[str], dict[str, object]]:
+        kind, arguments, state = super().__reduce__()
+        return (kind, arguments, {**state, "wrong": self.wrong})
 
 
 class MissingCredential(UserError):

@@ -11,7 +11,7 @@ from fathom.config.environment import Environment
 from fathom.config.inputs import words_asked
 from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.config.settings import ResolvedSettings
-from fathom.config.templates import UsedTemplate
+from fathom.config.templates import UsedTemplate, merged
 from fathom.errors import StoreError
 from fathom.extractive.backend import ExtractiveBackend
 from fathom.extractive.following import own_words
@@ -47,8 +47,7 @@ class Parent(ParentRun):
     def settings_with(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return its settings as others change them; a model that is given is that of every role."""
         own = {name: value for name, value in self.settings.items() if name != "role_models" or "model" not in given}
-        budget = {**(own.get("budget") or {}), **(given.get("budget") or {})}
-        return {**own, **given, "budget": budget}
+        return merged(own, given)
 
     def named(self) -> ParentRun:
         """Return what names it."""

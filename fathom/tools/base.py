@@ -20,6 +20,7 @@ from fathom.config.settings import Render, ResearchSettings, ResolvedSettings
 from fathom.errors import FathomError
 from fathom.models import Holdings, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.storage.cache import TimedCache
+from fathom.tools.earlier import EarlierRun
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import WebPage
 from fathom.tools.paying import Till
@@ -27,7 +28,6 @@ from fathom.tools.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from fathom.tools.documents.uploaded import UploadedCorpora
-    from fathom.tools.earlier import EarlierRun
     from fathom.tools.fetch.render import Renderer
     from fathom.tools.fetch.web import WebReader
 

@@ -8,24 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Self
 
-from fathom.config.groups import SourceRules
 from fathom.errors import StoreError, ToolError, ToolRejected
 from fathom.evidence.provenance import PROVENANCE, read, results_of
 from fathom.evidence.stored import StoredText, stored_texts
-from fathom.models import ToolOutput
-from fathom.retrieval.identifiers import borne_by, naming
-from fathom.retrieval.narrowing import narrow
-from fathom.retrieval.relevance import best_places
-from fathom.retrieval.titles import titled
-from fathom.sources.rules import admitted
 from fathom.storage.store import RunFolder
 from fathom.text.urls import canonical_url
-from fathom.tools.base import RunContext, Tool
 from fathom.tools.pages import WebPage
-
-MOST_TOKENS = 3_500  # of one text, which is returned whole up to then
 
 
 class EarlierRun:
@@ -82,48 +71,3 @@ class EarlierRun:
             if text and text.source.kind == "web"
         ]
         return pages, {}
-
-
-class EarlierRunTool(Tool):
-    """Searches what the run that this one follows up on has read."""
-
-    name = "earlier_run"
-    description = (
-        "Searches all that was read for the earlier report. Input: one search query of a few specific words. Each step "
-        "begins with it; ask it again only in other words."
-    )
-    fetchable = of_follow_ups = True
-
-    def __init__(self, earlier: EarlierRun | None, max_results: int, rules: SourceRules) -> None:
-        self._earlier = earlier
-        self._max_results = max_results
-        self._rules = rules
-
-    @classmethod
-    def open(cls, run: RunContext) -> Self:
-        """Search the texts of the run's earlier one."""
-        return cls(run.earlier, run.settings.max_results, run.settings.sources)
-
-    async def run(self, tool_input: str) -> ToolOutput:
-        """Return the texts that are closest to the query: small ones whole, of long ones the best passages."""
-        if not self._earlier:
-            raise ToolRejected("This run follows up on no other.", next_step="fathom ask RUN QUESTION")
-        texts = [text for text in await self._earlier.texts() if admitted(text.source, self._rules)]
-        return await asyncio.to_thread(_closest, tool_input, texts, self._max_results)
-
-
-def _closest(query: str, texts: Sequence[StoredText], most: int) -> ToolOutput:
-    places = best_places(query, [titled(text.source_text()) for text in texts])
-    sources = [text.source for text in texts]
-    named = naming(query, ((s.source_id, borne) for s in sources for borne in borne_by(s.title, s.url)))
-    worth = {
-        number: (named.get(source.source_id, 0), places[number][0].score if number in places else 0.0)
-        for number, source in enumerate(sources)
-        if number in places or source.source_id in named
-    }
-    best: dict[str, StoredText] = {}
-    for number in sorted(worth, key=lambda number: worth[number], reverse=True):
-        best.setdefault(texts[number].source.source_id, texts[number])
-    chosen = list(best.values())[:most]
-    shown = [part for text in chosen for part in narrow([text.source_text()], query, MOST_TOKENS).texts]
-    return ToolOutput(results=shown, retrieved=min((text.retrieved for text in chosen if text.retrieved), default=""))

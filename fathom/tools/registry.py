@@ -21,7 +21,7 @@ from fathom.tools.search.choice import check_vendors, named
 
 # A new tool or vendor is one line here. Tools are offered and vendors are asked in this order.
 TOOLS = (
-    "fathom.tools.earlier:EarlierRunTool",
+    "fathom.tools.earlier_run:EarlierRunTool",
     "fathom.tools.documents.tool:DocumentsTool",
     "fathom.tools.search.web_search:WebSearchTool",
     "fathom.tools.search.web_extract:WebExtractTool",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import Corpora, Json, Mcp, Open, Quiet, Root, Run
+from flows.cli.options import Corpora, Json, Mcp, Open, Quiet, Root, Run, Set, checked, chosen
 from flows.cli.printing import one_line
 from flows.cli.research import follow, is_terminal
 
@@ -39,6 +39,7 @@ def ask(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Read pages again that the run has read.")] = False,
     max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most the run may cost.")] = None,
+    setting: Set = None,
     mcp: Mcp = None,
     artifacts: Root = None,
     open_it: Open = False,
@@ -52,46 +53,49 @@ def ask(
 
     Example: fathom ask 1a2b3c4d "and in Europe?"
     """
+    from fathom.config.inputs import names_in
     from fathom.errors import InvalidInput
     from flows.following import parent_of
-    from flows.preflight import artifact_root, check_request, settings_from
+    from flows.preflight import artifact_root, check_request
     from flows.runs import read_run
 
     async def found(store: ArtifactStore, manifest: dict[str, Any]) -> tuple[Parent, str]:
-        if artifacts and store.address() != artifact_root(artifacts):
+        if store_given and store.address() != artifact_root(store_given):
             raise InvalidInput(
                 f"The run is in {store.address()}, and its follow-up is stored beside it.",
                 next_step="leave out --artifacts",
             )
         return await parent_of(store, manifest), store.address()
 
-    parent, root = read_run(run, artifacts, found)
-    given = {
+    options = {
         "docs": docs,
         "corpora": corpus,
         "model": model,
         "profile": profile,
         "mode": mode,
         "depth": depth,
-        "tools": [name.strip() for name in tools.split(",") if name.strip()] if tools else None,
-        "fresh": fresh or None,
-        "budget": {"max_usd": max_usd} if max_usd is not None else None,
-        "people": {"clarify": "auto"} if is_terminal(quiet=quiet, as_json=as_json) else None,
+        "tools": names_in(tools),
+        "fresh": fresh,
+        "budget.max_usd": max_usd,
+        "artifacts": artifacts,
     }
-    chosen = {name: value for name, value in given.items() if value is not None}
-    settings = settings_from({**parent.settings_with(chosen), "artifacts": root})
-    checked = check_request(query, settings, follow_up=True)
+    usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
+    given = chosen(options, setting, usual)
+    store_given = given.pop("artifacts", None)
+    parent, root = read_run(run, store_given, found)
+    settings = checked({**parent.settings_with(given), "artifacts": root}, options, setting)
+    request = check_request(query, settings, follow_up=True)
 
     def start() -> Awaitable[FlowRun]:
         from flows import local
 
-        return local.create(checked.query, checked.settings, parent=parent.run_id)
+        return local.create(request.query, request.settings, parent=parent.run_id)
 
     def finish(flow_run: FlowRun, _watch: Watch) -> Awaitable[RunResult]:
         from flows import local
 
         return local.execute(flow_run)
 
-    kept = ", ".join(f"{name} {one_line(str(value))}" for name, value in parent.settings.items() if name not in chosen)
-    notices = [*([f"Settings of the run {parent.run_id[:8]}: {kept}"] if kept else []), *checked.notices]
+    kept = ", ".join(f"{name} {one_line(str(value))}" for name, value in parent.settings.items() if name not in given)
+    notices = [*([f"Settings of the run {parent.run_id[:8]}: {kept}"] if kept else []), *request.notices]
     follow(start, finish, notices, open_it=open_it, quiet=quiet, as_json=as_json)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import Corpora, Json, Mcp, Quiet, Root, Template
+from flows.cli.options import Corpora, Json, Mcp, Quiet, Root, Set, Template, checked, chosen
 from flows.cli.printing import output
 
 if TYPE_CHECKING:
@@ -31,10 +31,7 @@ def batch(
     template: Template = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
     mode: Annotated[str | None, typer.Option(metavar="NAME", help="report (default) or answer.")] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any other setting of every question; repeatable."),
-    ] = None,
+    setting: Set = None,
     max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most that all questions may cost.")] = None,
     max_tokens: Annotated[int | None, typer.Option(metavar="N", help="Most tokens of all questions.")] = None,
     max_calls: Annotated[int | None, typer.Option(metavar="N", help="Most model requests of all questions.")] = None,
@@ -65,21 +62,26 @@ def batch(
     """
     from datetime import UTC, datetime
 
-    from fathom.batch.questions import format_of, read_questions, read_settings
+    from fathom.batch.questions import format_of, read_questions
     from fathom.storage.lease import result_key
     from fathom.storage.names import slug
     from flows.cli.batch_watch import show_batch
     from flows.cli.research import named, show_estimate
-    from flows.preflight import batch_caps, check_batch, estimated_batch, settings_from, template_from
+    from flows.preflight import batch_caps, check_batch, estimated_batch
 
     name = "batch" if file == "-" else Path(file).stem
     written = format_of(f".{kind}" if kind else "" if file == "-" else file)
-    chosen = {"docs": docs, "corpora": corpus, "model": model, "profile": profile, "mode": mode, "artifacts": artifacts}
-    chosen["template"] = template_from(template)
     budget = batch_caps({"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls})
-    settings = settings_from(
-        read_settings(setting or []) | {name: one for name, one in chosen.items() if one is not None}
-    )
+    options = {
+        "docs": docs,
+        "corpora": corpus,
+        "model": model,
+        "template": template,
+        "profile": profile,
+        "mode": mode,
+        "artifacts": artifacts,
+    }
+    settings = checked(chosen(options, setting), options, setting)
     questions = read_questions(sys.stdin.read() if file == "-" else _read(Path(file)), written, settings)
     settings, questions, notices = check_batch(settings, questions)
     if estimate:

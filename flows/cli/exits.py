@@ -34,7 +34,7 @@ def _exit(error: Exception) -> None:
     """Exit as an expected error asks for; return on any other."""
     import typer
 
-    from fathom.errors import FathomError, ServerLost
+    from fathom.errors import FathomError, InvalidInput, ServerLost
 
     if isinstance(error, typer.Exit):
         sys.exit(error.exit_code)
@@ -44,6 +44,10 @@ def _exit(error: Exception) -> None:
         _explain(error.format_message() + (f" ({quotes}{context.command_path} --help)" if context else ""), error)
         sys.exit(2)
     if isinstance(error, FathomError):
+        if isinstance(error, InvalidInput) and error.wrong:
+            from flows.cli.options import worded
+
+            error = InvalidInput(worded(error.wrong), next_step=error.next_step)
         _explain(str(error), error)
         if isinstance(error, ServerLost):  # Prefect's threads wait for it as long as the process lives
             sys.stdout.flush()

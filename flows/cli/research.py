@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from flows.cli.options import Corpora, Json, Mcp, Open, Quiet, Root, Run, Template
+from flows.cli.options import Corpora, Json, Mcp, Open, Quiet, Root, Run, Set, Template, checked, chosen
 from flows.cli.printing import line, open_page, output, show_summary
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def research(
     wait_minutes: Annotated[
         float | None, typer.Option(metavar="N", help="Minutes to wait for an answer outside a terminal; 5.")
     ] = None,
+    setting: Set = None,
     mcp: Mcp = None,
     artifacts: Root = None,
     run_key: Annotated[
@@ -111,56 +112,57 @@ def research(
     Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
     """
     from fathom.config.inputs import names_in, parse_prices, parse_role_models, parse_search_prices
-    from flows.preflight import check_request, estimated, settings_from, template_from
+    from flows.preflight import check_request, estimated
 
-    caps = {"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls, "max_seconds": max_seconds}
-    calls = {"seconds": model_seconds, "at_once": model_at_once}
-    if clarify is None and is_terminal(quiet=quiet, as_json=as_json):
-        clarify = "auto"
-    people = {"clarify": clarify, "approve": approve, "wait_minutes": wait_minutes}
-    settings = settings_from(
-        {
-            "docs": docs,
-            "corpora": corpus,
-            "model": model,
-            "role_models": parse_role_models(role_model or []),
-            "fallback_models": fallback_model,
-            "model_calls": {name: value for name, value in calls.items() if value is not None},
-            "template": template_from(template),
-            "profile": profile,
-            "mode": mode,
-            "effort": effort,
-            "depth": depth,
-            "breadth": breadth,
-            "compression": {} if summary_tokens is None else {"summary_tokens": summary_tokens},
-            "tools": names_in(tools),
-            "search": names_in(search),
-            "search_mode": search_mode,
-            "fresh": fresh or None,
-            "budget": {name: cap for name, cap in caps.items() if cap is not None},
-            "prices": parse_prices(price or []),
-            "people": {name: value for name, value in people.items() if value is not None},
-            "search_prices": parse_search_prices(search_price or []),
-            "artifacts": artifacts,
-        }
-    )
+    options = {
+        "docs": docs,
+        "corpora": corpus,
+        "model": model,
+        "role_models": parse_role_models(role_model or []),
+        "fallback_models": fallback_model,
+        "model_calls.seconds": model_seconds,
+        "model_calls.at_once": model_at_once,
+        "template": template,
+        "profile": profile,
+        "mode": mode,
+        "effort": effort,
+        "depth": depth,
+        "breadth": breadth,
+        "compression.summary_tokens": summary_tokens,
+        "tools": names_in(tools),
+        "search": names_in(search),
+        "search_mode": search_mode,
+        "fresh": fresh,
+        "budget.max_usd": max_usd,
+        "budget.max_tokens": max_tokens,
+        "budget.max_calls": max_calls,
+        "budget.max_seconds": max_seconds,
+        "prices": parse_prices(price or []),
+        "search_prices": parse_search_prices(search_price or []),
+        "people.clarify": clarify,
+        "people.approve": approve,
+        "people.wait_minutes": wait_minutes,
+        "artifacts": artifacts,
+    }
+    usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
+    settings = checked(chosen(options, setting, usual), options, setting)
     if estimate:
         phases = estimated(query, settings)
         output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)
         return
-    checked = check_request(query, settings)
+    request = check_request(query, settings)
 
     def start() -> Awaitable[FlowRun]:
         from flows import local
 
-        return local.create(checked.query, checked.settings, run_key)
+        return local.create(request.query, request.settings, run_key)
 
     def finish(flow_run: FlowRun, _watch: Watch) -> Awaitable[RunResult]:
         from flows import local
 
         return local.execute(flow_run)
 
-    follow(start, finish, checked.notices, open_it=open_it, quiet=quiet, as_json=as_json)
+    follow(start, finish, request.notices, open_it=open_it, quiet=quiet, as_json=as_json)
 
 
 def resume(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import Corpora, Json, Quiet, Root, Template
+from flows.cli.options import Corpora, Json, Quiet, Root, Set, Template, checked, chosen
 from flows.cli.printing import line, one_line, output, row
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def add(
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
     tools: Annotated[str | None, typer.Option(metavar="NAME,...", help="Use only these tools or groups.")] = None,
     max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most that one run may cost.")] = None,
+    setting: Set = None,
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
@@ -62,24 +63,22 @@ def add(
 
     from fathom.config.inputs import names_in
     from fathom.errors import InvalidInput
-    from flows.preflight import check_request, settings_from, template_from
+    from flows.preflight import check_request
     from flows.server import ensure_api
 
     if only_changes and not notify:
         raise InvalidInput("--only-changes is about a webhook.", next_step="give its address: --notify URL")
-    settings = settings_from(
-        {
-            "docs": docs,
-            "corpora": corpus,
-            "model": model,
-            "template": template_from(template),
-            "profile": profile,
-            "tools": names_in(tools),
-            "budget": {"max_usd": max_usd} if max_usd is not None else {},
-            "artifacts": artifacts,
-        }
-    )
-    checked = check_request(query, settings)
+    options = {
+        "docs": docs,
+        "corpora": corpus,
+        "model": model,
+        "template": template,
+        "profile": profile,
+        "tools": names_in(tools),
+        "budget.max_usd": max_usd,
+        "artifacts": artifacts,
+    }
+    request = check_request(query, checked(chosen(options, setting), options, setting))
     ensure_api()
 
     async def made() -> Watch:
@@ -87,19 +86,19 @@ def add(
 
         schedule = watches.schedule_of(every, cron, timezone)
         url = notifying.check_webhook(notify) if notify else None
-        chosen = watches.name_of(name or checked.query)
-        found = await watches.add(chosen, checked.query, checked.settings, schedule)
+        own = watches.name_of(name or request.query)
+        found = await watches.add(own, request.query, request.settings, schedule)
         if url:
             occasions = ["changed"] if only_changes else ["completed", "degraded", "failed"]
             try:
-                await notifying.add(chosen, occasions, webhook=url, watch=chosen)
+                await notifying.add(own, occasions, webhook=url, watch=own)
             except BaseException:
                 await watches.remove(found)  # all or nothing
                 raise
         return found
 
     found = asyncio.run(made())
-    output(found, lambda one: _show_added(one, checked.notices), as_json=as_json)
+    output(found, lambda one: _show_added(one, request.notices), as_json=as_json)
 
 
 def _show_added(found: Watch, notices: Sequence[str]) -> None:

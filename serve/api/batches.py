@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from fathom.batch.questions import Format
 from fathom.client.standing import Batch, BatchCaps, BatchList, BatchRequest
+from fathom.config.given import wrong_in
 from fathom.errors import InvalidInput
 from fathom.errors.serving import WrongMediaType
 from serve import batches
@@ -101,9 +102,8 @@ def _asked(body: bytes) -> BatchRequest:
     try:
         return BatchRequest.model_validate_json(body)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "body"
-        raise InvalidInput(f"{place}: {first['msg']}.", next_step="the OpenAPI document describes the body") from None
+        how = "the OpenAPI document describes the body"
+        raise InvalidInput(wrong=wrong_in(error.errors()), next_step=how) from None
 
 
 def _text(body: bytes) -> str:

@@ -33,6 +33,7 @@ _SCHEMES = {
     "cookie": {"type": "apiKey", "in": "cookie", "name": "fathom_session", "description": "The page's session."},
 }
 _WRITES = ("post", "put", "patch", "delete")
+_PLACE = "#/components/schemas/{model}"
 _METHODS = ("get", *_WRITES)
 
 
@@ -59,10 +60,11 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    schemas["Problem"] = Problem.model_json_schema(mode="serialization")
-    batch = BatchRequest.model_json_schema(ref_template="#/components/schemas/{model}")
-    for name, schema in {**batch.pop("$defs"), "BatchRequest": batch}.items():
-        schemas.setdefault(name, schema)
+    problem = Problem.model_json_schema(ref_template=_PLACE, mode="serialization")
+    batch = BatchRequest.model_json_schema(ref_template=_PLACE)
+    for schema in (problem, batch):  # no route has them as its type
+        for name, one in {**schema.pop("$defs"), schema["title"]: schema}.items():
+            schemas[name] = one
     document["components"]["securitySchemes"] = _SCHEMES
     # Nothing is needed on a server that only its own machine can reach.
     document["security"] = [*({name: []} for name in _SCHEMES), {}]

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, Run, RunRequest, RunState
+from fathom.config.given import wrong_in
 from fathom.errors import InvalidInput, NoReport, RunNotFound
 from fathom.models import Matter
 from serve.caller import Caller
@@ -69,5 +70,4 @@ def _checked(kind: type[_RequestT], **fields: Any) -> _RequestT:
     try:
         return kind.model_validate(fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise InvalidInput(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from error
+        raise InvalidInput(wrong=wrong_in(error.errors())) from error

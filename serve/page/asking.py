@@ -16,11 +16,12 @@ from starlette.responses import RedirectResponse, Response
 
 from fathom.client.shapes import RunState, RunSummary
 from fathom.config.environment import Environment
+from fathom.config.given import settings_from
 from fathom.config.profiles import PROFILES, Profile
 from fathom.config.templates import shipped, template_of
 from fathom.errors import UserError
 from fathom.run.estimate import PhaseEstimate
-from flows.preflight import estimated, settings_from
+from flows.preflight import estimated
 from serve.caller import Caller, Role
 from serve.page.forms import Given, Wrong, run_request, text
 from serve.page.rendering import page
@@ -65,7 +66,7 @@ async def start(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
         except ValidationError as error:
             wrong = Wrong.invalid(error)
         except UserError as error:
-            wrong = Wrong.of(error, "question" if not error.message.startswith("--") else "")
+            wrong = Wrong.of(error, "question")
         else:
             return RedirectResponse(run.links.page, HTTPStatus.SEE_OTHER)
     return await _form(request, desk, caller, given, reads=reads, wrong=wrong)

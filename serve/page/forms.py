@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +12,8 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from fathom.client.shapes import AnswerRequest, RunRequest
-from fathom.errors import FathomError, InvalidInput
+from fathom.config.given import wrong_in
+from fathom.errors import FathomError, InvalidInput, WrongValue
 from fathom.models import Asked, Plan
 from fathom.roles.planner import PlannedStep
 from fathom.run.editing import MOST_STEPS, EditedPlan, edited
@@ -21,17 +21,18 @@ from fathom.run.editing import MOST_STEPS, EditedPlan, edited
 CSRF = "csrf_token"
 _BUDGET = {"max_usd": float, "max_calls": int}
 _MINUTE = 60
-_BOUND = re.compile(r"Input should be .*\((.*)\)")
-_OPTION = re.compile(r"--([a-z-]+)(?: .*?)?: (.*)", re.DOTALL)
 _FIELDS = {
+    "name": "name",
+    "every": "every",
     "template": "template",
     "profile": "profile",
-    "max-usd": "max_usd",
-    "max-calls": "max_calls",
-    "max-seconds": "minutes",
+    "budget.max_usd": "max_usd",
+    "budget.max_calls": "max_calls",
+    "budget.max_seconds": "minutes",
     "depth": "depth",
     "model": "model",
 }
+"""The field of a form that sets what has a path."""
 
 
 def csrf_of(request: Request) -> str:
@@ -70,23 +71,23 @@ class Wrong(dict[str, str]):
     @classmethod
     def of(cls, error: FathomError, field: str = "") -> Wrong:
         """Return what a failure says, at the field that it is about."""
-        named = _OPTION.fullmatch(error.message)
-        if named and named[1] in _FIELDS:
-            bound = _BOUND.fullmatch(named[2])
-            return cls({_FIELDS[named[1]]: _sentence(f"It must be {bound[1]}" if bound else named[2])})
+        if isinstance(error, InvalidInput) and error.wrong:
+            return cls.at_fields(error.wrong)
         hint = f" {_sentence(error.next_step)}" if error.next_step and "fathom " not in error.next_step else ""
         return cls({field: f"{_sentence(error.message)}{hint}"})
 
     @classmethod
+    def at_fields(cls, wrong: Sequence[WrongValue]) -> Wrong:
+        """Return what is wrong with values: at their fields, and of those that have none, the last above all."""
+        return cls(
+            (_FIELDS[one.path], _sentence(one.message)) if one.path in _FIELDS else ("", one.told()) for one in wrong
+        )
+
+    @classmethod
     def invalid(cls, error: ValidationError) -> Wrong:
         """Return what is wrong with the first value that a request may not have."""
-        first = error.errors()[0]
-        field = str(first["loc"][-1]) if first["loc"] else ""
-        if first["type"] == "string_too_short":
-            return cls({field: "Please write something here."})
-        if first["type"] == "string_too_long":
-            return cls({field: f"That is too long: at most {first['ctx']['max_length']:,} characters."})
-        return cls({field: _sentence(first["msg"])})
+        first = wrong_in(error.errors())[0]
+        return cls({first.path: "Please write something here." if first.value == "" else _sentence(first.message)})
 
 
 def text(form: FormData | Mapping[str, Any], name: str) -> str:
@@ -202,8 +203,9 @@ def _number(form: FormData, name: str, kind: type[int] | type[float]) -> float:
     try:
         return kind(text(form, name).replace(",", "."))
     except ValueError:
-        option = next(option for option, field in _FIELDS.items() if field == name)
-        raise InvalidInput(f"--{option}: This is not a {'whole ' if kind is int else ''}number") from None
+        path = next(path for path, field in _FIELDS.items() if field == name)
+        wrong = WrongValue(path, text(form, name), f"it must be a {'whole ' if kind is int else ''}number")
+        raise InvalidInput(wrong=[wrong]) from None
 
 
 def _sentence(said: str) -> str:

@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from fathom.client.standing import WatchChange, WatchRequest
 from fathom.errors import UserError
+from fathom.errors.serving import Conflict
 from serve import watches
 from serve.caller import Caller, Role
 from serve.page.forms import Given, Wrong, settings_of, text
@@ -46,8 +47,7 @@ async def add(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
         except ValidationError as error:
             wrong = Wrong.invalid(error)
         except UserError as error:
-            field = "name" if "watch" in error.message or "name" in error.message else "question"
-            wrong = Wrong.of(error, "every" if "--every" in error.message else field)
+            wrong = Wrong.of(error, "name" if isinstance(error, Conflict) else "question")
         else:
             return RedirectResponse(f"/watches#{quote(made.name)}", HTTPStatus.SEE_OTHER)
     return await _list(request, desk, caller, given, wrong)

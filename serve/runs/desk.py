@@ -11,6 +11,7 @@ from contextlib import aclosing
 from typing import Any
 
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, Form, Run, RunEvent, RunList, RunRequest
+from fathom.config.given import settings_from
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport
 from fathom.errors.serving import NotInstalled
@@ -20,7 +21,7 @@ from fathom.storage.corpora import Corpora
 from fathom.storage.steering import Steer
 from fathom.storage.store import ArtifactStore
 from flows import answering, following
-from flows.preflight import check_request, settings_from
+from flows.preflight import check_request
 from flows.runs import no_report
 from flows.steering import check_author, check_remark, steer
 from serve.access.journal import Deed

@@ -5,6 +5,14 @@ export interface Problem {
   detail?: string;
   code?: string | null;
   next_step?: string;
+  errors?: WrongValue[];
+}
+
+/** A setting or a field of a request that cannot have the value that was sent; `message` says what is allowed. */
+export interface WrongValue {
+  path: string;
+  value: string | number | boolean | null;
+  message: string;
 }
 
 /** A failure. `code` is one of docs/errors.md; it is null where whoever answered is no Fathom server. */
@@ -17,6 +25,7 @@ export class FathomError extends Error {
     /** Seconds that the server asks to wait. */
     readonly retryAfter: number | null = null,
     options?: ErrorOptions,
+    readonly errors: readonly WrongValue[] = [],
   ) {
     super(message, options);
     this.name = "FathomError";
@@ -36,7 +45,8 @@ export async function failureIn(response: Response): Promise<FathomError> {
   if (response.headers.get("Content-Type")?.startsWith("application/problem+json")) {
     const problem = JSON.parse(text) as Problem;
     const message = problem.detail || problem.title;
-    return new FathomError(message, response.status, problem.code ?? null, problem.next_step ?? "", retryAfter);
+    const { code = null, next_step: nextStep = "", errors } = problem;
+    return new FathomError(message, response.status, code, nextStep, retryAfter, undefined, errors);
   }
   return new FathomError(`${response.url} answers ${response.status}.`, response.status, null, "", retryAfter);
 }

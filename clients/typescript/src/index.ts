@@ -4,7 +4,7 @@ import { follow, type Following, named, pause, type RunEvent } from "./events.js
 import { FathomError, failureIn } from "./failure.js";
 import type { components, paths } from "./schema.js";
 
-export { FathomError, type Problem } from "./failure.js";
+export { FathomError, type Problem, type WrongValue } from "./failure.js";
 export type { Following, RunEvent } from "./events.js";
 export type { components, paths } from "./schema.js";
 

@@ -2261,6 +2261,8 @@ export interface components {
         /**
          * Problem
          * @description An error as RFC 9457 has it (`application/problem+json`); `code` is one of docs/errors.md.
+         *
+         *     `errors` names each setting or field that cannot have the value that was sent; the page of a form marks them so.
          */
         Problem: {
             /**
@@ -2287,6 +2289,11 @@ export interface components {
              * @default
              */
             next_step: string;
+            /**
+             * Errors
+             * @default []
+             */
+            errors: components["schemas"]["WrongValue"][];
         };
         /**
          * Quote
@@ -3306,6 +3313,18 @@ export interface components {
          * @enum {string}
          */
         Width: "narrow" | "medium" | "broad";
+        /**
+         * WrongValue
+         * @description A setting, or a field of a request, that cannot have the value that was given.
+         */
+        WrongValue: {
+            /** Path */
+            path: string;
+            /** Value */
+            value: string | number | boolean | null;
+            /** Message */
+            message: string;
+        };
         /**
          * BatchCaps
          * @description Caps over all questions of a batch together.

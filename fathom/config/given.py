@@ -1,0 +1,213 @@
+"""Settings as people give them: written as text, checked, and refused in one way.
+
+What is wrong with a setting is data (`WrongValue`): the command line, the API and the page word it for their readers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from shlex import quote
+from typing import Any
+
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic.fields import FieldInfo
+
+from fathom.config.caps import Budget
+from fathom.config.models import ModelCallSettings
+from fathom.config.settings import ResearchSettings
+from fathom.config.templates import keys_at, meant, merged, models_in
+from fathom.errors import InvalidInput, WrongValue
+
+_MOST = 20  # wrong values of one request
+_CHARS = 200  # of a wrong value, or of a name
+_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a finite number",
+    "bool": "true or false",
+    "string": "text",
+    "list": "a list",
+    "dict": "a table of names and values",
+    "model": "a table of names and values",
+}
+"""What a field takes, by the beginning of the type of Pydantic's error."""
+_PLACES: Mapping[str, str] = {
+    **{name: f"budget.{name}" for name in Budget.model_fields},
+    **{f"model_{name}": f"model_calls.{name}" for name in ModelCallSettings.model_fields},
+}
+"""Paths of settings that the command line has as options of their own, such as `max_usd`."""
+
+
+def settings_from(given: Mapping[str, object]) -> ResearchSettings:
+    """Return settings from values by name; those that are None are left to profile and environment.
+
+    Raises:
+        InvalidInput: some cannot be used; `wrong` has each.
+    """
+    try:
+        return ResearchSettings.model_validate({name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        raise InvalidInput(wrong=wrong_in(error.errors(), ResearchSettings)) from None
+
+
+def wrong_in(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | None = None) -> list[WrongValue]:
+    """Return what Pydantic finds wrong with settings, whose model is given, or with the fields of a request."""
+    return [_wrong(one, model) for one in [*errors][:_MOST]]
+
+
+def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return the settings in `NAME=VALUE` texts, nested: a value is JSON, or else text; of a list, also `A,B`.
+
+    Raises:
+        InvalidInput: a text has another form, or two set the same differently.
+    """
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.strip():
+            raise InvalidInput(f"{pair!r} is not NAME=VALUE.", next_step="for example --set depth=2")
+        path = path_of(name)
+        own = placed({path: _value(path, text.strip())})
+        if twice := contradictory(settings, own):
+            both = f"--set {quote(pair_for(twice, pairs))} and --set {quote(shortened(pair))}"
+            raise InvalidInput(f"{both} contradict each other.", next_step="give one of them")
+        settings = merged(settings, own)
+    return settings
+
+
+def pair_for(path: str, pairs: Sequence[str]) -> str:
+    """Return the first `NAME=VALUE` that sets what has a path, or a part of it, shortened; empty if there is none."""
+    for pair in pairs:
+        own = path_of(pair.partition("=")[0])
+        if f"{path}.".startswith(f"{own}.") or own.startswith(f"{path}."):
+            return shortened(pair)
+    return ""
+
+
+def path_of(name: str) -> str:
+    """Return the path that a name stands for: `Max-USD`, `max_usd` and `budget.max_usd` are `budget.max_usd`.
+
+    Names that are no fields, such as `openai/gpt-5` in `prices.openai/gpt-5`, stay as they are.
+    """
+    parts: list[str] = []
+    model: type[BaseModel] = ResearchSettings
+    for number, part in enumerate(name.strip().split(".")):
+        plain = part.strip().lower().replace("-", "_").replace(" ", "_")
+        field = model.model_fields.get(plain)
+        parts.append(plain if field or number == 0 else part)
+        if field:
+            model = next(iter(models_in(field.annotation)), model)
+    path = ".".join(parts)
+    return _PLACES.get(path, path)
+
+
+def placed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by path as nested settings; later ones take the place of earlier ones."""
+    settings: dict[str, Any] = {}
+    for path, value in fields.items():
+        for part in reversed(path.split(".")):
+            value = {part: value}  # noqa: PLW2901 - from the inside out
+        settings = merged(settings, value)
+    return settings
+
+
+def contradictory(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return the path of the first setting to which both give a value, but not the same; empty if there is none."""
+    for name in [name for name in one if name in other]:
+        mine, theirs = one[name], other[name]
+        if isinstance(mine, dict) and isinstance(theirs, dict):
+            if inner := contradictory(mine, theirs):
+                return f"{name}.{inner}"
+        elif mine != theirs:
+            return str(name)
+    return ""
+
+
+def field_at(model: type[BaseModel], place: Sequence[str | int]) -> FieldInfo | None:
+    """Return the innermost field at a place of a model, which is also that of its keys and items."""
+    found = None
+    for part in place:
+        if field := model.model_fields.get(str(part)):
+            found, model = field, next(iter(models_in(field.annotation)), model)
+    return found
+
+
+def _value(path: str, text: str) -> JsonValue:
+    field = field_at(ResearchSettings, path.split("."))
+    kind = str(field.annotation) if field else ""
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    if kind.startswith("list[") and not isinstance(value, list | None):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    is_text = kind in {"<class 'str'>", "str | None"}
+    return text if is_text and not isinstance(value, str | None) else value
+
+
+def _wrong(error: Mapping[str, Any], model: type[BaseModel] | None) -> WrongValue:
+    place = error["loc"]
+    if place[-1:] == ("[key]",):
+        return WrongValue(_dotted(place[:-1]), None, f"the name{_allowed(error, model).removeprefix('it')}")
+    what = _unknown(place, model) if error["type"] == "extra_forbidden" else _allowed(error, model)
+    return WrongValue(_dotted(place), _shown(error["input"]), what)
+
+
+def _dotted(place: Sequence[str | int]) -> str:
+    return shortened(".".join(map(str, place)))
+
+
+def _unknown(place: Sequence[str | int], model: type[BaseModel] | None) -> str:
+    if model is None:
+        return "there is no such field"
+    *outer, name = place
+    above = "".join(f"{part}." for part in outer)
+    beside = {key: f"{above}{path}" for key, path in keys_at(model, outer).items()}
+    near = meant(str(name), beside) or meant(str(name), keys_at(model, []))
+    return f"there is no such setting{near}"
+
+
+def _allowed(error: Mapping[str, Any], model: type[BaseModel] | None) -> str:
+    """Return what a field takes: `it must be a whole number, at least 1 and at most 5`."""
+    kind, context = error["type"], error.get("ctx", {})
+    match kind:
+        case "missing":
+            return "it is missing"
+        case "value_error":
+            return str(context["error"]).rstrip(".")
+        case "string_unicode":
+            return "it is not text in Unicode"
+        case "string_too_short" | "too_short":
+            return "it is empty"
+        case "string_too_long" | "too_long":
+            return f"it may have at most {context['max_length']:,} {'characters' if kind[0] == 's' else 'items'}"
+    field = field_at(model, error["loc"]) if model else None
+    rules = [{name: getattr(rule, name, None) for name in _BOUNDS} for rule in field.metadata] if field else []
+    bounds = [
+        f"{word} {_number(bound)}"
+        for rule in rules or [context]
+        for name, word in _BOUNDS.items()
+        if isinstance(bound := rule.get(name), int | float)
+    ]
+    what = context.get("expected") or _KINDS.get(kind.partition("_")[0], "")
+    told = ", ".join(part for part in (what, " and ".join(bounds)) if part)
+    return f"it must be {told}" if told else f"{error['msg'][:1].lower()}{error['msg'][1:]}"
+
+
+def _number(bound: float) -> str:
+    return f"{int(bound) if bound == int(bound) else bound:,}"
+
+
+def _shown(value: object) -> str | int | float | bool | None:
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)  # JSON has no such number
+    return shortened(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
+
+
+def shortened(text: str) -> str:
+    """Return a text that can be sent: of at most 200 characters, and in Unicode."""
+    whole = text.encode(errors="replace").decode()
+    return whole if len(whole) <= _CHARS else f"{whole[:_CHARS]} ..."
