@@ -136,7 +136,7 @@ class Cluster:
         command = [
             sys.executable,
             "-m",
-            "flows.cli.main",
+            "fathom.cli.main",
             "worker",
             "--limit",
             str(limit),

@@ -58,7 +58,7 @@ async def measure(root: Path) -> None:
 async def _seconds(root: Path) -> float:
     """Return how long an extractive run takes."""
     from fathom.config.settings import ResearchSettings
-    from flows.deep_research import deep_research
+    from fathom.flows.deep_research import deep_research
 
     began = time.perf_counter()
     await deep_research(QUERY, ResearchSettings(artifacts=str(root), model="extractive"))
@@ -70,8 +70,8 @@ def _nothing_stored() -> Iterator[None]:
     """Let every task run without a key and without storing its result."""
     from prefect.cache_policies import NO_CACHE
 
-    from tasks import model_calls, planning, reflection, reporting, research, start, tool_calls
-    from tasks.durable import RunTask
+    from fathom.tasks import model_calls, planning, reflection, reporting, research, start, tool_calls
+    from fathom.tasks.durable import RunTask
 
     modules = (model_calls, planning, tool_calls, reflection, reporting, research, start)
     durable = [value for module in modules for value in vars(module).values() if isinstance(value, RunTask)]
@@ -97,11 +97,11 @@ async def _ms_a_call(root: Path, count: int) -> float:
     from fathom.models import PlanStep, SourceText, ToolCall, ToolOutput, ToolResult
     from fathom.run.engine import Engine, RunStart
     from fathom.storage.store import ArtifactStore
+    from fathom.tasks.durable import durable_run
+    from fathom.tasks.tool_calls import call_tool
     from fathom.telemetry.audit_log import AuditLog
     from fathom.tools.base import Tool
     from fathom.tools.toolbox import Toolbox
-    from tasks.durable import durable_run
-    from tasks.tool_calls import call_tool
 
     class Echo(Tool):
         name = "echo"

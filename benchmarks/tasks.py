@@ -13,7 +13,7 @@ import time
 from prefect import flow
 
 from fathom.storage.store import ArtifactStore
-from tasks.durable import durable_run, recorded_task
+from fathom.tasks.durable import durable_run, recorded_task
 
 TASKS = 200
 

@@ -11,14 +11,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from flows.api import research, research_simple
+    from fathom.flows.api import research, research_simple
 
 __all__ = ["research", "research_simple"]
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from flows import api
+        from fathom.flows import api
 
         return getattr(api, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """What people have to say before the research begins and after the report is written: the head and tail of a run.
 
-Every question to a person goes through `tasks.people.reply_to`, so a resumed or replayed run takes the recorded reply.
+Every question to a person goes through `fathom.tasks.people.reply_to`, so a resumed or replayed run takes the recorded reply.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from itertools import count
 
 from fathom.config.groups import Approve
 from fathom.config.models import EXTRACTIVE
+from fathom.flows.asking import ask
+from fathom.flows.writing import write_report
 from fathom.models import Asked, Clarification, Matter, Report, Usage
 from fathom.report.markdown import render_markdown
 from fathom.roles import CLARIFIER, PLANNER
 from fathom.run.effort import Scope
 from fathom.run.engine import Engine
 from fathom.run.state import RunState
-from flows.asking import ask
-from flows.writing import write_report
-from tasks.people import open_questions, reply_to
-from tasks.planning import make_plan
+from fathom.tasks.people import open_questions, reply_to
+from fathom.tasks.planning import make_plan
 
 
 async def agree(engine: Engine) -> RunState:

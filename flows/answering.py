@@ -1,7 +1,7 @@
 """Answering a run that waits for a person: what it asks, and the one door for every answer to it.
 
 The terminal, `fathom answer` and Prefect's UI all resume the flow run, and Prefect takes the first of them. Imports
-Prefect: call `flows.server.ensure_api` first.
+Prefect: call `fathom.flows.server.ensure_api` first.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunNotFound
+from fathom.flows.flow_runs import WAITING, FlowRunRow, state_of
+from fathom.flows.forms import reply_of, values_of
+from fathom.flows.runs import is_prefix
 from fathom.models import Asked, Reply
-from flows.flow_runs import WAITING, FlowRunRow, state_of
-from flows.forms import reply_of, values_of
-from flows.runs import is_prefix
 
 RESPONSE = "-response"
 ASKED = "-asked"

@@ -1,7 +1,7 @@
 """Research from Python: chat messages in and out, or a string in and a string out.
 
 Both functions are for synchronous code. They set Prefect's API address unless PREFECT_API_URL does, so call them before
-you import Prefect. Inside an event loop, call `flows.server.ensure_api`, then await `flows.local.run`.
+you import Prefect. Inside an event loop, call `fathom.flows.server.ensure_api`, then await `fathom.flows.local.run`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
+from fathom.flows.preflight import Checked, check_request
+from fathom.flows.runs import read_report
+from fathom.flows.server import ensure_api
 from fathom.report.unanswered import render_unanswered
 from fathom.storage.store import ArtifactStore
-from flows.preflight import Checked, check_request
-from flows.runs import read_report
-from flows.server import ensure_api
 
 Message = dict[str, str]
 
@@ -49,7 +49,7 @@ def research_simple(query: str, settings: ResearchSettings | None = None, run_ke
 
 
 async def _answer(checked: Checked, run_key: str | None) -> str:
-    from flows import local
+    from fathom.flows import local
 
     result = await local.run(checked.query, checked.settings, run_key)
     if result.unanswered:

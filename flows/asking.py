@@ -31,15 +31,15 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunCancelled
 from fathom.evidence.provenance import digest_of
+from fathom.flows.answering import ASKED, RESPONSE, Waiting, answer, key_of, read_input
+from fathom.flows.forms import form_of, reply_of
 from fathom.models import Asked, Matter, Reply
 from fathom.run.engine import Engine
 from fathom.storage.store import json_bytes
+from fathom.tasks.events import tell_waiting
+from fathom.tasks.watching import stop
 from fathom.telemetry.audit_events import Actor, AuditType
 from fathom.telemetry.progress import phase
-from flows.answering import ASKED, RESPONSE, Waiting, answer, key_of, read_input
-from flows.forms import form_of, reply_of
-from tasks.events import tell_waiting
-from tasks.watching import stop
 
 POLL_SECONDS = 1.0
 _MOST_ANSWERS = 200  # of one run

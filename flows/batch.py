@@ -21,15 +21,15 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunCancelled
+from fathom.flows.deep_research import RunKey
+from fathom.flows.flow_runs import BATCH
+from fathom.flows.submitting import ON_DEMAND, Batch
 from fathom.models.batch import BatchQuestion, BatchResult
+from fathom.tasks.durable import current_run_id, current_run_key, run_store
+from fathom.tasks.supervision import Supervision
+from fathom.tasks.ui import Display
 from fathom.telemetry.json_logs import start_logs
 from fathom.text.counting import counted
-from flows.deep_research import RunKey
-from flows.flow_runs import BATCH
-from flows.submitting import ON_DEMAND, Batch
-from tasks.durable import current_run_id, current_run_key, run_store
-from tasks.supervision import Supervision
-from tasks.ui import Display
 
 _NO_QUESTIONS: list[str] = []
 _DEFAULTS = ResearchSettings()

@@ -1,6 +1,6 @@
 """A batch that a command runs: its flow here, its questions on the workers of a pool or, if there is none, here too.
 
-Imports Prefect: call `flows.server.ensure_api` first.
+Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from prefect.exceptions import PrefectHTTPStatusError
 
 from fathom.batch.folder import BATCHES, QUESTIONS
 from fathom.batch.questions import lines_of
+from fathom.flows.batch import research_batch
+from fathom.flows.deploying import POOL, ensure_pool
+from fathom.flows.local import address, new_run, run_here
+from fathom.flows.submitting import pool_of
+from fathom.flows.worker import HEARTBEAT_SECONDS, Worker, serving
+from fathom.flows.worker_process import is_dead
 from fathom.models.batch import BatchQuestion, BatchResult
 from fathom.storage.store import ArtifactStore
-from flows.batch import research_batch
-from flows.deploying import POOL, ensure_pool
-from flows.local import address, new_run, run_here
-from flows.submitting import pool_of
-from flows.worker import HEARTBEAT_SECONDS, Worker, serving
-from flows.worker_process import is_dead
 
 ASK_SECONDS = HEARTBEAT_SECONDS  # a worker that was killed counts as running for three of them
 

@@ -13,9 +13,9 @@ from fathom.changes.sides import Side
 from fathom.errors import StoreError
 from fathom.evidence.provenance import results_of
 from fathom.evidence.stored import stored_texts
+from fathom.flows.runs import files_of, folder_of, read_json, recorded
 from fathom.models import Report
 from fathom.storage.store import ArtifactStore, runs
-from flows.runs import files_of, folder_of, read_json, recorded
 
 
 async def side_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> Side:

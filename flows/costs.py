@@ -11,9 +11,9 @@ from typing import Any
 from uuid import UUID
 
 from fathom.errors import ServerUnreachable
+from fathom.flows.server import ask_api, find_api
 from fathom.run.usage import ModelUse, RunUse, UsageReader, unsettled_usd
 from fathom.storage.store import ArtifactStore
-from flows.server import ask_api, find_api
 
 AD_HOC = "ad hoc"
 UNKNOWN = "not known to Prefect"

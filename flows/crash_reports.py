@@ -18,7 +18,7 @@ from prefect.client.schemas.objects import FlowRun, State
 from prefect.events.filters import EventFilter, EventNameFilter, EventOccurredFilter, EventRelatedFilter
 from prefect.states import Scheduled
 
-from tasks.supervision import CANCELLED
+from fathom.tasks.supervision import CANCELLED
 
 REPORT_SECONDS = 5.0
 """In which a worker says that a run's process has ended."""

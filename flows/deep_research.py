@@ -20,6 +20,13 @@ from fathom.config.inputs import check_query
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Mode, ResearchSettings
 from fathom.errors import StoreError
+from fathom.flows import following
+from fathom.flows.agreeing import agree, write_accepted
+from fathom.flows.endings import ended, page, tell_failure, whereabouts
+from fathom.flows.flow_runs import FLOW
+from fathom.flows.rounds import research_rounds
+from fathom.flows.since_last import compare_with_last
+from fathom.flows.writing import save_explanation, save_provenance, save_report
 from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Report, RunResult
 from fathom.network.limits import sharing
@@ -31,6 +38,14 @@ from fathom.run.metrics import measure
 from fathom.run.state import RunState
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
+from fathom.tasks.auditing import log_event, quieten_tasks, session
+from fathom.tasks.durable import durable_run, run_logger, run_store
+from fathom.tasks.events import tell_end, tell_start
+from fathom.tasks.joining import take_up_servers
+from fathom.tasks.limits import SharedTurns, read_limits
+from fathom.tasks.start import begin, begin_follow_up, claim_folder, find_parent
+from fathom.tasks.supervision import Supervision
+from fathom.tasks.ui import Display
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
 from fathom.telemetry.json_logs import start_logs
@@ -39,21 +54,6 @@ from fathom.telemetry.progress import Event, phase, publish
 from fathom.telemetry.spans import describe_run
 from fathom.telemetry.tracing import start_tracing
 from fathom.text.counting import counted
-from flows import following
-from flows.agreeing import agree, write_accepted
-from flows.endings import ended, page, tell_failure, whereabouts
-from flows.flow_runs import FLOW
-from flows.rounds import research_rounds
-from flows.since_last import compare_with_last
-from flows.writing import save_explanation, save_provenance, save_report
-from tasks.auditing import log_event, quieten_tasks, session
-from tasks.durable import durable_run, run_logger, run_store
-from tasks.events import tell_end, tell_start
-from tasks.joining import take_up_servers
-from tasks.limits import SharedTurns, read_limits
-from tasks.start import begin, begin_follow_up, claim_folder, find_parent
-from tasks.supervision import Supervision
-from tasks.ui import Display
 
 DEFAULTS = ResearchSettings()
 RunKey = Annotated[str | None, WithJsonSchema({"type": "string"})]

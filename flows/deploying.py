@@ -1,6 +1,6 @@
 """The work pool, and deployments made by commands; `prefect.yaml` has those that a person deploys.
 
-Imports Prefect: call `flows.server.ensure_api` first.
+Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
 
 from __future__ import annotations

@@ -17,6 +17,10 @@ from fathom.config.given import settings_from
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.errors import ModelError, UserError
+from fathom.flows.findings import Finding, checked
+from fathom.flows.preflight import artifact_root
+from fathom.flows.server import find_api
+from fathom.flows.tools_examined import examine_tools
 from fathom.llm.base import CutOff
 from fathom.llm.model_checks import check_models
 from fathom.llm.probe import FIRST, SECOND, Probe, probe
@@ -24,10 +28,6 @@ from fathom.run.estimate import usual_tokens
 from fathom.run.speed import SLOW_MINUTES
 from fathom.storage.store import ArtifactStore
 from fathom.tools.registry import REGISTRY, Registry
-from flows.findings import Finding, checked
-from flows.preflight import artifact_root
-from flows.server import find_api
-from flows.tools_examined import examine_tools
 
 _EXTRA = re.compile(r"(?m)^([\w.-]+).*\bextra == ['\"](\w+)['\"]")
 PROBE_CALLS = ModelCallSettings(seconds=120, backoff_seconds=0.5)

@@ -12,9 +12,9 @@ from prefect import Flow
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Completed, Failed
 
+from fathom.flows.flow_runs import ending_in, place
 from fathom.models import Ending, RunResult
-from flows.flow_runs import ending_in, place
-from tasks import events
+from fathom.tasks import events
 
 
 def ended(result: RunResult) -> State[RunResult]:

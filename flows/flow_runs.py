@@ -12,11 +12,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from fathom.errors import StoreError
+from fathom.flows.preflight import artifact_root
+from fathom.flows.server import ask_api
 from fathom.models import Ending
 from fathom.storage.lease import Lease, is_gone, read_lease, result_key
 from fathom.storage.store import ArtifactStore
-from flows.preflight import artifact_root
-from flows.server import ask_api
 
 FLOW = "deep-research"
 BATCH = "research-batch"
@@ -52,7 +52,7 @@ class FlowRunRow(BaseModel):
 
 
 async def recent(limit: int) -> list[FlowRunRow]:
-    """Return the latest runs of the pipeline, the newest first; `flows.server.find_api` comes first."""
+    """Return the latest runs of the pipeline, the newest first; `fathom.flows.server.find_api` comes first."""
     query = {
         "flows": {"name": {"any_": [FLOW]}},
         "flow_runs": {"expected_start_time": {"before_": datetime.now(UTC).isoformat()}},  # not those of a schedule

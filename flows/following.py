@@ -14,6 +14,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport, StoreError
 from fathom.evidence.followed import PAGE, FollowUp, parent_id, with_follow_ups
 from fathom.evidence.provenance import PROVENANCE
+from fathom.flows.runs import check_evidence, find, folder_of, locate, read_json
 from fathom.models import Report, RunManifest
 from fathom.run.engine import Parent
 from fathom.storage.store import ArtifactStore, runs
@@ -22,7 +23,6 @@ from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.mcp.servers import allowed_tools
 from fathom.tools.registry import REGISTRY, configured_tools
-from flows.runs import check_evidence, find, folder_of, locate, read_json
 
 ANSWER_CHARS = 4_000  # of the earlier report's answer, that the planner is told
 MOST_GAPS = 10

@@ -21,6 +21,7 @@ from fathom.errors import InvalidInput, ModelError
 from fathom.evidence.bearing import Bearing
 from fathom.evidence.claims import claims_of
 from fathom.evidence.judging import Ask, Key, Settled, judge, key_of, settled
+from fathom.flows.preflight import artifact_root
 from fathom.llm.client import ModelBackend
 from fathom.llm.directly import answer_of
 from fathom.llm.learnt import fitting
@@ -35,7 +36,6 @@ from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import phase
 from fathom.text.counting import counted
 from fathom.tools.base import RunContext
-from flows.preflight import artifact_root
 
 MOST_BYTES = 10_000_000
 ANSWER_TOKENS = 8_192  # of the judge, for `AT_ONCE` claims

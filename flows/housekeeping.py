@@ -9,11 +9,11 @@ from fathom.config.environment import Environment
 from fathom.config.periods import period
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.errors import StoreError
+from fathom.flows.keeping import Pruned, prune
+from fathom.flows.preflight import artifact_root
+from fathom.tasks.durable import run_store
 from fathom.telemetry.json_logs import start_logs
 from fathom.text.counting import size
-from flows.keeping import Pruned, prune
-from flows.preflight import artifact_root
-from tasks.durable import run_store
 
 
 @flow(name="housekeeping", flow_run_name="older than {older_than}", retries=0)

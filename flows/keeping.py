@@ -6,13 +6,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from fathom.config.environment import Environment
+from fathom.flows.following import name_follow_ups
 from fathom.models import Model
 from fathom.storage.cache import sweep
 from fathom.storage.corpus_pruning import OldUploads, prune_uploads
 from fathom.storage.pruning import Kept, OldRun, Pruning, remove, survey
 from fathom.storage.store import ArtifactStore
 from fathom.text.counting import counted, size
-from flows.following import name_follow_ups
 
 
 class Pruned(Model):

@@ -10,12 +10,12 @@ from typing import Any
 
 from fathom.errors import StoreError
 from fathom.evidence.followed import parent_id
+from fathom.flows.flow_runs import recent, state_of
+from fathom.flows.runs import known, read_json
+from fathom.flows.server import find_api
 from fathom.storage.atomic import READERS
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import ArtifactStore, RunFolder
-from flows.flow_runs import recent, state_of
-from flows.runs import known, read_json
-from flows.server import find_api
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Runs in this process, and what Prefect knows of any run.
 
-Imports Prefect: call `flows.server.ensure_api` first.
+Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from prefect.utilities.urls import url_for
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, ServerLost
+from fathom.flows.deep_research import deep_research
+from fathom.flows.endings import ending_of, result_in
+from fathom.flows.flow_runs import place
+from fathom.flows.runs import load
 from fathom.models import RunResult
-from flows.deep_research import deep_research
-from flows.endings import ending_of, result_in
-from flows.flow_runs import place
-from flows.runs import load
-from tasks.durable import recorded_folders
+from fathom.tasks.durable import recorded_folders
 
 
 async def run(query: str, settings: ResearchSettings, run_key: str | None = None) -> RunResult:

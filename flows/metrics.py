@@ -19,9 +19,9 @@ from prometheus_client.core import GaugeMetricFamily as Gauge
 from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from fathom.flows.server import ask_api
 from fathom.run.usage import ModelUse, RunUse, UsageReader, unsettled_usd
 from fathom.storage.store import ArtifactStore
-from flows.server import ask_api
 
 API_SECONDS = 5.0  # in which the Prefect API must answer: Prometheus gives a scrape ten
 BUCKETS = (5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200)  # seconds of a run

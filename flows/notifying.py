@@ -1,7 +1,7 @@
 """Who is told of what: Prefect automations that wait for Fathom's events, and blocks that hold the addresses.
 
 The address of a webhook is often a secret. It is kept in a block only, which Prefect stores encrypted, and never shown.
-Imports Prefect: call `flows.server.ensure_api` first.
+Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from prefect.events.schemas.automations import EventTrigger, Posture
 from prefect.exceptions import ObjectNotFound
 
 from fathom.errors import InvalidInput
-from tasks import events
+from fathom.tasks import events
 
 ON = {
     "changed": events.CHANGED,

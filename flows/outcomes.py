@@ -5,12 +5,12 @@ from __future__ import annotations
 from prefect.client.schemas.objects import FlowRun, StateType
 
 from fathom.errors import FathomError
+from fathom.flows.flow_runs import ending_in, place
+from fathom.flows.local import result_of
+from fathom.flows.recovering import MOST_DEATHS
 from fathom.models import RunResult
 from fathom.models.batch import BatchRow, RowStatus
 from fathom.storage.lease import died, read_lease
-from flows.flow_runs import ending_in, place
-from flows.local import result_of
-from flows.recovering import MOST_DEATHS
 
 
 async def outcome(flow_run: FlowRun, row: BatchRow, root: str) -> BatchRow | None:

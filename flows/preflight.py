@@ -21,6 +21,7 @@ from fathom.config.settings import ResearchSettings, ResolvedSettings, SearchMod
 from fathom.config.templates import read_template, settings_in, shipped, template_of, text_in
 from fathom.errors import InvalidInput
 from fathom.extractive.judging import judge
+from fathom.flows.server import find_api
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models.batch import BatchQuestion
 from fathom.run.effort import Scope, scope_of
@@ -32,7 +33,6 @@ from fathom.tools.documents.tool import DocumentsTool
 from fathom.tools.mcp.configuration import read_servers
 from fathom.tools.registry import REGISTRY, configured_tools
 from fathom.tools.search.choice import prices_of
-from flows.server import find_api
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import ToolError, ToolRejected, ToolTimeout, UserError
+from fathom.flows.findings import Finding
 from fathom.models import ToolOutput
 from fathom.tools.base import Configurable, RunContext, SearchVendor, Tool
 from fathom.tools.registry import REGISTRY, Registry, check_addresses
-from flows.findings import Finding
 
 QUESTION = "water"  # of which every service knows something
 SECONDS = 20.0

@@ -1,7 +1,7 @@
 """Runs of a work pool whose process is gone: found, and scheduled again for any worker of the pool.
 
 Prefect leaves the run of a worker that was killed in `Running` for ever. Here the run's lease says whether a process
-works on it. Imports Prefect: call `flows.server.ensure_api` first.
+works on it. Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from prefect.logging import get_logger
 from prefect.states import Crashed, Scheduled
 
 from fathom.errors import FathomError
+from fathom.flows.flow_runs import FLOWS, has_begun, place
 from fathom.storage.lease import died, read_lease
 from fathom.telemetry.progress import Event, publish
-from flows.flow_runs import FLOWS, has_begun, place
 
 STARTING_SECONDS = 180.0
 """In which a run that was taken by a worker must begin; the process worker imports everything first."""

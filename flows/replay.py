@@ -16,16 +16,16 @@ from fathom.config.environment import Environment
 from fathom.errors import RecordMissing, RunNotFound, StoreError
 from fathom.evidence.followed import as_left
 from fathom.evidence.provenance import PROVENANCE, digest_of
+from fathom.flows.deep_research import investigate
+from fathom.flows.runs import check_evidence, folder_of, read_json
 from fathom.llm.prompts import prompt_hashes
 from fathom.run.engine import Engine
 from fathom.storage.lease import RESULTS, check_layout
 from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
+from fathom.tasks.durable import outside_prefect, recorded_start, results_of
+from fathom.tasks.ui import Display
 from fathom.telemetry.audit_log import AuditLog
 from fathom.tools.mcp.offer import Offer
-from flows.deep_research import investigate
-from flows.runs import check_evidence, folder_of, read_json
-from tasks.durable import outside_prefect, recorded_start, results_of
-from tasks.ui import Display
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Unfinished runs: find one, on this machine or another, and finish it.
 
-Imports Prefect; `flows.server.ensure_api` comes first.
+Imports Prefect; `fathom.flows.server.ensure_api` comes first.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from prefect.states import Crashed, Scheduled
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunNotFound
+from fathom.flows.crash_reports import all_told
+from fathom.flows.flow_runs import FLOW, UNDER_WAY, WAITING, has_begun, place
+from fathom.flows.local import address, create, execute, result_of
+from fathom.flows.preflight import artifact_root
+from fathom.flows.runs import is_prefix, known, locate, matching
 from fathom.models import RunResult
 from fathom.storage.lease import is_gone, read_lease
 from fathom.storage.store import ArtifactStore
-from flows.crash_reports import all_told
-from flows.flow_runs import FLOW, UNDER_WAY, WAITING, has_begun, place
-from flows.local import address, create, execute, result_of
-from flows.preflight import artifact_root
-from flows.runs import is_prefix, known, locate, matching
 
 POLL_SECONDS = 2.0
 

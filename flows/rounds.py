@@ -18,13 +18,13 @@ from fathom.run.convergence import decide
 from fathom.run.engine import Engine
 from fathom.run.reading import Reading, Useless
 from fathom.run.state import RunState
+from fathom.tasks.durable import run_logger
+from fathom.tasks.reflection import reflect
+from fathom.tasks.research import research_step
+from fathom.tasks.steering import hear
+from fathom.tasks.ui import Display
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, phase, publish
-from tasks.durable import run_logger
-from tasks.reflection import reflect
-from tasks.research import research_step
-from tasks.steering import hear
-from tasks.ui import Display
 
 
 async def research_rounds(engine: Engine, display: Display, run: RunState) -> None:

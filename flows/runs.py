@@ -12,6 +12,9 @@ from pydantic import ValidationError
 
 from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, read
+from fathom.flows.flow_runs import place, recent
+from fathom.flows.preflight import artifact_root
+from fathom.flows.server import find_api
 from fathom.models import AuditHead, Model, ParentRun, Plan, RunResult
 from fathom.storage.atomic import READERS
 from fathom.storage.lease import RESULTS, read_lease
@@ -19,9 +22,6 @@ from fathom.storage.pruning import PRUNED
 from fathom.storage.store import ArtifactStore, RunFolder, runs
 from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
-from flows.flow_runs import place, recent
-from flows.preflight import artifact_root
-from flows.server import find_api
 
 ID_DIGITS = 4  # anything shorter is a name, not the beginning of an id
 LATEST = 200  # runs that `fathom runs` may list

@@ -8,14 +8,14 @@ from fathom.changes.comparing import compare
 from fathom.changes.model import CHANGES, Changes
 from fathom.changes.sides import Side
 from fathom.errors import NoReport, StoreError
+from fathom.flows.comparing import Ended, runs_of, side_of
 from fathom.models import Report
 from fathom.report.changes import render_changes, render_changes_html, summary_of
 from fathom.run.engine import Engine, RunStart
 from fathom.run.state import RunState
+from fathom.tasks.durable import run_logger
+from fathom.tasks.evidence import read_texts
 from fathom.telemetry.progress import phase
-from flows.comparing import Ended, runs_of, side_of
-from tasks.durable import run_logger
-from tasks.evidence import read_texts
 
 
 async def compare_with_last(engine: Engine, run: RunState, report: Report | None) -> Changes | None:

@@ -13,15 +13,15 @@ from typing import Any, Literal
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunNotFound
+from fathom.flows.flow_runs import place, recent
+from fathom.flows.preflight import artifact_root
+from fathom.flows.runs import LATEST, find, folder_of, is_prefix, locate, read_json
+from fathom.flows.server import find_api
 from fathom.models import Model
 from fathom.storage.lease import read_lease
 from fathom.storage.steering import Entry, Steer, Steering
 from fathom.storage.store import ArtifactStore
 from fathom.text.cleaning import clean_line
-from flows.flow_runs import place, recent
-from flows.preflight import artifact_root
-from flows.runs import LATEST, find, folder_of, is_prefix, locate, read_json
-from flows.server import find_api
 
 MOST_CHARS, MOST_NAME = 1_000, 100
 AGAIN = 'ask for more: fathom ask RUN "..."'

@@ -23,17 +23,17 @@ from fathom.config.caps import DEFAULT_USD, BatchBudget, Budget
 from fathom.config.groups import NEVER
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, InvalidInput
+from fathom.flows.deep_research import deep_research
+from fathom.flows.deploying import deploy
+from fathom.flows.flow_runs import FLOW
+from fathom.flows.outcomes import failed, outcome
+from fathom.flows.recovering import recover_runs
 from fathom.models.batch import BatchQuestion, BatchRow, RowStatus
 from fathom.storage.lease import RESULTS, result_key
 from fathom.storage.store import ArtifactStore
+from fathom.tasks.durable import run_logger
 from fathom.telemetry.progress import Event, phase, publish
 from fathom.text.counting import counted
-from flows.deep_research import deep_research
-from flows.deploying import deploy
-from flows.flow_runs import FLOW
-from flows.outcomes import failed, outcome
-from flows.recovering import recover_runs
-from tasks.durable import run_logger
 
 ON_DEMAND = f"{FLOW}/on-demand"
 POLL_SECONDS = 1.5

@@ -8,6 +8,9 @@ from functools import partial
 
 from fathom.config.environment import CONTACT, Environment
 from fathom.errors import UserError
+from fathom.flows.findings import Finding, checked
+from fathom.flows.preflight import artifact_root
+from fathom.flows.runs import known
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Tool
 from fathom.tools.fetch.browser import find_browser
@@ -16,9 +19,6 @@ from fathom.tools.mcp.offer import Offer
 from fathom.tools.mcp.servers import McpServers, allowed_tools
 from fathom.tools.registry import DEFAULT, Registry, check_addresses
 from fathom.tools.search.over_litellm import PROVIDERS, vendor_of
-from flows.findings import Finding, checked
-from flows.preflight import artifact_root
-from flows.runs import known
 
 
 def examine_tools(registry: Registry, environment: Environment) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Watched questions: each is a deployment with a schedule, whose runs say what changed since the one before.
 
-Imports Prefect: call `flows.server.ensure_api` first.
+Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from fathom.config.groups import NEVER
 from fathom.config.periods import period
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunBusy, WrongValue
+from fathom.flows.deep_research import deep_research
+from fathom.flows.deploying import POOL, deploy
+from fathom.flows.flow_runs import FLOW, UNDER_WAY, FlowRunRow, state_of
+from fathom.flows.local import create
 from fathom.storage.names import slug
 from fathom.text.counting import counted
-from flows.deep_research import deep_research
-from flows.deploying import POOL, deploy
-from flows.flow_runs import FLOW, UNDER_WAY, FlowRunRow, state_of
-from flows.local import create
 
 TAGS = ("fathom", "watch")
 _PREFIX = "watch-"

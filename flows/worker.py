@@ -4,7 +4,7 @@ Prefect's process worker starts a process for each run, which takes seconds of p
 Runs here share what a process loads once. A run that leaks or blocks can disturb the others, so the process worker
 remains the choice where isolation matters more; both can serve the same work pool.
 
-Imports Prefect: call `flows.server.ensure_api` first.
+Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from prefect.flow_engine import run_flow
 from prefect.states import Cancelled, Pending, Scheduled
 
 from fathom.errors import FathomError, RunTerminated
+from fathom.flows.deploying import POOL, ensure_pool
+from fathom.flows.flow_runs import BATCH, FLOW
+from fathom.flows.recovering import recover
+from fathom.flows.worker_process import own_name
+from fathom.tasks.watching import stop
 from fathom.text.counting import counted
-from flows.deploying import POOL, ensure_pool
-from flows.flow_runs import BATCH, FLOW
-from flows.recovering import recover
-from flows.worker_process import own_name
-from tasks.watching import stop
 
 POLL_SECONDS = 2.0
 HEARTBEAT_SECONDS = 15.0
@@ -48,9 +48,9 @@ STOP_SECONDS = 15.0  # in which a run that was told to stop must have stored wha
 AHEAD = 4  # runs asked for, as a multiple of those that fit: other workers ask for the same ones
 
 _FLOWS: Mapping[str, tuple[str, str]] = {
-    FLOW: ("flows.deep_research", "deep_research"),
-    BATCH: ("flows.batch", "research_batch"),
-    "housekeeping": ("flows.housekeeping", "housekeeping"),
+    FLOW: ("fathom.flows.deep_research", "deep_research"),
+    BATCH: ("fathom.flows.batch", "research_batch"),
+    "housekeeping": ("fathom.flows.housekeeping", "housekeeping"),
 }
 """Modules and functions of the flows that this worker runs, by the flow's name. Those that wait for others take no
 slot: a batch in the last one would wait for ever."""

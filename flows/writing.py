@@ -28,15 +28,15 @@ from fathom.run.state import RunState
 from fathom.sources.rules import usable
 from fathom.sources.scoring import trust
 from fathom.sources.warnings import report_warnings
+from fathom.tasks.checking import Reviewer
+from fathom.tasks.evidence import read_texts, score_retrieved
+from fathom.tasks.planning import look_for_words
+from fathom.tasks.reporting import make_outline, write_answer, write_section
+from fathom.tasks.results import Outlined, Scored, Written
+from fathom.tasks.start import seconds_worked
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
 from fathom.text.counting import counted
-from tasks.checking import Reviewer
-from tasks.evidence import read_texts, score_retrieved
-from tasks.planning import look_for_words
-from tasks.reporting import make_outline, write_answer, write_section
-from tasks.results import Outlined, Scored, Written
-from tasks.start import seconds_worked
 
 MOST_TEXT = 8_000  # characters of a section in the audit log
 

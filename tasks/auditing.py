@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 
 from fathom.errors import FathomError
 from fathom.run.engine import Engine
+from fathom.tasks.durable import run_logger
+from fathom.tasks.sentences import sentence_of
 from fathom.telemetry.audit_events import AuditEvent, AuditType
 from fathom.telemetry.spans import run_span
 from fathom.telemetry.tracing import Span
-from tasks.durable import run_logger
-from tasks.sentences import sentence_of
 
 # A run page with a line for every source and every attempt would hide the rest.
 _LEVELS = {

@@ -32,12 +32,12 @@ from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
 from fathom.roles.correction import Objection
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, ShownPassage
 from fathom.run.engine import Engine
+from fathom.tasks.durable import run_logger
+from fathom.tasks.model_calls import ask, find_window
 from fathom.telemetry.progress import phase
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids
 from fathom.text.counting import counted
-from tasks.durable import run_logger
-from tasks.model_calls import ask, find_window
 
 LASTING: frozenset[Kind] = frozenset(("table", "code"))
 """What is corrected or marked, and never taken out: a row is missed by those below it."""

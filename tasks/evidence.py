@@ -13,7 +13,7 @@ from fathom.models import Contradiction, Note, Plan, ToolResult
 from fathom.run.engine import Engine
 from fathom.sources.scoring import score_sources
 from fathom.sources.succession import standing_of
-from tasks.results import Scored
+from fathom.tasks.results import Scored
 
 
 async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[StoredText]:

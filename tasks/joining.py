@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fathom.errors import ToolUnavailable
 from fathom.models import Model
 from fathom.run.engine import Engine
+from fathom.tasks.durable import recorded_task, run_logger
 from fathom.tools.mcp.offer import Offer
-from tasks.durable import recorded_task, run_logger
 
 
 class Offers(Model):

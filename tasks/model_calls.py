@@ -14,10 +14,10 @@ from fathom.models import Usage, told_by
 from fathom.roles import SPECS, Request, RoleSpec
 from fathom.roles.base import AnswerT, OverviewAnswer, Remembering, RequestT
 from fathom.run.engine import Engine
+from fathom.tasks.durable import recorded_task, run_logger
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
 from fathom.telemetry.spans import role_span
-from tasks.durable import recorded_task, run_logger
 
 RememberingT = TypeVar("RememberingT", bound=Remembering)
 OverviewT = TypeVar("OverviewT", bound=OverviewAnswer)

@@ -8,10 +8,10 @@ from fathom.config.groups import Clarify
 from fathom.models import Asked, OpenQuestion, Reply, Usage
 from fathom.roles import CLARIFIER, ClarifyRequest
 from fathom.run.engine import Engine
+from fathom.tasks.durable import recorded_task
+from fathom.tasks.model_calls import ask
+from fathom.tasks.planning import survey
 from fathom.telemetry.progress import phase
-from tasks.durable import recorded_task
-from tasks.model_calls import ask
-from tasks.planning import survey
 
 
 @recorded_task(name="reply", run_name="ask a person", shown=False)

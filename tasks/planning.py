@@ -12,11 +12,11 @@ from fathom.roles import PLANNER, EarlierReport, PlanRequest
 from fathom.run.checklist import within
 from fathom.run.effort import Scope, scope_of
 from fathom.run.engine import Engine, RunStart
+from fathom.tasks.durable import recorded_task
+from fathom.tasks.model_calls import ask
+from fathom.tasks.results import Planned
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
-from tasks.durable import recorded_task
-from tasks.model_calls import ask
-from tasks.results import Planned
 
 
 @recorded_task(name="survey", run_name="search the documents")

@@ -7,12 +7,12 @@ from fathom.models import Plan, Remark
 from fathom.retrieval.working_memory import Memory
 from fathom.roles import CRITIC, ReflectRequest
 from fathom.run.engine import Engine
+from fathom.tasks.durable import run_logger
+from fathom.tasks.model_calls import ask_overview
+from fathom.tasks.results import Reflected
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.text.counting import counted
-from tasks.durable import run_logger
-from tasks.model_calls import ask_overview
-from tasks.results import Reflected
 
 
 async def reflect(

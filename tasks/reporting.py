@@ -18,10 +18,10 @@ from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer,
 from fathom.roles.base import RoleSpec
 from fathom.roles.reporter import OutlinedSection
 from fathom.run.engine import Engine
+from fathom.tasks.model_calls import ask, ask_overview
+from fathom.tasks.results import Outlined, Written
 from fathom.text.citations import with_known_ids
 from fathom.text.tokens import count_tokens
-from tasks.model_calls import ask, ask_overview
-from tasks.results import Outlined, Written
 
 RUN_BRIEF_TOKENS = 3_000
 """Tokens of briefs beside the notes of a section: the run's brief."""

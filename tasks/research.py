@@ -16,6 +16,11 @@ from fathom.roles import COMPRESSOR, RESEARCHER, ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import BRIEF_FROM, BRIEF_TOKENS
 from fathom.run.engine import Engine
 from fathom.run.reading import Reading, Useless
+from fathom.tasks import events
+from fathom.tasks.durable import computed_task, recorded_task
+from fathom.tasks.model_calls import ask
+from fathom.tasks.results import Checked, Compressed, Decided
+from fathom.tasks.tool_calls import call_tool, compress, serving
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.spans import step_span
@@ -23,11 +28,6 @@ from fathom.text.tokens import count_tokens
 from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.routing import resting
-from tasks import events
-from tasks.durable import computed_task, recorded_task
-from tasks.model_calls import ask
-from tasks.results import Checked, Compressed, Decided
-from tasks.tool_calls import call_tool, compress, serving
 
 
 @computed_task(name="step", run_name="step {step.step_id}: {step.title}")

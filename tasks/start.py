@@ -22,8 +22,15 @@ from fathom.run.engine import Engine, Parent, RunStart
 from fathom.storage.corpora import Corpora
 from fathom.storage.pruning import PRUNED
 from fathom.storage.store import RunFolder
+from fathom.tasks.durable import (
+    current_parameters,
+    current_run_id,
+    current_run_key,
+    recorded_task,
+    run_logger,
+    run_store,
+)
 from fathom.tools.registry import configured_tools
-from tasks.durable import current_parameters, current_run_id, current_run_key, recorded_task, run_logger, run_store
 
 _WARNING = (
     "The parameter {name} seems to hold a key or password, and Prefect stores parameters as they are: change that key, "

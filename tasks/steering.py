@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from fathom.run.engine import Engine
 from fathom.storage.steering import Entry, Steer, stop_among
-from tasks.durable import recorded_task
-from tasks.results import Heard
+from fathom.tasks.durable import recorded_task
+from fathom.tasks.results import Heard
 
 
 @recorded_task(name="hear", run_name="read what people say", shown=False, absent=Heard())

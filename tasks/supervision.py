@@ -26,8 +26,8 @@ from fathom.errors import FathomError, RunBusy, RunCancelled, RunTerminated, Sto
 from fathom.storage.lease import LEASE_SECONDS, LeaseFile, read_lease
 from fathom.storage.lease_keeper import LeaseKeeper
 from fathom.storage.store import ArtifactStore
-from tasks.durable import current_run_key, run_logger
-from tasks.watching import cancelled, new_client, watched
+from fathom.tasks.durable import current_run_key, run_logger
+from fathom.tasks.watching import cancelled, new_client, watched
 
 CANCELLED = "Cancelled; finished work is kept."
 """Beginning of a cancelled run's message, until a worker replaces it by its own."""

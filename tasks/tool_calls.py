@@ -24,6 +24,9 @@ from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
 from fathom.run.reading import Useless, bears_on, worth_reading
 from fathom.storage.names import artifact_name
+from fathom.tasks.durable import computed_task, recorded_task, run_logger
+from fathom.tasks.model_calls import answer_without_model, ask, find_window
+from fathom.tasks.results import Compressed
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
 from fathom.telemetry.spans import describe_tool, tool_span
@@ -31,9 +34,6 @@ from fathom.text.citations import cited_ids
 from fathom.text.counting import counted
 from fathom.text.parsed import parse
 from fathom.text.tokens import count_tokens
-from tasks.durable import computed_task, recorded_task, run_logger
-from tasks.model_calls import answer_without_model, ask, find_window
-from tasks.results import Compressed
 
 LEAST_INPUT_TOKENS = 500  # of raw output in a request, however small the window
 NARROWED = "Only the most relevant parts of the output were read."

@@ -23,8 +23,8 @@ from fathom.models import Ending, Plan, Report, StepStatus
 from fathom.report.changes import render_changes
 from fathom.report.escaping import escaped
 from fathom.report.markdown import render_markdown
+from fathom.tasks.durable import current_run_id, run_logger
 from fathom.text.counting import counted
-from tasks.durable import current_run_id, run_logger
 
 PLAN_SECONDS = 10.0  # between two changes of the plan's table, but for the last
 _FINISHED = (StepStatus.done, StepStatus.blocked)

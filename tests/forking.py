@@ -31,12 +31,12 @@ ROOT = Path(__file__).parent.parent
 __all__ = ["COMMANDS", "RUNS", "Fork", "Forks", "forking"]
 
 COMMANDS = (
-    "flows.cli.commands",
-    "flows.cli.watch",
-    "flows.diagnosis",
-    "flows.listing",
-    "flows.preflight",
-    "flows.runs",
+    "fathom.cli.commands",
+    "fathom.cli.watch",
+    "fathom.flows.diagnosis",
+    "fathom.flows.listing",
+    "fathom.flows.preflight",
+    "fathom.flows.runs",
     "fathom.evidence.trace",
     "fathom.evidence.verify",
     "fathom.extractive.backend",
@@ -55,11 +55,11 @@ COMMANDS = (
 
 RUNS = (
     *COMMANDS,
-    "flows.batches",
-    "flows.cli.dialogue",
-    "flows.local",
-    "flows.resuming",
-    "flows.worker",
+    "fathom.flows.batches",
+    "fathom.cli.dialogue",
+    "fathom.flows.local",
+    "fathom.flows.resuming",
+    "fathom.flows.worker",
     "litellm",
     # What Prefect imports when it is first used.
     "fastapi",
@@ -170,7 +170,7 @@ def _errors(output: Path) -> Path:
 
 def _serve() -> None:
     """Import the modules, then do what each line asks for."""
-    from flows.server import quieten
+    from fathom.flows.server import quieten
 
     quieten()  # as every command does before it imports Prefect
     if "litellm" in sys.argv:
@@ -200,7 +200,7 @@ def _serve() -> None:
 
 def _run(order: dict[str, Any]) -> None:
     """Be the command line."""
-    from flows.cli.main import main
+    from fathom.cli.main import main
 
     os.environ.clear()
     os.environ.update(order["env"])
@@ -219,7 +219,7 @@ def _read_settings(command: str) -> None:
     """Have Prefect read its settings from what is this process's environment now."""
     from prefect.context import refresh_global_settings_context
 
-    from flows.server import be_patient, quieten
+    from fathom.flows.server import be_patient, quieten
 
     quieten()
     if command in ("batch", "worker"):

@@ -15,20 +15,20 @@ from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.config.templates import template_of
+from fathom.flows.deep_research import deep_research, investigate
+from fathom.flows.endings import result_in
 from fathom.models import RunResult
 from fathom.run.engine import Engine, RunStart
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
+from fathom.tasks.auditing import session
+from fathom.tasks.durable import outside_prefect
+from fathom.tasks.ui import Display
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
 from fathom.telemetry.spans import describe_run
 from fathom.telemetry.tracing import start_tracing
 from fathom.tools.registry import configured_tools
-from flows.deep_research import deep_research, investigate
-from flows.endings import result_in
-from tasks.auditing import session
-from tasks.durable import outside_prefect
-from tasks.ui import Display
 
 __all__ = ["QUERY", "investigated", "research"]
 

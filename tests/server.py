@@ -12,11 +12,11 @@ from pathlib import Path
 
 import uvicorn
 
-from flows.worker import Worker
-from flows.worker import serving as worker_serving
-from serve.app import create_app
-from serve.options import Options
-from serve.outages import asking_briefly
+from fathom.flows.worker import Worker
+from fathom.flows.worker import serving as worker_serving
+from fathom.serve.app import create_app
+from fathom.serve.options import Options
+from fathom.serve.outages import asking_briefly
 from tests.conftest import quiet_port
 
 __all__ = ["Served", "served_with", "without_worker"]

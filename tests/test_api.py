@@ -14,8 +14,8 @@ import pytest
 
 from fathom.client import Fathom
 from fathom.errors import InvalidInput, WrongValue
-from serve.negotiation import preferred
-from serve.options import Options
+from fathom.serve.negotiation import preferred
+from fathom.serve.options import Options
 from tests.conftest import ROOT, PrefectServer, quiet_port
 from tests.server import Served, served_with
 

@@ -86,7 +86,7 @@ def test_a_question_that_was_not_asked_is_a_failure(
     ended: Ended, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "q.json").write_text('[{"id": 7, "question": "Why?"}]')
-    monkeypatch.setattr("flows.preflight.find_api", lambda: None)  # as no batch is run
+    monkeypatch.setattr("fathom.flows.preflight.find_api", lambda: None)  # as no batch is run
     arguments = ["researcher-bench", "--data", tmp_path / "q.json", "--out", tmp_path / "out", "--max-calls", "100"]
     for status, code in ((RowStatus.complete, 0), (RowStatus.not_asked, 1)):
         result = BatchResult(

@@ -22,6 +22,8 @@ from fathom.changes.comparing import compare
 from fathom.changes.sides import Side
 from fathom.errors import FathomError, InvalidInput, NoReport, RunBusy
 from fathom.evidence.verify import verify_run
+from fathom.flows.replay import replay
+from fathom.flows.runs import files_of, find, known, load
 from fathom.report.changes import render_changes_html
 from fathom.report.html import render_html
 from fathom.report.pages import unsafe
@@ -29,8 +31,6 @@ from fathom.storage import bundles
 from fathom.storage.bundles import pack, unpack
 from fathom.storage.lease import LeaseFile
 from fathom.storage.store import ArtifactStore, RunFolder
-from flows.replay import replay
-from flows.runs import files_of, find, known, load
 from tests.conftest import ROOT, Bucket, FathomCLI
 from tests.dying_store import Killed, WatchedStore, bury
 from tests.inprocess import research

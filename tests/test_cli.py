@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from fathom.cli.options import checked, chosen
+from fathom.cli.printing import open_page
 from fathom.config.given import read_settings
 from fathom.config.groups import Clarify
 from fathom.config.inputs import parse_role_models
@@ -23,8 +25,6 @@ from fathom.config.models import Role, RoleModel
 from fathom.config.profiles import Profile
 from fathom.config.settings import ResearchSettings
 from fathom.models import RunResult
-from flows.cli.options import checked, chosen
-from flows.cli.printing import open_page
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env, quiet_port
 from tests.processes import Kills, asking
 from tests.stubs import Stubs
@@ -33,7 +33,7 @@ QUERY = "How does Python look up an attribute on an instance?"
 HEAVY = {"prefect", "litellm", "s3fs", "fsspec", "pypdf", "trafilatura", "httpx"}
 HELP = """
 import contextlib, io, json, sys
-from flows.cli.main import main
+from fathom.cli.main import main
 texts = []
 for arguments in json.loads(sys.argv[1]):
     sys.argv = ["fathom", *arguments]
@@ -50,7 +50,7 @@ class Finder:
             sys.meta_path.remove(self)
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Finder())
-from flows.cli.main import main
+from fathom.cli.main import main
 main()
 """
 COMMANDS = [
@@ -65,7 +65,7 @@ GROUPS = {
     "limits": ["set", "list", "remove"],
     "tokens": ["add", "list", "revoke"],
 }
-ENSURE = "from flows.server import ensure_api; server = ensure_api(); print(server.api_url, server.started)"
+ENSURE = "from fathom.flows.server import ensure_api; server = ensure_api(); print(server.api_url, server.started)"
 
 
 def test_help_teaches_by_example_and_imports_nothing_heavy() -> None:
@@ -116,7 +116,7 @@ def test_what_reads_runs_imports_no_prefect_and_no_model(
 
 @pytest.mark.parametrize(
     ("module", "said"),
-    [("flows.cli.exits", ""), ("typing", "fathom: interrupted\n"), ("flows.cli.commands", "fathom: interrupted\n")],
+    [("fathom.cli.exits", ""), ("typing", "fathom: interrupted\n"), ("fathom.cli.commands", "fathom: interrupted\n")],
 )
 def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -> None:
     command = [sys.executable, "-c", INTERRUPTED, module]
@@ -266,10 +266,10 @@ def test_a_configured_api_that_does_not_answer_is_named(fathom_cli: FathomCLI, h
 @pytest.mark.parametrize("answers", [True, False])
 def test_a_busy_server_is_waited_for(home: Path, answers: bool) -> None:
     """The server listens, is silent until the first request is given up, and then answers, or never does."""
-    script = f"import flows.server; flows.server.PROBE_SECONDS = 1; flows.server.BUSY_SECONDS = {60 if answers else 1}"
+    script = f"import fathom.flows.server; fathom.flows.server.PROBE_SECONDS = 1; fathom.flows.server.BUSY_SECONDS = {60 if answers else 1}"
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/api"
-        command = [sys.executable, "-c", f"{script}; print(flows.server.ensure_api().api_url)"]
+        command = [sys.executable, "-c", f"{script}; print(fathom.flows.server.ensure_api().api_url)"]
         env = {**base_env(), "HOME": str(home), "PREFECT_API_URL": url}
         with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             for answer in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntrue" if answers else b""):
@@ -362,7 +362,7 @@ def test_ctrl_c_leaves_a_run_that_resume_finishes(
     stubs.settings.llm_delay = 0.1
     env = {**os.environ, **prefect_server.env, **stubs.env, "PYTHONPATH": str(ROOT)}
     options = ["--model", "openai/stub", "--profile", "quick"]
-    command = [sys.executable, "-m", "flows.cli.main", "research", "How do tides form?", *options]
+    command = [sys.executable, "-m", "fathom.cli.main", "research", "How do tides form?", *options]
     process = subprocess.Popen(
         command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -528,7 +528,7 @@ def test_two_first_runs_start_one_server_beside_what_has_its_port(new_database: 
 
 
 def test_chat_messages_in_and_out(prefect_server: PrefectServer, home: Path, tmp_path: Path) -> None:
-    from flows import research
+    from fathom.flows import research
 
     settings = ResearchSettings(artifacts=str(tmp_path / "chat"), profile=Profile.quick)
     messages = [{"role": "user", "content": "What is a descriptor in Python?"}]

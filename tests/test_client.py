@@ -20,7 +20,7 @@ from fathom.client import AsyncFathom, EventType, Fathom, FinishedRun, RunEvent,
 from fathom.client.following import Lines
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.errors.serving import Conflict, NotSignedIn, ServerFailed, TooManyRequests
-from serve.options import Options
+from fathom.serve.options import Options
 from tests.conftest import ROOT, PrefectServer, quiet_port
 from tests.proxies import in_front
 from tests.server import Served, served_with

@@ -22,22 +22,22 @@ from fathom.config.environment import Environment
 from fathom.errors import InvalidInput
 from fathom.errors.serving import Conflict, NotAllowed, NotThere, TooLarge
 from fathom.evidence.verify import verify_run
+from fathom.flows.corpora import sorted_out
+from fathom.flows.keeping import prune
+from fathom.flows.replay import replay
+from fathom.flows.runs import files_of
 from fathom.models import RunResult
+from fathom.serve.caller import Caller, Role
+from fathom.serve.corpora import CorpusDesk
+from fathom.serve.options import Options
+from fathom.serve.runs.desk import Desk
+from fathom.serve.uploads import Uploaded, upload_form
 from fathom.storage.corpora import Corpora
 from fathom.storage.corpus_limits import Limits
 from fathom.storage.corpus_pruning import prune_uploads
 from fathom.storage.editions import CORPORA
 from fathom.storage.store import ArtifactStore, RunFolder, runs
 from fathom.tools.documents.uploaded import UploadedCorpora
-from flows.corpora import sorted_out
-from flows.keeping import prune
-from flows.replay import replay
-from flows.runs import files_of
-from serve.caller import Caller, Role
-from serve.corpora import CorpusDesk
-from serve.options import Options
-from serve.runs.desk import Desk
-from serve.uploads import Uploaded, upload_form
 from tests.conftest import FathomCLI, quiet_port
 from tests.inprocess import research
 from tests.server import Served, served_with

@@ -15,7 +15,7 @@ from prefect.utilities.callables import parameter_schema
 from prefect.utilities.schema_tools.validation import is_valid
 
 from fathom.config.settings import ResearchSettings
-from flows.deep_research import deep_research
+from fathom.flows.deep_research import deep_research
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "prefect.yaml"

@@ -12,6 +12,7 @@ import pytest
 from prefect.states import Running
 from rich.text import Text
 
+from fathom.cli.watch import Watch
 from fathom.client.shapes import EventType, RunEvent
 from fathom.config.models import Role, RoleModel
 from fathom.llm import listening
@@ -20,16 +21,15 @@ from fathom.llm.parsing import draft_of
 from fathom.models import Draft
 from fathom.roles import SECTION, SectionRequest
 from fathom.roles.reporter import OutlinedSection
+from fathom.serve.runs import feed as feeds
+from fathom.serve.runs.feed import Feeds
 from fathom.storage.store import ArtifactStore
+from fathom.tasks.sentences import sentence_of
 from fathom.telemetry import live as live_view
 from fathom.telemetry.audit_events import AuditEvent, AuditType
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.live import read_live, showing
 from fathom.telemetry.progress import Event, listen, phase, publish
-from flows.cli.watch import Watch
-from serve.runs import feed as feeds
-from serve.runs.feed import Feeds
-from tasks.sentences import sentence_of
 from tests.conftest import Bucket
 from tests.inprocess import QUERY, investigated
 from tests.stubs import Stubs

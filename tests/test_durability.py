@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from flows.deploying import POOL, ensure_pool
+from fathom.flows.deploying import POOL, ensure_pool
 from tests.conftest import ROOT, Forked, PrefectServer, base_env
 from tests.forking import Fork
 from tests.processes import AT_ONCE, Kills, asking, end_all, fathom, finish, flow_runs, left_behind

@@ -15,7 +15,7 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import ProcessPoolTaskRunner
 
 from fathom.storage.store import ArtifactStore
-from tasks.durable import computed_task, durable_run, recorded_task
+from fathom.tasks.durable import computed_task, durable_run, recorded_task
 from tests.conftest import ROOT, PrefectServer, base_env
 
 STEPS, CALLS = 2, 3

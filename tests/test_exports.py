@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from pypdf import PdfReader
 from typer.testing import CliRunner
 
+from fathom.cli.commands import app
 from fathom.errors import InvalidInput, NoReport
 from fathom.models import Bibliographic, Report, ReportSection, Source
 from fathom.models.claims import SourceQuality
@@ -36,7 +37,6 @@ from fathom.storage.store import ArtifactStore
 from fathom.text.cleaning import clean_line
 from fathom.text.fences import fences
 from fathom.text.urls import web_address
-from flows.cli.commands import app
 from tests.conftest import Bucket, FathomCLI
 from tests.evidence_run import IDS, finished_run
 from tests.sample_report import sample_report

@@ -19,16 +19,16 @@ from fathom.client.shapes import EventType, RunEvent
 from fathom.config.caps import Budget
 from fathom.errors import StoreError
 from fathom.models import Account, Ending
+from fathom.serve.runs import feed as feeds
+from fathom.serve.runs.feed import Feeds
+from fathom.serve.runs.finding import Found
+from fathom.serve.runs.log_reader import LogReader
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE, PENDING_FILE, AuditLog
 from fathom.telemetry.live import live_path, read_live, showing
 from fathom.telemetry.progress import Event, doing, listen, phase, publish
-from serve.runs import feed as feeds
-from serve.runs.feed import Feeds
-from serve.runs.finding import Found
-from serve.runs.log_reader import LogReader
 from tests.conftest import ROOT
 from tests.test_audit import FOLDER, PENDING, RECORDER
 

@@ -17,6 +17,12 @@ from fathom.errors import InvalidInput, NoReport
 from fathom.evidence.followed import FollowUp, with_follow_ups, without_follow_ups
 from fathom.evidence.verify import verify_run
 from fathom.extractive.following import understood
+from fathom.flows.deep_research import deep_research
+from fathom.flows.endings import result_in
+from fathom.flows.following import find_parent
+from fathom.flows.keeping import prune
+from fathom.flows.replay import replay
+from fathom.flows.runs import files_of, find
 from fathom.models import Ending, RunResult, SourceText, ToolCall
 from fathom.report.pages import unsafe
 from fathom.storage.bundles import pack, unpack
@@ -24,12 +30,6 @@ from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.registry import configured_tools
 from fathom.tools.toolbox import open_toolbox
-from flows.deep_research import deep_research
-from flows.endings import result_in
-from flows.following import find_parent
-from flows.keeping import prune
-from flows.replay import replay
-from flows.runs import files_of, find
 from tests.conftest import FathomCLI, PrefectServer
 from tests.inprocess import QUERY, investigated, research
 from tests.stubs import Stubs

@@ -26,6 +26,7 @@ from fathom.config.inputs import check_query, parse_prices, parse_role_models
 from fathom.config.models import RoleModel
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import AnswerInvalid, FathomError, InvalidInput, StoreError, ToolRejected
+from fathom.flows.runs import find, load
 from fathom.llm.base import CutOff, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept
 from fathom.models import (
@@ -64,7 +65,6 @@ from fathom.tools.documents.layout import lay_out
 from fathom.tools.documents.readers import ENDINGS, Unreadable, read_document
 from fathom.tools.fetch.client import Answer
 from fathom.tools.fetch.page import Page, read_page
-from flows.runs import find, load
 from tests.conftest import FathomCLI
 from tests.test_documents import HTML, MARKDOWN, REST, pdf, word
 from tests.test_parsing import answered

@@ -32,14 +32,14 @@ from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
 from fathom.evidence.words import check
+from fathom.flows.replay import replay
+from fathom.flows.runs import find
+from fathom.flows.verifying import verified
 from fathom.models import Ending, Report, ReportSection, RunResult, Source, Verdict
 from fathom.report.blocks import Table, blocks_of
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, Opinion
 from fathom.storage.store import ArtifactStore, runs
 from fathom.text.urls import source_ids
-from flows.replay import replay
-from flows.runs import find
-from flows.verifying import verified
 from tests.conftest import ROOT
 from tests.inprocess import investigated, research
 from tests.stubs import Stubs

@@ -62,7 +62,7 @@ async def test_a_step_without_queries_asks_first(providers: Stubs, tmp_path: Pat
 
 
 async def briefed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> RunResult:
-    monkeypatch.setattr("tasks.research.BRIEF_FROM", 100)
+    monkeypatch.setattr("fathom.tasks.research.BRIEF_FROM", 100)
     return await investigated(tmp_path, **settings)
 
 

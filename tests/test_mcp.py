@@ -23,15 +23,15 @@ from aiohttp import web
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, ToolError, ToolRejected, ToolTimeout, ToolUnavailable
+from fathom.flows.diagnosis import examine
+from fathom.flows.replay import replay
+from fathom.flows.runs import find
 from fathom.models import Ending, ToolCall, ToolOutput
 from fathom.storage.store import ArtifactStore
 from fathom.tools.mcp.configuration import read_servers
 from fathom.tools.mcp.offer import OfferedTool
 from fathom.tools.registry import configured_tools
 from fathom.tools.toolbox import Toolbox, open_toolbox
-from flows.diagnosis import examine
-from flows.replay import replay
-from flows.runs import find
 from tests.conftest import ROOT, quiet_port
 from tests.inprocess import investigated, research
 from tests.mcp_servers.harbour import FACTS

@@ -23,23 +23,23 @@ from prefect.states import Scheduled
 from rich.console import Console
 
 from fathom.budget.ledger import Ledger
+from fathom.cli.dialogue import Dialogue
 from fathom.config.caps import Budget
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.extractive.clarifier import clarify
 from fathom.extractive.planner import plan
+from fathom.flows import answering, resuming
+from fathom.flows.answering import Waiting
+from fathom.flows.deep_research import deep_research
+from fathom.flows.deploying import deploy
+from fathom.flows.recovering import recover
+from fathom.flows.replay import replay
+from fathom.flows.worker import Worker, serving
 from fathom.models import Asked, Clarification, Document, Matter, OpenQuestion, Plan, PlanStep, Reply, RunResult
 from fathom.roles import ClarifyRequest, PlanRequest
 from fathom.run.editing import as_yaml, from_yaml
 from fathom.storage.pruning import survey
 from fathom.storage.store import ArtifactStore, runs
-from flows import answering, resuming
-from flows.answering import Waiting
-from flows.cli.dialogue import Dialogue
-from flows.deep_research import deep_research
-from flows.deploying import deploy
-from flows.recovering import recover
-from flows.replay import replay
-from flows.worker import Worker, serving
 from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
 from tests.inprocess import investigated, research
 from tests.processes import asking, finish

@@ -13,10 +13,10 @@ import pytest
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
+from fathom.flows.diagnosis import examine
+from fathom.flows.findings import Finding
 from fathom.models import Ending
 from fathom.tools.registry import REGISTRY, configured_tools
-from flows.diagnosis import examine
-from flows.findings import Finding
 from tests.conftest import ROOT
 from tests.inprocess import investigated
 

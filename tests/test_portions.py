@@ -21,9 +21,9 @@ from fathom.retrieval.portions import MOST_REQUESTS, portions, shown
 from fathom.roles import CompressAnswer
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
+from fathom.tasks.tool_calls import NARROWED
 from fathom.text.sentences import split_sentences
 from fathom.text.tokens import count_tokens
-from tasks.tool_calls import NARROWED
 from tests.inprocess import QUERY, investigated
 from tests.stubs import LAST_FACT, SENTINEL, Record, Stubs, long_table
 

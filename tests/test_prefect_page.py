@@ -15,11 +15,11 @@ from markdown_it import MarkdownIt
 from prefect.client.orchestration import get_client
 
 from fathom.config.settings import ResearchSettings
+from fathom.flows import listing, local, resuming
+from fathom.flows.endings import ending_of
 from fathom.models import Ending, Report, ReportSection, RunResult, Source
 from fathom.report.markdown import render_markdown
 from fathom.storage.store import ArtifactStore
-from flows import listing, local, resuming
-from flows.endings import ending_of
 from tests.conftest import PrefectServer
 from tests.processes import asking
 from tests.stubs import Stubs

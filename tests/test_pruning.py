@@ -12,14 +12,14 @@ import pytest
 
 from fathom.config.periods import period
 from fathom.errors import InvalidInput, NoReport, RunBusy
+from fathom.flows.housekeeping import housekeeping
+from fathom.flows.keeping import Pruned, prune
+from fathom.flows.listing import with_sizes
+from fathom.flows.runs import files_of, known, load
 from fathom.storage.lease import LeaseFile, read_lease
 from fathom.storage.pruning import PRUNED
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.text.counting import size
-from flows.housekeeping import housekeeping
-from flows.keeping import Pruned, prune
-from flows.listing import with_sizes
-from flows.runs import files_of, known, load
 from tests.conftest import Bucket, FathomCLI
 from tests.dying_store import Killed, WatchedStore, bury
 from tests.test_store import every_file

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fathom.config.environment import Environment
+from fathom.flows import reaching
+from fathom.flows.reaching import reach
 from fathom.tools.registry import Registry
-from flows import reaching
-from flows.reaching import reach
 from tests.fact_cases import FACT_CASES
 from tests.test_lookups import Service, service
 

@@ -25,15 +25,15 @@ from fathom.client.shapes import RunState
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput
 from fathom.errors.serving import NotSignedIn
+from fathom.serve.access import checks, guard
+from fathom.serve.access.gate import Gate
+from fathom.serve.access.sessions import COOKIE, Sessions
+from fathom.serve.access.tokens import Tokens
+from fathom.serve.app import create_app
+from fathom.serve.caller import Limits, Role
+from fathom.serve.failures import on_error
+from fathom.serve.options import Options
 from fathom.storage.store import ArtifactStore, json_bytes
-from serve.access import checks, guard
-from serve.access.gate import Gate
-from serve.access.sessions import COOKIE, Sessions
-from serve.access.tokens import Tokens
-from serve.app import create_app
-from serve.caller import Limits, Role
-from serve.failures import on_error
-from serve.options import Options
 from tests.conftest import FathomCLI, PrefectServer, quiet_port
 from tests.processes import asking
 from tests.server import Served, served_with

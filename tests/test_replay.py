@@ -10,9 +10,9 @@ import pytest
 
 from fathom.config.caps import Budget, Price
 from fathom.errors import ModelRejected, RecordMissing
+from fathom.flows.replay import replay
 from fathom.models import Plan, RunResult, StepStatus
 from fathom.storage.store import ArtifactStore, runs
-from flows.replay import replay
 from tests.conftest import FathomCLI
 from tests.inprocess import research
 from tests.stubs import Stubs

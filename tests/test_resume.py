@@ -28,13 +28,13 @@ from prefect.states import Running
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled
+from fathom.flows.deep_research import deep_research
 from fathom.llm import prompts
 from fathom.storage.lease import LEASE_SECONDS, LeaseFile, read_lease, result_key
 from fathom.storage.lease_keeper import LeaseKeeper
 from fathom.storage.store import ArtifactStore
-from flows.deep_research import deep_research
-from tasks.supervision import Supervision
-from tasks.watching import MANY, watched
+from fathom.tasks.supervision import Supervision
+from fathom.tasks.watching import MANY, watched
 from tests.conftest import OWN_FILES, Bucket, FathomCLI, Forked, PrefectServer, base_env, quiet_port
 from tests.inprocess import investigated
 from tests.processes import AT_ONCE, Kills, OwnServer, asking, end_all, fathom, finish, flow_runs, left_behind

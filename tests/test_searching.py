@@ -16,6 +16,7 @@ from fathom.config.environment import Environment
 from fathom.config.models import ModelCallSettings
 from fathom.config.settings import ResearchSettings, SearchMode, resolve
 from fathom.errors import InvalidInput, MissingCredential
+from fathom.flows.preflight import check_settings
 from fathom.models import Ending, Source, ToolCall, ToolResult
 from fathom.network.limits import sharing
 from fathom.run.usage import UsageReader
@@ -32,7 +33,6 @@ from fathom.tools.search.tavily import Tavily
 from fathom.tools.search.web_extract import WebExtractTool
 from fathom.tools.search.web_search import WebSearchTool
 from fathom.tools.toolbox import open_toolbox
-from flows.preflight import check_settings
 from tests.inprocess import investigated
 from tests.stubs import Stubs
 from tests.test_search_vendors import Server

@@ -21,9 +21,9 @@ from fathom.config.profiles import Profile
 from fathom.config.secrets import HIDDEN, Scrubber, guard_logs, without_credentials
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, ToolUnavailable
+from fathom.flows.deep_research import deep_research
 from fathom.models import Ending, Report, RunResult, ToolCall, ToolFailure
 from fathom.storage.store import ArtifactStore
-from flows.deep_research import deep_research
 from tests.conftest import FathomCLI, PrefectServer
 from tests.stubs import Stubs
 

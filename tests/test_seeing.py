@@ -17,11 +17,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fathom.config.environment import Environment
 from fathom.errors import InvalidInput
+from fathom.flows.metrics import FathomCollector
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry import tracing
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.json_logs import JsonHandler, start_logs
-from flows.metrics import FathomCollector
 from tests.collector import ReceivedSpan, collecting
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env, quiet_port
 from tests.inprocess import QUERY, investigated

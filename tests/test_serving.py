@@ -17,10 +17,10 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
 from prefect.states import Pending, Running
 
+from fathom.serve.options import Options
 from fathom.storage.store import MANIFEST, RUNS
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
-from serve.options import Options
 from tests.conftest import PrefectServer, base_env, quiet_port
 from tests.processes import end_all, fathom
 from tests.server import Served, served_with

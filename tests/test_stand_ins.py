@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from fathom.flows.replay import replay
 from fathom.models import Ending, RunResult
 from fathom.storage.store import ArtifactStore, runs
 from fathom.tools import http
-from flows.replay import replay
 from tests.inprocess import investigated, research
 from tests.lookup_cases import CASES
 from tests.stubs import Stubs

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from fathom.errors import InvalidInput
+from fathom.flows.steering import check_author, check_remark, say
 from fathom.models import Ending, RunResult
 from fathom.run.engine import Engine
 from fathom.storage.steering import Entry, Steer, Steering
 from fathom.storage.store import ArtifactStore, RunFolder
-from flows.steering import check_author, check_remark, say
-from tasks.steering import hear
+from fathom.tasks.steering import hear
 from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
 from tests.inprocess import QUERY, investigated
 from tests.processes import Kills, finish, flow_runs

@@ -17,12 +17,12 @@ from fathom.config.settings import ResearchSettings, resolve
 from fathom.config.templates import MOST_BYTES, shipped, template_of
 from fathom.errors import InvalidInput
 from fathom.extractive.sections import NOTHING_FOUND
+from fathom.flows.deep_research import deep_research
+from fathom.flows.local import execute, new_run
+from fathom.flows.preflight import template_from
+from fathom.flows.replay import replay
 from fathom.models import Ending
 from fathom.storage.store import ArtifactStore, runs
-from flows.deep_research import deep_research
-from flows.local import execute, new_run
-from flows.preflight import template_from
-from flows.replay import replay
 from tests.conftest import FathomCLI, PrefectServer
 from tests.inprocess import investigated
 from tests.stubs import Stubs

@@ -15,6 +15,7 @@ from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import MissingCredential, ToolRejected
 from fathom.extractive.researcher import decide
+from fathom.flows.diagnosis import examine
 from fathom.models import PlanStep, SourceText, ToolCall, ToolOutput
 from fathom.roles import ResearchRequest
 from fathom.storage.names import artifact_name
@@ -24,7 +25,6 @@ from fathom.tools.http import get
 from fathom.tools.pages import WebPage, output
 from fathom.tools.registry import TOOLS, VENDORS, Registry, configured_tools
 from fathom.tools.toolbox import Toolbox, open_toolbox
-from flows.diagnosis import examine
 
 KEY = "shelf-key-0123456789"
 STEP = PlanStep(step_id=1, title="Tides of lakes", description="Find how lakes rise.", queries=["tides lakes"])

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from fathom.cli.watch import Watch
 from fathom.config.caps import Budget
 from fathom.models import Account, Plan, PlanStep, StepStatus
 from fathom.telemetry.progress import Event, doing, listen, publish
-from flows.cli.watch import Watch
 from tests.inprocess import QUERY, investigated
 from tests.stubs import Stubs
 

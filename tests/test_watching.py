@@ -23,14 +23,14 @@ from fathom.changes.model import Change, Changes, Compared, Difference, Place, S
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunBusy
 from fathom.evidence.verify import verify_run
+from fathom.flows import local, notifying, resuming, watches
+from fathom.flows.comparing import Ended, runs_of
+from fathom.flows.runs import files_of
+from fathom.flows.since_last import is_before
 from fathom.models import Ending, RunResult
 from fathom.run.engine import RunStart
 from fathom.storage.store import ArtifactStore
-from flows import local, notifying, resuming, watches
-from flows.comparing import Ended, runs_of
-from flows.runs import files_of
-from flows.since_last import is_before
-from tasks import events
+from fathom.tasks import events
 from tests.conftest import FathomCLI, PrefectServer
 from tests.processes import asking
 

@@ -19,13 +19,13 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelling, Running, Scheduled
 
+from fathom.flows.deep_research import deep_research
+from fathom.flows.deploying import deploy
+from fathom.flows.recovering import MOST_DEATHS, recover
+from fathom.flows.worker import Worker, _in_turn, serving
 from fathom.storage.lease import LeaseFile
 from fathom.storage.store import ArtifactStore
-from flows.deep_research import deep_research
-from flows.deploying import deploy
-from flows.recovering import MOST_DEATHS, recover
-from flows.worker import Worker, _in_turn, serving
-from tasks.limits import ProviderLimit, SharedTurns, read_limits, remove_limits, set_limit
+from fathom.tasks.limits import ProviderLimit, SharedTurns, read_limits, remove_limits, set_limit
 from tests.conftest import PrefectServer
 from tests.processes import COMMIT_SECONDS
 from tests.proxies import in_front

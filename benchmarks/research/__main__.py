@@ -50,11 +50,11 @@ def research(
     from benchmarks.research import running
     from benchmarks.research.outcome import SUBMISSION
     from benchmarks.research.registry import BENCHMARKS
+    from fathom.cli.research import named, show_estimate
     from fathom.config.given import read_settings
     from fathom.errors import InvalidInput
+    from fathom.flows.preflight import batch_caps
     from fathom.storage.names import slug
-    from flows.cli.research import named, show_estimate
-    from flows.preflight import batch_caps
 
     if name not in BENCHMARKS:
         raise InvalidInput(f"There is no set {name!r}.", next_step=f"choose from {', '.join(BENCHMARKS)}")

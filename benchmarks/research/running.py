@@ -19,11 +19,11 @@ from fathom.batch.questions import read_questions
 from fathom.config.given import settings_from
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
+from fathom.flows.preflight import check_batch, estimated_batch
 from fathom.models.batch import BatchQuestion, BatchResult, BatchRow
 from fathom.run.estimate import PhaseEstimate
 from fathom.storage.lease import result_key
 from fathom.text.counting import counted
-from flows.preflight import check_batch, estimated_batch
 
 STORE, RUN_KEY = "store", "run_key"
 
@@ -101,7 +101,7 @@ def run(prepared: Prepared, budget: dict[str, float], *, at_once: int, quiet: bo
     Raises:
         FathomError: the batch failed or was stopped; the same command continues it.
     """
-    from flows.cli.batch import research_batch
+    from fathom.cli.batch import research_batch
 
     out, benchmark = prepared.out, prepared.benchmark
     out.mkdir(parents=True, exist_ok=True)

@@ -71,7 +71,7 @@ def check(settings: Mapping[str, Any], root: str) -> None:
     Raises:
         FathomError: they cannot be used.
     """
-    from flows.preflight import check_settings
+    from fathom.flows.preflight import check_settings
 
     asked = BatchQuestion(question="", settings=dict(settings))
     check_settings(settings_of(asked, ResearchSettings(artifacts=root)))

@@ -1,0 +1,124 @@
+"""`fathom answer`: what a run asks, and the answer to it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.cli.options import Json, known_runs
+from fathom.cli.printing import output, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fathom.models import Asked, Reply
+
+
+def answer(
+    run: Annotated[str, typer.Argument(help="The run's id or its first digits.", autocompletion=known_runs)],
+    *,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Go on as it is: with the assumptions, the plan or the draft.")
+    ] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the run.")] = False,
+    change: Annotated[str, typer.Option(metavar="TEXT", help="Say what to change in the plan or the report.")] = "",
+    answers: Annotated[
+        list[str] | None, typer.Option("--answer", metavar="N=TEXT", help="Answer question N; repeatable.")
+    ] = None,
+    file: Annotated[Path | None, typer.Option(metavar="PLAN", help="A YAML file with the edited plan.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Answer a run that waits for you; `fathom runs` shows which do.
+
+    Without options, you are asked in the terminal what the run asks. Elsewhere, or with --json, that is printed.
+
+    Example: fathom answer 1a2b3c4d --change "leave out the history"
+    """
+    import asyncio
+
+    from fathom.errors import InvalidInput, ServerUnreachable
+    from fathom.flows.server import ensure_api, find_api
+
+    if accept + stop + bool(change or answers or file) > 1:
+        raise InvalidInput(
+            "--accept and --stop cannot be combined with other options.", next_step="fathom answer --help"
+        )
+    if not find_api():
+        raise ServerUnreachable(
+            "No Prefect server is running, so no run waits.", next_step="fathom runs lists the runs"
+        )
+    ensure_api(lambda _line: None)
+    given = accept or stop or change or answers or file
+
+    async def work() -> None:
+        from fathom.cli.dialogue import Dialogue
+        from fathom.flows import answering
+        from fathom.flows.forms import described
+
+        waits = await answering.waiting(await answering.find(run))
+        reply: Reply | None
+        if given:
+            reply = _reply(waits.asked, stop=stop, change=change, answers=answers or [], file=file)
+        elif as_json or not sys.stdin.isatty():
+            asked = {"run_id": waits.run_id, **waits.asked.model_dump(mode="json"), "complaint": waits.complaint}
+            shown = f"{printable(described(waits.asked, waits.complaint))}\n\nAnswer with {_options(waits.asked)}."
+            output(asked, lambda _: typer.echo(shown), as_json=as_json)
+            return
+        else:
+            reply = await Dialogue(_screen)(waits.asked, waits.complaint)
+        if reply is None:
+            return
+        await answering.answer(waits, reply)
+        said = f"Answered. Its process is gone: fathom resume {run} goes on." if waits.gone else "Answered."
+        output({"run_id": waits.run_id, "answered": True}, lambda _: typer.echo(said), as_json=as_json)
+
+    asyncio.run(work())
+
+
+def _options(asked: Asked) -> str:
+    """Return the options that answer what is asked."""
+    own = {"question": "--answer N=TEXT, ", "plan": "--change TEXT, --file PLAN, "}
+    return f"--accept, {own.get(asked.matter.value, '--change TEXT, ' if asked.rewords else '')}or --stop"
+
+
+def _reply(asked: Asked, *, stop: bool, change: str, answers: Sequence[str], file: Path | None) -> Reply:
+    """Return the reply that the options make.
+
+    Raises:
+        InvalidInput: they do not answer what is asked.
+    """
+    from fathom.cli.dialogue import person
+    from fathom.errors import InvalidInput
+    from fathom.models import Matter, Reply
+    from fathom.run.editing import from_yaml
+
+    what = f"The run asks about its {asked.matter.value}"
+    if answers and asked.matter is not Matter.question:
+        raise InvalidInput(f"{what}: it takes no --answer.", next_step="--accept, --change or --stop")
+    if change and asked.matter is Matter.question:
+        raise InvalidInput(f"{what}: it takes no --change.", next_step="--accept, --answer or --stop")
+    if file and not asked.plan:
+        raise InvalidInput(f"{what}: it takes no --file.", next_step="--accept or --stop")
+    said = [question.default for question in asked.questions]
+    for pair in answers:
+        number, equals, text = pair.partition("=")
+        if not equals or not number.strip().isdecimal() or not 1 <= int(number) <= len(said) or not text.strip():
+            raise InvalidInput(f"--answer {pair!r} is not N=TEXT with N from 1 to {len(said)}.")
+        said[int(number) - 1] = text.strip()
+    try:
+        plan = from_yaml(file.read_text(encoding="utf-8"), asked.plan) if file and asked.plan else None
+    except (OSError, UnicodeError) as error:
+        raise InvalidInput(f"{file} cannot be read: {error}.") from None
+    return Reply(answers=said, plan=plan, remark=change, stop=stop, by=person())
+
+
+@contextmanager
+def _screen() -> Iterator[Console]:
+    from rich.console import Console
+
+    yield Console(stderr=True, highlight=False)

@@ -1,0 +1,101 @@
+"""`fathom ask`: a question that follows up on a finished run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathom.cli.options import Corpora, Json, Mcp, Open, Quiet, Root, Run, Set, checked, chosen
+from fathom.cli.printing import one_line
+from fathom.cli.research import follow, is_terminal
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import FlowRun
+
+    from fathom.cli.watch import Watch
+    from fathom.models import RunResult
+    from fathom.run.engine import Parent
+    from fathom.storage.store import ArtifactStore
+
+
+def ask(
+    run: Run,
+    query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
+    *,
+    docs: Annotated[
+        list[str] | None, typer.Option(metavar="PATH", help="Files or folders instead of the run's; repeatable.")
+    ] = None,
+    corpus: Corpora = None,
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model for every role.")] = None,
+    profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard or deep.")] = None,
+    mode: Annotated[
+        str | None, typer.Option(metavar="NAME", help="report, or answer (at most 140 characters).")
+    ] = None,
+    depth: Annotated[int | None, typer.Option(metavar="N", help="Rounds of research, 1 to 5.")] = None,
+    tools: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Other tools; earlier_run alone reads nothing new.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Read pages again that the run has read.")] = False,
+    max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most the run may cost.")] = None,
+    setting: Set = None,
+    mcp: Mcp = None,
+    artifacts: Root = None,
+    open_it: Open = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Ask a question that follows up on a finished run.
+
+    What that run has read is searched first, and only what is missing is researched. The question may lean on the one
+    before. Settings are those of that run unless options change them. Both reports name each other.
+
+    Example: fathom ask 1a2b3c4d "and in Europe?"
+    """
+    from fathom.config.inputs import names_in
+    from fathom.errors import InvalidInput
+    from fathom.flows.following import parent_of
+    from fathom.flows.preflight import artifact_root, check_request
+    from fathom.flows.runs import read_run
+
+    async def found(store: ArtifactStore, manifest: dict[str, Any]) -> tuple[Parent, str]:
+        if store_given and store.address() != artifact_root(store_given):
+            raise InvalidInput(
+                f"The run is in {store.address()}, and its follow-up is stored beside it.",
+                next_step="leave out --artifacts",
+            )
+        return await parent_of(store, manifest), store.address()
+
+    options = {
+        "docs": docs,
+        "corpora": corpus,
+        "model": model,
+        "profile": profile,
+        "mode": mode,
+        "depth": depth,
+        "tools": names_in(tools),
+        "fresh": fresh,
+        "budget.max_usd": max_usd,
+        "artifacts": artifacts,
+    }
+    usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
+    given = chosen(options, setting, usual)
+    store_given = given.pop("artifacts", None)
+    parent, root = read_run(run, store_given, found)
+    settings = checked({**parent.settings_with(given), "artifacts": root}, options, setting)
+    request = check_request(query, settings, follow_up=True)
+
+    def start() -> Awaitable[FlowRun]:
+        from fathom.flows import local
+
+        return local.create(request.query, request.settings, parent=parent.run_id)
+
+    def finish(flow_run: FlowRun, _watch: Watch) -> Awaitable[RunResult]:
+        from fathom.flows import local
+
+        return local.execute(flow_run)
+
+    kept = ", ".join(f"{name} {one_line(str(value))}" for name, value in parent.settings.items() if name not in given)
+    notices = [*([f"Settings of the run {parent.run_id[:8]}: {kept}"] if kept else []), *request.notices]
+    follow(start, finish, notices, open_it=open_it, quiet=quiet, as_json=as_json)

@@ -1,0 +1,61 @@
+"""`fathom audit`: what happened in a run, in order, and whether the log of it is whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from fathom.cli.options import Json, Root, Run
+from fathom.cli.printing import line, one_line, output, row
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fathom.flows.runs import Audit
+    from fathom.serve.access.journal import Entry
+    from fathom.storage.store import ArtifactStore
+
+_KINDS = {"llm_called": "role asked"}
+"""What is shown for a type whose name is not true of every event: a role may answer without a model."""
+
+
+def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
+    """Print the log of a run and check that it is whole.
+
+    The log says what was done, by whom and when; below it stands what people did with the run over `fathom serve`.
+    Needs no server. Exits with 1 if an event was changed, moved or removed, and names the first such line.
+
+    Example: fathom audit 1a2b3c4d
+    """
+    from fathom.flows.runs import read_audit, read_run
+    from fathom.serve.access.journal import Journal
+
+    async def both(store: ArtifactStore, manifest: Mapping[str, Any]) -> tuple[Audit, list[Entry]]:
+        return await read_audit(store, manifest), await Journal(store).of(str(manifest.get("run_id", "")))
+
+    found, people = read_run(run, artifacts, both)
+
+    def show(_found: object) -> None:
+        _show_audit(found)
+        for entry in people:
+            line((f"{entry.at[:19]}  ", "dim"), one_line(f"{entry.by} ({entry.role}) {entry.deed} {entry.detail}"))
+
+    told = [entry.model_dump(mode="json", exclude={"unique"}) for entry in people]
+    output({**found.model_dump(mode="json"), "people": told}, show, as_json=as_json)
+    raise typer.Exit(0 if found.whole else 1)
+
+
+def _show_audit(found: Audit) -> None:
+    depths: dict[str, int] = {}
+    for event in found.events:
+        depth = depths[event.id] = depths.get(event.parent or "", -1) + 1  # a parent comes before its children
+        kind = _KINDS.get(event.type.value, event.type.value.replace("_", " "))
+        before = f"{event.at[11:19]}  {event.actor:<10}  {kind:<20}  {'  ' * depth}"
+        style = "red" if event.type.value in ("error_occurred", "budget_warning") else ""
+        row((before, "dim"), (one_line(event.action), style))
+    if found.broken:
+        line((f"broken at line {found.broken.line}: {found.broken.problem}", "red"))
+    else:
+        end = "" if found.head else "; the run's result does not say where the log ends"
+        line((f"{len(found.events)} events, none changed, moved or removed{end}", "green"))

@@ -1,0 +1,151 @@
+"""`fathom batch`: many questions from a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathom.cli.options import Corpora, Json, Mcp, Quiet, Root, Set, Template, checked, chosen
+from fathom.cli.printing import output
+
+if TYPE_CHECKING:
+    from fathom.models.batch import BatchQuestion, BatchResult
+
+
+def batch(
+    file: Annotated[str, typer.Argument(help="txt, csv or jsonl file of questions; - for standard input.")],
+    *,
+    at_once: Annotated[int, typer.Option(metavar="N", min=1, max=500, help="Most questions at the same time.")] = 8,
+    kind: Annotated[
+        str | None,
+        typer.Option("--format", metavar="NAME", help="txt, csv or jsonl; by default, what the ending says."),
+    ] = None,
+    docs: Annotated[list[str] | None, typer.Option(metavar="PATH", help="File or folder to read; repeatable.")] = None,
+    corpus: Corpora = None,
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
+    template: Template = None,
+    profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
+    mode: Annotated[str | None, typer.Option(metavar="NAME", help="report (default) or answer.")] = None,
+    setting: Set = None,
+    max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most that all questions may cost.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(metavar="N", help="Most tokens of all questions.")] = None,
+    max_calls: Annotated[int | None, typer.Option(metavar="N", help="Most model requests of all questions.")] = None,
+    deployment: Annotated[
+        str, typer.Option(metavar="NAME", help="Deployment that researches a question.")
+    ] = "deep-research/on-demand",
+    mcp: Mcp = None,
+    artifacts: Root = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Print what all questions would use, without starting them.")
+    ] = False,
+    run_key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Key of a batch: continues it, or names a new one.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Research many questions, each in a run of its own.
+
+    A txt file has a question a line. A csv or jsonl file has a column or field `question` and, beside it, any setting
+    of a run, such as profile, docs, model or max_usd. The workers of the deployment's work pool research them; if none
+    is running, this command does. results.jsonl and index.html list how each question ended.
+
+    Interrupted, it continues with the same command and --run-key: no finished question is researched again, and no
+    finished call of the others is repeated. Exit code: 0 if every question was researched, 1 if not.
+
+    Example: fathom batch questions.csv --docs notes/ --at-once 4
+    """
+    from datetime import UTC, datetime
+
+    from fathom.batch.questions import format_of, read_questions
+    from fathom.cli.batch_watch import show_batch
+    from fathom.cli.research import named, show_estimate
+    from fathom.flows.preflight import batch_caps, check_batch, estimated_batch
+    from fathom.storage.lease import result_key
+    from fathom.storage.names import slug
+
+    name = "batch" if file == "-" else Path(file).stem
+    written = format_of(f".{kind}" if kind else "" if file == "-" else file)
+    budget = batch_caps({"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls})
+    options = {
+        "docs": docs,
+        "corpora": corpus,
+        "model": model,
+        "template": template,
+        "profile": profile,
+        "mode": mode,
+        "artifacts": artifacts,
+    }
+    settings = checked(chosen(options, setting), options, setting)
+    questions = read_questions(sys.stdin.read() if file == "-" else _read(Path(file)), written, settings)
+    settings, questions, notices = check_batch(settings, questions)
+    if estimate:
+        phases = estimated_batch(questions, settings)
+        output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)
+        return
+    request = {
+        "settings": settings,
+        "at_once": at_once,
+        "budget": budget,
+        "deployment": deployment,
+        "run_key": result_key("", run_key) or f"{slug(name)[:40]}-{datetime.now(UTC):%Y%m%d-%H%M%S}",
+    }
+    try:
+        result = research_batch(questions, request, notices, quiet=quiet, progress=not as_json)
+    except BaseException as error:
+        error.add_note(f"to continue, run the same command with --run-key {request['run_key']}")
+        raise
+    if quiet and not as_json:
+        typer.echo(result.results)
+    else:
+        output(result, show_batch, as_json=as_json)
+    raise typer.Exit(1 if result.failed else 0)
+
+
+def _read(path: Path) -> str:
+    from fathom.errors import InvalidInput
+
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.", next_step="give a file of questions") from None
+    except UnicodeError:
+        raise InvalidInput(f"{path} is not text in UTF-8.", next_step="save it as UTF-8") from None
+
+
+def research_batch(
+    questions: Sequence[BatchQuestion],
+    request: dict[str, Any],
+    notices: Sequence[str],
+    *,
+    quiet: bool,
+    progress: bool,
+) -> BatchResult:
+    """Research questions and show their progress on stderr; `request` is as in `fathom.flows.batches.run`.
+
+    Raises:
+        FathomError: the batch failed or was stopped; another one with its run key continues it.
+    """
+    import asyncio
+    import logging
+
+    from fathom.cli.batch_watch import BatchWatch
+    from fathom.flows.server import be_patient, ensure_api
+    from fathom.telemetry.progress import listen
+
+    logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
+    # Whatever a library prints must not get between the results on stdout.
+    with BatchWatch(quiet=quiet, progress=progress) as watch, redirect_stdout(sys.stderr):
+        for notice in notices:
+            watch.say(notice)
+        be_patient()
+        ensure_api(watch.say)
+        from fathom.flows.batches import run
+
+        with listen(watch):
+            return asyncio.run(run(questions, request, watch.say))

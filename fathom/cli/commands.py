@@ -1,0 +1,78 @@
+"""The commands, in the order in which `fathom --help` lists them.
+
+What a command needs is imported when it runs, so that `--help` answers at once and bad input is found without Prefect.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from fathom.cli.answer import answer
+from fathom.cli.ask import ask
+from fathom.cli.audit import audit
+from fathom.cli.batch import batch
+from fathom.cli.corpora import corpora
+from fathom.cli.costs import costs
+from fathom.cli.diff import diff
+from fathom.cli.doctor import doctor
+from fathom.cli.exits import show_where
+from fathom.cli.export import export, import_
+from fathom.cli.limits import limits
+from fathom.cli.mcp import mcp
+from fathom.cli.metrics import metrics
+from fathom.cli.notify import notify
+from fathom.cli.prune import prune
+from fathom.cli.replay import replay
+from fathom.cli.research import research, resume
+from fathom.cli.runs import runs, show
+from fathom.cli.serve import serve
+from fathom.cli.steer import stop, tell
+from fathom.cli.templates import templates
+from fathom.cli.tokens import tokens
+from fathom.cli.verify import trace, verify
+from fathom.cli.watches import watch
+from fathom.cli.worker import worker
+from fathom.config.environment import Environment
+
+app = typer.Typer(
+    help="Turn a question into a cited report that can be checked.\n\n"
+    'Start with: fathom research "How does Python look up an attribute on an instance?"',
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+COMMANDS = (
+    *(research, ask, templates, batch, resume, answer, tell, stop),
+    *(runs, show, verify, trace, diff, audit, replay, export, import_, prune),
+    *(serve, mcp, worker, costs, metrics, doctor),
+)
+for command in COMMANDS:
+    app.command(command.__name__.rstrip("_"))(command)
+for name, group in (("watch", watch), ("corpora", corpora), ("notify", notify), ("limits", limits), ("tokens", tokens)):
+    app.add_typer(group, name=name)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fathom {version('fathom-research')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print a traceback for an unexpected error.")] = False,
+) -> None:
+    if debug:
+        sys.excepthook = show_where
+    if (environment := Environment.read()).log:
+        from fathom.telemetry.json_logs import start_logs
+
+        start_logs(environment)

@@ -1,0 +1,160 @@
+"""`fathom export` and `fathom import`: a run's report in other formats, and a run on its way between stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathom.cli.options import Json, Root, Run
+from fathom.cli.printing import one_line, output, row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.storage.bundles import Imported
+    from fathom.storage.store import ArtifactStore, RunFolder
+
+
+def export(
+    run: Run,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FORMAT,...", help="md, html, json, docx, pdf (needs typst), bib or ris."),
+    ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option("--bundle", metavar="FILE", help="Write the whole run as a zip file, for fathom import."),
+    ] = None,
+    *,
+    out: Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where to write; created if missing.")] = ".",
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Write a run's report in other formats, or a bundle of the run.
+
+    BibTeX and RIS contain the references only. Needs no server. The files are named after the run's folder and replace
+    those of an earlier export. What can be written is; exits with 2 if a format needs a package that is not installed.
+    A bundle contains the full text of all that the run read; fathom import takes it into another store.
+
+    Example: fathom export 1a2b3c4d --to docx,pdf,bib
+    """
+    from fathom.errors import InvalidInput, StoreError
+    from fathom.flows.preflight import artifact_root
+    from fathom.flows.runs import folder_of, read_run
+    from fathom.report.exporting import check_formats, files_for
+    from fathom.report.exporting import export as render
+    from fathom.storage.store import ArtifactStore
+
+    if (to is None) is (bundle is None):
+        raise InvalidInput("What is to be written?", next_step="give either --to FORMAT or --bundle FILE")
+    if bundle:
+        if "://" in out:
+            raise InvalidInput("A bundle is written to a local folder.", next_step="choose another --out")
+        file = Path(out) / bundle
+        made = read_run(run, artifacts, lambda store, manifest: _bundle(store, manifest, file))
+        output(made, lambda _made: typer.echo(made["bundle"]), as_json=as_json)
+        return
+    formats = check_formats(to or "")
+
+    failed: dict[str, InvalidInput] = {}
+
+    async def exported(store: ArtifactStore, manifest: dict[str, Any]) -> dict[str, str]:
+        target = ArtifactStore(artifact_root(out))
+        _check_target(store, target.address())
+        folder = folder_of(store, manifest)
+        rendered, not_rendered = render(await _files(folder, files_for(formats)), formats)
+        failed.update(not_rendered)
+        names = {wanted: f"{folder.folder.rpartition('/')[2]}.{wanted}" for wanted in rendered}
+        try:
+            for wanted, data in rendered.items():
+                await target.write(names[wanted], data)
+        except StoreError as error:
+            raise InvalidInput(
+                f"{target.address()} cannot be written: {error.__cause__}.", next_step="choose another --out"
+            ) from error
+        return {wanted: target.address(name) for wanted, name in names.items()}
+
+    paths = read_run(run, artifacts, exported)
+    output(paths, lambda _paths: typer.echo("\n".join(paths.values()), nl=bool(paths)), as_json=as_json)
+    for wanted, error in failed.items():
+        typer.echo(f"fathom: {wanted} was not written: {error}", err=True)
+    raise typer.Exit(2 if failed else 0)
+
+
+async def _bundle(store: ArtifactStore, manifest: dict[str, Any], file: Path) -> dict[str, str]:
+    from fathom.errors import InvalidInput
+    from fathom.storage.bundles import pack
+
+    _check_target(store, str(file.parent.resolve()))
+    hidden = file.with_name(f".{file.name}.part")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with hidden.open("wb") as target:
+            await pack(store, manifest, target)
+        hidden.replace(file)
+    except OSError as error:
+        raise InvalidInput(
+            f"{file} cannot be written: {error.strerror}.", next_step="choose another --bundle"
+        ) from error
+    finally:
+        hidden.unlink(missing_ok=True)
+    return {"bundle": str(file)}
+
+
+def _check_target(store: ArtifactStore, folder: str) -> None:
+    """Check that no file is written among the runs, where `fathom verify` checks every file."""
+    from fathom.errors import InvalidInput
+
+    if f"{folder}/".startswith(f"{store.address('research_artifacts')}/"):
+        raise InvalidInput(
+            f"{folder} contains the evidence of runs: another file there would look like tampering.",
+            next_step="choose another folder",
+        )
+
+
+async def _files(folder: RunFolder, names: Sequence[str]) -> dict[str, bytes]:
+    from fathom.flows.runs import no_report
+
+    files: dict[str, bytes] = {}
+    for name in names:
+        try:
+            files[name] = await folder.load(name)
+        except FileNotFoundError:
+            raise await no_report(folder) from None
+    return files
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="What fathom export RUN --bundle FILE wrote.")],
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Take a run from a bundle into the artifact store.
+
+    Needs no server. The whole bundle is checked before anything is written. Exits with 2 if it is damaged or dangerous,
+    or if the store has the run. `fathom verify` then checks the run as where it was made.
+
+    Example: fathom import run.zip --artifacts s3://bucket/fathom
+    """
+    import asyncio
+
+    from fathom.flows.preflight import artifact_root
+    from fathom.report.pages import unsafe
+    from fathom.storage.bundles import unpack
+    from fathom.storage.store import ArtifactStore
+
+    run = asyncio.run(unpack(ArtifactStore(artifact_root(artifacts)), file, unsafe))
+    output(run, _show_imported, as_json=as_json)
+
+
+def _show_imported(run: Imported) -> None:
+    from fathom.text.counting import counted, size
+
+    row(("  question ", "dim"), one_line(run.query))
+    row(("  files    ", "dim"), f"{counted(run.files, 'file')}, {size(run.bytes)}, in {run.folder}")
+    if not run.replayable:
+        why = "it cannot be replayed here: its stored results were not in the bundle, or are others in this store"
+        row(("  notice   ", "dim"), why)
+    row(("  check it ", "dim"), f"fathom verify {run.run_id[:8]}")

@@ -1,0 +1,129 @@
+"""`fathom tokens`: who may use a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathom.cli.options import Json, Root
+from fathom.cli.printing import dollars, line, output
+
+if TYPE_CHECKING:
+    from fathom.serve.access.tokens import Token, Tokens
+    from fathom.serve.caller import Role
+
+tokens = typer.Typer(
+    help="Say who may use fathom serve.\n\nExample: fathom tokens add ann --role asker --days 90", rich_markup_mode=None
+)
+Name = Annotated[str, typer.Argument(help="Whose token it is: runs belong to this name.")]
+
+
+@tokens.command()
+def add(
+    name: Name,
+    *,
+    role: Annotated[
+        str,
+        typer.Option(
+            metavar="ROLE", help="reader: reads what is shared. asker: also asks. admin: everything, of everybody."
+        ),
+    ] = "asker",
+    days: Annotated[
+        float | None,
+        typer.Option(metavar="N", min=0.001, max=36_500, help="Days it is valid; by default, without end."),
+    ] = None,
+    daily_usd: Annotated[
+        float | None,
+        typer.Option(metavar="USD", min=0, help="Most that the runs of a day may cost; by default, $5 a run."),
+    ] = None,
+    runs_per_day: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Most runs of a day; by default, any number.")
+    ] = None,
+    requests_per_minute: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Most requests a minute, on each server. Default: 600.")
+    ] = None,
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Make a token and print it. It is shown only now.
+
+    Example: fathom tokens add ann --role asker --days 90 --daily-usd 10
+    """
+    import asyncio
+
+    from fathom.serve.caller import Limits
+
+    limits = Limits(requests_per_minute, runs_per_day, daily_usd)
+    token, text = asyncio.run(_tokens(artifacts).add(name, role_of("--role", role), limits, days))
+
+    def show(_found: object) -> None:
+        line(text)
+        line(f"The token of {name}, {token.role.value}. It cannot be shown again.")
+
+    output({**_shown(token), "token": text}, show, as_json=as_json)
+
+
+@tokens.command("list")
+def list_(artifacts: Root = None, as_json: Json = False) -> None:
+    """List the tokens, also those that are no longer valid.
+
+    Example: fathom tokens list
+    """
+    import asyncio
+
+    found = asyncio.run(_tokens(artifacts).list())
+    output([_shown(token) for token in found], lambda _found: _show(found), as_json=as_json)
+
+
+@tokens.command()
+def revoke(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
+    """Make a token invalid, and with it the sessions that began with it.
+
+    Example: fathom tokens revoke ann
+    """
+    import asyncio
+
+    token = asyncio.run(_tokens(artifacts).revoke(name))
+    output(_shown(token), lambda _found: line(f"The token of {name} is revoked."), as_json=as_json)
+
+
+def role_of(option: str, text: str) -> Role:
+    """Return the role that an option names.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    from fathom.errors import InvalidInput
+    from fathom.serve.caller import Role
+
+    try:
+        return Role(text)
+    except ValueError:
+        raise InvalidInput(f"{option} {text!r} is not a role.", next_step=f"use {', '.join(Role)}") from None
+
+
+def _tokens(artifacts: str | None) -> Tokens:
+    from fathom.flows.preflight import artifact_root
+    from fathom.serve.access.tokens import Tokens
+    from fathom.storage.store import ArtifactStore
+
+    return Tokens(ArtifactStore(artifact_root(artifacts)))
+
+
+def _shown(token: Token) -> dict[str, Any]:
+    return {**token.model_dump(mode="json", exclude={"sha256"}), "state": token.state}
+
+
+def _show(found: Sequence[Token]) -> None:
+    if not found:
+        line("There are no tokens: fathom tokens add NAME makes one.")
+        return
+    width = max(len("name"), *(len(token.name) for token in found))
+    line((f"{'name':{width}}  {'role':<6}  {'state':<7}  {'expires':<10}  {'runs/day':>8}  {'$/day':>8}", "bold"))
+    for token in found:
+        usd = "" if token.daily_usd is None else dollars(token.daily_usd)
+        runs = "" if token.runs_per_day is None else str(token.runs_per_day)
+        expires = (token.expires or "")[:10]
+        line(f"{token.name:{width}}  {token.role.value:<6}  {token.state:<7}  {expires:<10}  {runs:>8}  {usd:>8}")

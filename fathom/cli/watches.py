@@ -1,0 +1,256 @@
+"""`fathom watch`: questions that are asked again on a schedule, and what changed between their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathom.cli.options import Corpora, Json, Quiet, Root, Set, Template, checked, chosen
+from fathom.cli.printing import line, one_line, output, row
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import FlowRun
+
+    from fathom.cli.watch import Watch as Progress
+    from fathom.flows.comparing import Ended
+    from fathom.flows.watches import Watch
+    from fathom.models import RunResult
+
+watch = typer.Typer(
+    help="Ask a question again on a schedule, and say what changed.\n\n"
+    'Start with: fathom watch add "What does the Pro plan cost?" --every 1d --docs prices/',
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The watch's name, as fathom watch list shows it.")]
+
+
+@watch.command()
+def add(
+    query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
+    *,
+    every: Annotated[str | None, typer.Option(metavar="TIME", help="How often: 30m, 6h, 1d, 2w.")] = None,
+    cron: Annotated[str | None, typer.Option(metavar="CRON", help="When, such as '0 6 * * 1-5'.")] = None,
+    timezone: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin.")] = "UTC",
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Its name; by default made of the question.")] = None,
+    notify: Annotated[
+        str | None, typer.Option(metavar="URL", help="Call this webhook when a run has finished.")
+    ] = None,
+    only_changes: Annotated[bool, typer.Option("--only-changes", help="Call it only when something changed.")] = False,
+    docs: Annotated[
+        list[str] | None, typer.Option(metavar="PATH", help="File or folder to research; repeatable.")
+    ] = None,
+    corpus: Corpora = None,
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
+    template: Template = None,
+    profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
+    tools: Annotated[str | None, typer.Option(metavar="NAME,...", help="Use only these tools or groups.")] = None,
+    max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most that one run may cost.")] = None,
+    setting: Set = None,
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Ask a question on a schedule, and say what changed.
+
+    Each run reads the web afresh and is compared with the one before, by what their sources say. A worker runs it:
+    `fathom worker`, started in the root of the checkout.
+
+    Example: fathom watch add "What does the Pro plan cost?" --every 1d --notify https://hooks.example.org/abc
+    """
+    import asyncio
+
+    from fathom.config.inputs import names_in
+    from fathom.errors import InvalidInput
+    from fathom.flows.preflight import check_request
+    from fathom.flows.server import ensure_api
+
+    if only_changes and not notify:
+        raise InvalidInput("--only-changes is about a webhook.", next_step="give its address: --notify URL")
+    options = {
+        "docs": docs,
+        "corpora": corpus,
+        "model": model,
+        "template": template,
+        "profile": profile,
+        "tools": names_in(tools),
+        "budget.max_usd": max_usd,
+        "artifacts": artifacts,
+    }
+    request = check_request(query, checked(chosen(options, setting), options, setting))
+    ensure_api()
+
+    async def made() -> Watch:
+        from fathom.flows import notifying, watches
+
+        schedule = watches.schedule_of(every, cron, timezone)
+        url = notifying.check_webhook(notify) if notify else None
+        own = watches.name_of(name or request.query)
+        found = await watches.add(own, request.query, request.settings, schedule)
+        if url:
+            occasions = ["changed"] if only_changes else ["completed", "degraded", "failed"]
+            try:
+                await notifying.add(own, occasions, webhook=url, watch=own)
+            except BaseException:
+                await watches.remove(found)  # all or nothing
+                raise
+        return found
+
+    found = asyncio.run(made())
+    output(found, lambda one: _show_added(one, request.notices), as_json=as_json)
+
+
+def _show_added(found: Watch, notices: Sequence[str]) -> None:
+    for notice in notices:
+        line((notice, "yellow"))
+    _show([found])
+    row(("  first run   ", "dim"), f"by its schedule; now: fathom watch run {found.name}")
+    row(("  runs on     ", "dim"), "a worker, in the root of the checkout: fathom worker")
+
+
+@watch.command("list")
+def show_all(as_json: Json = False) -> None:
+    """List the watches with their schedules.
+
+    Example: fathom watch list
+    """
+    import asyncio
+
+    from fathom.flows.server import ensure_api
+
+    ensure_api()
+    from fathom.flows import watches
+
+    output(asyncio.run(watches.all_watches()), _show, as_json=as_json)
+
+
+def _show(found: Sequence[Watch]) -> None:
+    if not found:
+        line('No watches. fathom watch add "..." --every 1d makes one.')
+    for one in found:
+        line((one.name, "bold"), f"  {one.schedule}, {one.state}")
+        row(("  question    ", "dim"), one_line(one.question))
+        if one.next_run:
+            row(("  next run    ", "dim"), f"{one.next_run[:16].replace('T', ' ')} UTC")
+        row(("  deployment  ", "dim"), one.deployment)
+
+
+@watch.command()
+def pause(name: Name) -> None:
+    """Start no more runs of a watch until it is resumed.
+
+    Example: fathom watch pause plan-prices
+    """
+    _change(name, "pause", "paused")
+
+
+@watch.command()
+def resume(name: Name) -> None:
+    """Run a paused watch by its schedule again.
+
+    Example: fathom watch resume plan-prices
+    """
+    _change(name, "resume", "active")
+
+
+def _change(name: str, action: str, done: str) -> None:
+    import asyncio
+
+    from fathom.flows.server import ensure_api
+
+    ensure_api()
+
+    async def change() -> None:
+        from fathom.flows import watches
+
+        await getattr(watches, action)(await watches.find(name))
+
+    asyncio.run(change())
+    line(f"{name} is {done}.")
+
+
+@watch.command()
+def remove(name: Name) -> None:
+    """Remove a watch and its notifications; its runs stay.
+
+    Example: fathom watch remove plan-prices
+    """
+    import asyncio
+
+    from fathom.flows.server import ensure_api
+
+    ensure_api()
+
+    async def removed() -> list[str]:
+        from fathom.flows import notifying, watches
+
+        found = await watches.find(name)
+        await watches.remove(found)
+        return await notifying.remove_of(found.name)
+
+    told = asyncio.run(removed())
+    line(f"Removed {name}" + (f" and its notifications: {', '.join(told)}" if told else "") + ".")
+
+
+@watch.command()
+def run(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Run a watch now, in this process, and say what changed.
+
+    Example: fathom watch run plan-prices
+    """
+    from fathom.cli.research import follow
+
+    def start() -> Awaitable[FlowRun]:
+        from fathom.flows import watches
+
+        return watches.start(name)
+
+    def finish(flow_run: FlowRun, _progress: Progress) -> Awaitable[RunResult]:
+        from fathom.flows import local
+
+        return local.execute(flow_run)
+
+    follow(start, finish, [], open_it=False, quiet=quiet, as_json=as_json)
+
+
+@watch.command()
+def history(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
+    """List the runs of a watch, and what changed with each.
+
+    Needs no server.
+
+    Example: fathom watch history plan-prices
+    """
+    import asyncio
+
+    from fathom.errors import InvalidInput
+    from fathom.flows.comparing import runs_of
+    from fathom.flows.preflight import artifact_root
+    from fathom.storage.store import ArtifactStore
+
+    store = ArtifactStore(artifact_root(artifacts))
+    found = asyncio.run(runs_of(store, name))
+    if not found:
+        how = "fathom watch list shows the watches; --artifacts says where their runs are"
+        raise InvalidInput(f"No finished run of a watch {name!r} in {store.address()}.", next_step=how)
+    output([_entry(one) for one in found], _show_history, as_json=as_json)
+
+
+def _entry(one: Ended) -> dict[str, Any]:
+    result = one.result
+    return {
+        "run_id": one.run_id,
+        "started": one.started,
+        "ending": str(result.get("status", "unreadable")),
+        "changes": str(result.get("changes", "")),
+        "folder": str(one.manifest.get("folder", "")),
+    }
+
+
+def _show_history(entries: Sequence[dict[str, Any]]) -> None:
+    for entry in entries:
+        head = (
+            f"{entry['run_id'][:8]}  {entry['started'][:16].replace('T', ' ')}  {entry['ending'].replace('_', ' ')}  "
+        )
+        row((head, "dim"), entry["changes"] or "not compared")

@@ -1,0 +1,172 @@
+"""Reports in portions that a model can read, and claims checked against the stored bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+
+from fathom.client.shapes import Run, RunState
+from fathom.errors import InvalidInput, NoReport
+from fathom.evidence.claims import Statement, comparable
+from fathom.evidence.passages import Search
+from fathom.evidence.provenance import PROVENANCE, Provenance, read, results_of
+from fathom.evidence.stored import stored_texts
+from fathom.evidence.surroundings import Surroundings
+from fathom.evidence.verify import misquotations
+from fathom.evidence.words import check
+from fathom.models import Claim, Report
+from fathom.report.chapters import chapters, cited_sources, title_of
+from fathom.report.unanswered import render_unanswered
+from fathom.serve.caller import Caller
+from fathom.serve.mcp.shapes import Answer, CheckedClaim, CheckedQuote, Reference, Section
+from fathom.serve.runs.desk import Desk
+from fathom.text.citations import number_citations
+
+PART_CHARS = 12_000
+"""Of a section at once: some 3,000 tokens."""
+SAME = 0.85  # how alike a text and a claim are that say the same
+_NUMBER = re.compile(r"\[(\d+)\]")
+
+
+def answer_of(report: Report) -> Answer:
+    """Return the answer of a report and what else it has."""
+    bodies = _bodies(report)
+    verdicts = [claim.verdict.value for claim in report.claims]
+    return Answer(
+        title=report.title,
+        answer=bodies[0] if bodies else "",
+        sources=_references(report, bodies[0] if bodies else ""),
+        sections=[part.heading for part in chapters(report)],
+        claims={verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
+    )
+
+
+def section_of(run_id: str, report: Report, section: int, part: int) -> Section:
+    """Return a part of a section of a report.
+
+    Raises:
+        InvalidInput: there is none of that number.
+    """
+    bodies = _bodies(report)
+    if not 1 <= section <= len(bodies):
+        raise InvalidInput(f"There is no section {section}.", next_step=f"they are numbered 1 to {len(bodies)}")
+    parts = _parts(bodies[section - 1])
+    if not 1 <= part <= len(parts):
+        raise InvalidInput(f"The section has no part {part}.", next_step=f"they are numbered 1 to {len(parts)}")
+    return Section(
+        run_id=run_id,
+        title=report.title,
+        sections=[chapter.heading for chapter in chapters(report)],
+        section=section,
+        part=part,
+        parts=len(parts),
+        markdown=parts[part - 1],
+        sources=_references(report, parts[part - 1]),
+    )
+
+
+def why_no_report(run: Run) -> str:
+    """Return why a run that has ended has no report."""
+    if run.result and run.result.unanswered:
+        return render_unanswered(run.question, run.result.unanswered)
+    if run.state is RunState.cancelled:
+        return "The run was cancelled."
+    return (run.result.reason if run.result else "") or "The run failed."
+
+
+async def check_claim(desk: Desk, caller: Caller, run_id: str, number: int, text: str) -> CheckedClaim:
+    """Check a claim of a report, or any sentence, against all that the run has read.
+
+    Raises:
+        RunNotFound: there is no such run, or the caller may not see it.
+        NoReport: it has no report, or none yet.
+        InvalidInput: there is no claim of that number.
+    """
+    record, _ = read((await desk.files(caller, run_id, [PROVENANCE]))[PROVENANCE])
+    if bool(number) == bool(text.strip()):
+        raise InvalidInput("Give the number of a claim, or a text.", next_step="n=1, or text='...'")
+    if number and not 1 <= number <= len(record.claims):
+        raise InvalidInput(f"There is no claim {number}.", next_step=f"they are numbered 1 to {len(record.claims)}")
+    claim = record.claims[number - 1] if number else _said(text, record.claims)
+    if claim is None:
+        names = sorted({call.artifact_file for call in record.calls if call.artifact_file})
+        files = await desk.files(caller, run_id, names)
+        claim = _judged(text, record, files)
+    else:
+        files = await desk.files(caller, run_id, sorted({quote.artifact_file for quote in claim.quotes}))
+    sources = {source.source_id: source for source in record.sources}
+    return CheckedClaim(
+        run_id=run_id,
+        claim=claim.number,
+        sentence=claim.sentence,
+        verdict=claim.verdict,
+        complaints=claim.complaints,
+        quotes=[
+            CheckedQuote(
+                quote=quote.text,
+                source=sources[quote.source_id].title if quote.source_id in sources else quote.source_id,
+                url=sources[quote.source_id].url if quote.source_id in sources else "",
+                file=f"{quote.artifact_file}, bytes {quote.start} to {quote.end}",
+                intact=not [*misquotations(claim.model_copy(update=_ONLY | {"quotes": [quote]}), files)],
+            )
+            for quote in claim.quotes
+        ],
+    )
+
+
+_ONLY: dict[str, list[object]] = {"corroborating": [], "contradicting": []}
+
+
+def _said(text: str, claims: Sequence[Claim]) -> Claim | None:
+    """Return the claim of a report that a text is, or nearly is."""
+    wanted = comparable(text).casefold()
+
+    def alike(claim: Claim) -> float:
+        return SequenceMatcher(None, wanted, comparable(claim.sentence).casefold(), autojunk=False).ratio()
+
+    nearest = max(claims, key=alike, default=None)
+    return nearest if nearest and alike(nearest) >= SAME else None
+
+
+def _judged(text: str, record: Provenance, files: Mapping[str, bytes]) -> Claim:
+    texts = stored_texts(files, results_of(record))
+    ids = tuple(dict.fromkeys(one.source.source_id for one in texts))
+    found = check(Statement(0, text, ids, "prose"), Search(texts))
+    quotes = list(map(Surroundings().quote, found.passages))
+    return Claim(
+        number=0,
+        section=0,
+        sentence=text,
+        source_ids=list(dict.fromkeys(quote.source_id for quote in quotes)),
+        verdict=found.verdict,
+        score=found.score,
+        quotes=quotes,
+        complaints=found.complaints,
+    )
+
+
+def _bodies(report: Report) -> list[str]:
+    if not (parts := chapters(report)):
+        raise NoReport("The report is empty.")
+    return number_citations(part.markdown for part in parts)[0]
+
+
+def _parts(text: str) -> list[str]:
+    """Return a text in parts that end where a paragraph does, if one does."""
+    parts = []
+    while len(text) > PART_CHARS:
+        end = text.rfind("\n\n", 1, PART_CHARS)
+        end = end if end > 0 else PART_CHARS
+        parts.append(text[:end])
+        text = text[end:].lstrip("\n")
+    return [*parts, text]
+
+
+def _references(report: Report, text: str) -> list[Reference]:
+    cited = set(map(int, _NUMBER.findall(text)))
+    return [
+        Reference(number=number, title=title_of(source), url=source.url)
+        for number, source in enumerate(cited_sources(report), 1)
+        if number in cited
+    ]

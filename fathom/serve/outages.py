@@ -1,0 +1,70 @@
+"""Prefect as requests use it: whoever waits for an answer is told soon that Prefect does not give one.
+
+Workers and runs try again for minutes (`fathom.flows.server.be_patient`), which is right for work and wrong for a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager, asynccontextmanager
+from http import HTTPStatus
+
+import httpx
+from prefect.context import AsyncClientContext
+from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+
+from fathom.errors.serving import NotReady
+
+_TRIES_AGAIN = 1  # after 2 seconds: a connection that was kept may just have been closed
+_TRIES_A_CHANGE_AGAIN = 3  # after 2, 4 and 8 seconds
+_TRIES_A_START_AGAIN = 10  # for minutes: nobody waits yet, and a server that gave up would have to be started again
+_LONGEST_SECONDS = 10.0
+RETRY_SECONDS = 4.0
+"""After which it is worth asking again."""
+
+
+@asynccontextmanager
+async def asking_briefly() -> AsyncGenerator[None, None]:
+    """Share one client of Prefect that gives up soon with all that begins in the block.
+
+    Making one reads all certificates, 30 ms of processor time each.
+    """
+    with temporary_settings(updates={PREFECT_API_REQUEST_TIMEOUT: _LONGEST_SECONDS}), starting():
+        async with AsyncClientContext.get_or_create():
+            with _trying_again(_TRIES_AGAIN):
+                yield
+
+
+def asking_patiently() -> AbstractContextManager[object]:
+    """Try again what belongs to a change: Prefect refuses now and then while its database is locked.
+
+    The reads before it and after it as well: who is told that a run which was made could not be shown asks twice.
+    """
+    return _trying_again(_TRIES_A_CHANGE_AGAIN)
+
+
+def starting() -> AbstractContextManager[object]:
+    """Try again for minutes what a server needs before it can answer anybody."""
+    return _trying_again(_TRIES_A_START_AGAIN)
+
+
+def _trying_again(times: int) -> AbstractContextManager[object]:
+    return temporary_settings(updates={PREFECT_CLIENT_MAX_RETRIES: times})
+
+
+def outage(error: httpx.HTTPError) -> NotReady:
+    """Return what is told of a failed request to Prefect.
+
+    Raises:
+        httpx.HTTPError: the error itself: Prefect has answered, and found a fault in what was asked.
+    """
+    if isinstance(error, httpx.HTTPStatusError):
+        status = error.response.status_code
+        asks_to_wait = status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+        if status < HTTPStatus.INTERNAL_SERVER_ERROR and not asks_to_wait:
+            raise error
+    return NotReady(
+        f"Prefect does not answer ({type(error).__name__}).",
+        next_step="start Prefect again; runs in progress are not lost",
+        retry_after=RETRY_SECONDS,
+    )

@@ -1,0 +1,177 @@
+"""A run: watched, answered, steered, and read when it has ended. Everything works as plain forms and links."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import ValidationError
+from starlette.responses import RedirectResponse, Response
+
+from fathom.client.found import Checkup
+from fathom.client.shapes import FollowUpRequest, RemarkRequest, Run, RunList, RunState, ShareLink
+from fathom.errors import UserError
+from fathom.models import Report
+from fathom.run.editing import MOST_STEPS
+from fathom.serve.caller import Caller, Role
+from fathom.serve.page.forms import Given, Wrong, answer_request, text
+from fathom.serve.page.rendering import page
+from fathom.serve.page.story import read_story
+from fathom.serve.reports import check as check_report
+from fathom.serve.runs.desk import Desk
+from fathom.serve.runs.finding import find_run
+from fathom.serve.runs.listing import Wanted
+from fathom.serve.runs.resuming import resume
+from fathom.serve.state import TheCaller, TheDesk
+
+router = APIRouter(prefix="/runs/{run_id}", include_in_schema=False)
+_MOST = 50  # runs that are listed below a report
+_ROWS = 2  # empty ones for steps that a person adds to a plan
+
+
+@router.get("")
+async def watch(run_id: str, request: Request, desk: TheDesk, caller: TheCaller, check: str = "") -> Response:
+    """Show a run, as it goes on or as it ended; with `check`, check its report again."""
+    run = await desk.get(caller, run_id)
+    checked = await check_report(desk, caller, run_id) if check and run.result and run.result.report else None
+    return await _show(request, desk, run, checked=checked)
+
+
+@router.post("/answer")
+async def answer(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Answer what the run asks."""
+    run = await desk.get(caller, run_id)
+    async with request.form() as form:
+        if run.asked is None:  # it was answered in the meantime
+            return _back(run)
+        try:
+            await desk.answer(caller, run_id, answer_request(form, run.asked))
+        except (UserError, ValidationError) as error:
+            given = Given.of(form)
+            return await _show(request, desk, run, wrong=_wrong(error, "answer"), given=given)
+    return _back(run)
+
+
+@router.post("/remarks")
+async def tell(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Tell the run what else to look at."""
+    run = await desk.get(caller, run_id)
+    async with request.form() as form:
+        said = text(form, "text")
+    try:
+        await desk.tell(caller, run_id, RemarkRequest(text=said).text)
+    except (UserError, ValidationError) as error:
+        return await _show(request, desk, run, wrong=_wrong(error, "text"), given=Given(text=said))
+    return _back(run, "?told=1")
+
+
+@router.post("/stop")
+async def stop(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """End the research of the run and let it write with what there is."""
+    run = await desk.get(caller, run_id)
+    try:
+        await desk.stop(caller, run_id)
+    except UserError as error:
+        return await _show(request, desk, run, wrong=Wrong.of(error, "stop"))
+    return _back(run)
+
+
+@router.post("/cancel")
+async def cancel(run_id: str, desk: TheDesk, caller: TheCaller) -> Response:
+    """End the run without a report."""
+    run = await desk.get(caller, run_id)
+    await desk.cancel(caller, run_id)
+    return _back(run)
+
+
+@router.post("/resume")
+async def go_on(run_id: str, desk: TheDesk, caller: TheCaller) -> Response:
+    """Continue a run that stopped before its end; no finished call is repeated."""
+    return _back(await resume(desk, caller, run_id))
+
+
+@router.post("/share")
+async def share(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Share the run with everybody who may read, with nobody, or by a link."""
+    async with request.form() as form:
+        how = text(form, "with")
+    if how == "link":
+        made = await desk.sharing.link(caller, run_id)
+        return await _show(request, desk, await desk.get(caller, run_id), link=made)
+    await desk.sharing.share(caller, run_id, shared=how == "everybody")
+    return _back(await desk.get(caller, run_id))
+
+
+@router.post("/ask")
+async def ask(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Ask a question that follows up on the run."""
+    run = await desk.get(caller, run_id)
+    async with request.form() as form:
+        question, key = text(form, "question"), text(form, "key")
+    try:
+        following = await desk.ask(caller, run_id, FollowUpRequest(question=question), key)
+    except (UserError, ValidationError) as error:
+        return await _show(request, desk, run, wrong=_wrong(error, "question"), given=Given(question=question))
+    return _back(following)
+
+
+async def _show(
+    request: Request,
+    desk: Desk,
+    run: Run,
+    *,
+    wrong: Wrong | None = None,
+    given: Given | None = None,
+    checked: Checkup | None = None,
+    link: ShareLink | None = None,
+) -> Response:
+    caller: Caller = request.state.caller
+    found = await find_run(desk.store, run.id)
+    report, story, around = await asyncio.gather(
+        _report(desk, run, caller), read_story(desk.store, found), _around(desk, run, caller)
+    )
+    return page(
+        request,
+        "run",
+        HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
+        run=run,
+        plan=run.plan if run.state.ended else story.plan(run.plan),
+        over=run.state.ended,
+        story=story,
+        report=report,
+        wrong=wrong or Wrong(),
+        given=given or Given(),
+        checked=checked,
+        told="told" in request.query_params,
+        may_answer=caller.role.covers(Role.asker),
+        own=caller.role is Role.admin or (caller.role.covers(Role.asker) and run.owner == caller.name),
+        link=link,
+        rows=[*(run.asked.plan.steps if run.asked and run.asked.plan else []), *[None] * _ROWS][:MOST_STEPS],
+        RunState=RunState,
+        **around,
+    )
+
+
+async def _report(desk: Desk, run: Run, caller: Caller) -> Report | None:
+    if run.result is None or run.result.report is None:
+        return None
+    return await desk.report_data(caller, run.id)
+
+
+async def _around(desk: Desk, run: Run, caller: Caller) -> dict[str, Any]:
+    """Return what is shown below a report: the runs that follow it, and the others of its watch."""
+    if not run.state.ended:
+        return {"follow_ups": [], "history": []}
+    after = await desk.latest(caller, Wanted(parent=run.id), limit=_MOST)
+    same = await desk.latest(caller, Wanted(watch=run.watch), limit=_MOST) if run.watch else RunList(runs=[])
+    return {"follow_ups": list(reversed(after.runs)), "history": [one for one in same.runs if one.id != run.id]}
+
+
+def _wrong(error: UserError | ValidationError, field: str) -> Wrong:
+    return Wrong.of(error, field) if isinstance(error, UserError) else Wrong.invalid(error)
+
+
+def _back(run: Run, query: str = "") -> Response:
+    return RedirectResponse(f"{run.links.page}{query}", HTTPStatus.SEE_OTHER)

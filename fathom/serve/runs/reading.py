@@ -1,0 +1,137 @@
+"""A run as the API shows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePath
+from typing import Any
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.utilities.urls import url_for
+
+from fathom.client.shapes import Links, Run, RunState
+from fathom.flows.answering import ASKED, key_of, read_input
+from fathom.flows.flow_runs import WAITING, FlowRunRow, ending_in, state_of
+from fathom.flows.runs import load
+from fathom.models import Plan, RunResult
+from fathom.serve.caller import Ownership
+from fathom.serve.options import is_own
+from fathom.serve.runs.finding import Found
+from fathom.serve.runs.workers import living, waiting_in
+from fathom.storage.store import ArtifactStore
+from fathom.telemetry.live import read_live
+from fathom.text.counting import counted
+
+API = "/api/v1"
+_STATES = {"completed": RunState.complete, "interrupted": RunState.interrupted, WAITING: RunState.waiting}
+
+
+async def read_run(store: ArtifactStore, found: Found, ownership: Ownership) -> Run:
+    """Return all that is known of a run.
+
+    Raises:
+        StoreError: its files cannot be read.
+    """
+    flow_run = found.flow_run
+    plan, result = await _files(store, found)
+    asked, complaint = None, ""
+    if flow_run and (key := key_of(flow_run.state)):
+        async with get_client() as client:
+            kept = await read_input(client, flow_run.id, f"{key}{ASKED}")
+        asked, complaint = (kept["asked"], kept["complaint"]) if kept else (None, "")
+    state = await state_in(flow_run, result)
+    known = None if result else await read_live(store, found.run_key)
+    live = known if state in (RunState.running, RunState.waiting) else None
+    given = flow_run.parameters if flow_run else {"settings": found.manifest.get("settings") or {}}
+    ended = flow_run.end_time.isoformat() if flow_run and flow_run.end_time else None
+    base = f"{API}/runs/{found.run_id}"
+    return Run.model_validate(
+        {
+            "id": found.run_id,
+            "question": found.question,
+            "state": state,
+            "created": _created(flow_run) or found.manifest.get("started"),
+            "ended": ended,
+            "owner": ownership.owner,
+            "shared": ownership.shared,
+            "parent": (found.manifest.get("parent") or {}).get("run_id") or given.get("parent") or None,
+            "watch": found.manifest.get("watch") or given.get("watch") or None,
+            "cost_usd": result.metrics.cost_usd if result else None,
+            "settings": _settings(given),
+            "phase": await _queued(flow_run) if state is RunState.queued else live.phase if live else "",
+            "now": live.now if live else [],
+            "drafts": live.drafts if live else [],
+            "spent": known.spent if known else result.metrics.account if result else None,
+            "caps": known.caps if known else _caps(found.manifest),
+            "plan": plan,
+            "asked": asked,
+            "complaint": complaint,
+            "result": linked(result, base) if result else None,
+            "links": Links(
+                run=base,
+                events=f"{base}/events",
+                page=f"/runs/{found.run_id}",
+                report=f"{base}/report" if result and result.report else None,
+                prefect=(url_for("flow-run", obj_id=flow_run.id) or None) if flow_run else None,
+            ),
+        }
+    )
+
+
+async def state_in(flow_run: FlowRun | None, result: RunResult | None) -> RunState:
+    """Return where a run stands, by what Prefect knows and by its result."""
+    if flow_run is None or flow_run.state is None:
+        return RunState(result.status.value) if result else RunState.interrupted
+    if ending := ending_in(flow_run.state.message) if flow_run.state.is_final() else None:
+        return RunState(ending.value)
+    if flow_run.state_type in (StateType.SCHEDULED, StateType.PENDING):
+        return RunState.queued
+    if flow_run.state_type in (StateType.CANCELLED, StateType.CANCELLING):
+        return RunState.cancelled
+    if flow_run.state_type is StateType.FAILED:
+        return RunState.failed
+    told = await state_of(FlowRunRow.model_validate(flow_run.model_dump(mode="json")))
+    return _STATES.get(told, RunState.waiting if told == "suspended" else RunState.running)
+
+
+def linked(result: RunResult, base: str) -> RunResult:
+    """Return a result with addresses of the API in place of where the server stores it; `base` is that of the run."""
+    report = f"{base}/report" if result.report else None
+    return result.model_copy(update={"artifacts": f"{base}/artifacts", "report": report})
+
+
+async def _files(store: ArtifactStore, found: Found) -> tuple[Plan | None, RunResult | None]:
+    if not found.folder:
+        return None, None
+    stored = await load(store, {**found.manifest, "folder": found.folder.folder})
+    return stored.plan, stored.result
+
+
+def _settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that were given, without where on the server the store and the documents are."""
+    settings = json.loads(json.dumps(given.get("settings") or {}))
+    docs = {"docs": [PurePath(path).name for path in settings["docs"]]} if settings.get("docs") else {}
+    return {**{name: value for name, value in settings.items() if name != "artifacts"}, **docs}
+
+
+def _created(flow_run: FlowRun | None) -> str:
+    return flow_run.created.isoformat() if flow_run and flow_run.created else ""
+
+
+def _caps(manifest: dict[str, Any]) -> dict[str, float]:
+    """Return the budget of a run that has a manifest."""
+    budget = (manifest.get("settings") or {}).get("budget") or {}
+    return {name: cap for name, cap in budget.items() if name.startswith("max_") and cap is not None}
+
+
+async def _queued(flow_run: FlowRun | None) -> str:
+    """Say what a run waits for: its turn, or somebody who works at all."""
+    if flow_run is None or not flow_run.work_pool_name or flow_run.state_type is not StateType.SCHEDULED:
+        return "is about to begin"
+    pool, due = flow_run.work_pool_name, flow_run.expected_start_time
+    async with get_client() as client:
+        if not await living(client, pool):
+            return "waits for a worker to start" if is_own(pool) else f"waits for a worker of the pool {pool}"
+        before = await waiting_in(client, pool, due)
+    return f"waits for its turn; {counted(before, 'run')} before it" if before else "waits for its turn; it is the next"
