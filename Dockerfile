@@ -12,11 +12,10 @@ COPY pyproject.toml prefect.yaml README.md LICENSE CHANGELOG.md ./
 COPY fathom fathom
 COPY tasks tasks
 COPY flows flows
-COPY serve serve
 COPY deployments/container deployments/container
 # Bytecode is compiled here: the root file system may be read-only later. It has no home for anything else either.
 RUN /opt/fathom/bin/pip install --no-build-isolation --no-deps --editable . \
-    && /opt/fathom/bin/python -m compileall -q fathom tasks flows serve
+    && /opt/fathom/bin/python -m compileall -q fathom tasks flows
 
 FROM python:3.12-slim
 COPY --from=build /opt/fathom /opt/fathom

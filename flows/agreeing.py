@@ -1,6 +1,7 @@
 """What people have to say before the research begins and after the report is written: the head and tail of a run.
 
-Every question to a person goes through `fathom.tasks.people.reply_to`, so a resumed or replayed run takes the recorded reply.
+Every question to a person goes through `fathom.tasks.people.reply_to`, so a resumed or replayed run takes the recorded
+reply.
 """
 
 from __future__ import annotations

@@ -1,28 +1,27 @@
-"""The work pool, and deployments made by commands; `prefect.yaml` has those that a person deploys.
+"""The work pool, deployments made by commands, and those of `prefect.yaml`, which the package has too.
 
 Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from importlib import import_module
+from importlib.resources import files
 from typing import Any
 from uuid import UUID
 
+import yaml
 from prefect import Flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
 from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions
+from prefect.client.schemas.schedules import CronSchedule
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.workers.process import ProcessWorker
 from pydantic_core import to_jsonable_python
 
-ROOT = Path(__file__).parent.parent
 POOL = "fathom"
-_PULL = [{"prefect.deployments.steps.set_working_directory": {"directory": "."}}]
-"""A worker is started in the root of a checkout, so no deployment names a folder of one machine."""
 _CANCEL_NEW = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
 
 
@@ -54,7 +53,7 @@ async def deploy(
 
     Args:
         name: without the flow's name and the slash.
-        flow: one of `flows/`; workers find it by its file, from the root of their own checkout.
+        flow: one of `flows/`; workers find it by the name of its module, wherever Fathom is installed.
         description: what the UI shows of it.
         parameters: of its runs, where a run gives no others.
         schedules: when it runs by itself.
@@ -63,7 +62,6 @@ async def deploy(
         one_at_a_time: cancel a run that is due while another one is under way.
     """
     await ensure_pool(pool)
-    file = Path(inspect.getfile(flow.fn)).relative_to(ROOT)
     async with get_client() as client:
         return await client.create_deployment(
             flow_id=await client.create_flow(flow),
@@ -74,10 +72,34 @@ async def deploy(
             tags=list(tags),
             work_pool_name=pool,
             job_variables={"working_dir": "."},
-            entrypoint=f"{file}:{flow.fn.__name__}",
-            pull_steps=_PULL,
+            entrypoint=f"{flow.fn.__module__}.{flow.fn.__name__}",
             concurrency_limit=1 if one_at_a_time else None,
             concurrency_options=_CANCEL_NEW if one_at_a_time else None,
             parameter_openapi_schema=flow.parameters.model_dump_for_openapi(),
             enforce_parameter_schema=True,
         )
+
+
+async def deploy_shipped(pool: str) -> dict[str, str]:
+    """Create or replace the deployments that come with Fathom; return what each is for, by flow and name."""
+    declared = yaml.safe_load(files("fathom").joinpath("prefect.yaml").read_text(encoding="utf-8"))["deployments"]
+    made: dict[str, str] = {}
+    for one in declared:
+        file, function = one["entrypoint"].split(":")
+        flow = getattr(import_module(f"fathom.{file.removesuffix('.py').replace('/', '.')}"), function)
+        await deploy(
+            one["name"],
+            flow,
+            description=one["description"],
+            parameters=one.get("parameters"),
+            schedules=[
+                DeploymentScheduleCreate(
+                    schedule=CronSchedule(cron=each["cron"], timezone=each["timezone"]), active=each["active"]
+                )
+                for each in one["schedules"]
+            ],
+            tags=one["tags"],
+            pool=pool,
+        )
+        made[f"{flow.name}/{one['name']}"] = one["description"]
+    return made

@@ -266,10 +266,11 @@ def test_a_configured_api_that_does_not_answer_is_named(fathom_cli: FathomCLI, h
 @pytest.mark.parametrize("answers", [True, False])
 def test_a_busy_server_is_waited_for(home: Path, answers: bool) -> None:
     """The server listens, is silent until the first request is given up, and then answers, or never does."""
-    script = f"import fathom.flows.server; fathom.flows.server.PROBE_SECONDS = 1; fathom.flows.server.BUSY_SECONDS = {60 if answers else 1}"
+    patience = f"server.PROBE_SECONDS = 1; server.BUSY_SECONDS = {60 if answers else 1}"
+    script = f"from fathom.flows import server; {patience}"
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/api"
-        command = [sys.executable, "-c", f"{script}; print(fathom.flows.server.ensure_api().api_url)"]
+        command = [sys.executable, "-c", f"{script}; print(server.ensure_api().api_url)"]
         env = {**base_env(), "HOME": str(home), "PREFECT_API_URL": url}
         with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             for answer in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntrue" if answers else b""):

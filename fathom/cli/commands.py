@@ -17,6 +17,7 @@ from fathom.cli.audit import audit
 from fathom.cli.batch import batch
 from fathom.cli.corpora import corpora
 from fathom.cli.costs import costs
+from fathom.cli.deploy import deploy
 from fathom.cli.diff import diff
 from fathom.cli.doctor import doctor
 from fathom.cli.exits import show_where
@@ -49,7 +50,7 @@ app = typer.Typer(
 COMMANDS = (
     *(research, ask, templates, batch, resume, answer, tell, stop),
     *(runs, show, verify, trace, diff, audit, replay, export, import_, prune),
-    *(serve, mcp, worker, costs, metrics, doctor),
+    *(serve, mcp, worker, deploy, costs, metrics, doctor),
 )
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)

@@ -33,7 +33,7 @@ def worker(
     both can serve the same pool. Ctrl-C or SIGTERM stops it: no new run begins, those in progress have time to end, and
     what is then left is scheduled again for other workers. A second Ctrl-C does not wait.
 
-    Start it in the root of the checkout, with the keys of providers and FATHOM_ARTIFACTS in its environment.
+    Start it with the keys of providers and FATHOM_ARTIFACTS in its environment.
 
     Example: fathom worker --limit 16
     """

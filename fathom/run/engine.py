@@ -157,8 +157,8 @@ class Engine:
     async def window(self, spec: RoleSpec[Any, Any]) -> int | None:
         """Return how many tokens prompt and answer of a role may have together; None: not known, or without a model.
 
-        It asks the model's server, once. What goes into a request takes it from `fathom.tasks.model_calls.find_window`, whose
-        answer is stored.
+        It asks the model's server, once. What goes into a request takes it from
+        `fathom.tasks.model_calls.find_window`, whose answer is stored.
         """
         model = self.model_for(spec)
         return None if model.model == EXTRACTIVE else await self._models.window(model)

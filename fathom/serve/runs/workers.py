@@ -24,7 +24,6 @@ from prefect.client.schemas.actions import WorkPoolUpdate
 from prefect.client.schemas.objects import WorkerStatus
 from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 
-from fathom.flows.deploying import ROOT
 from fathom.flows.worker_process import is_dead, process_of
 from fathom.serve.options import Options
 
@@ -138,21 +137,11 @@ class Workers:
 
     def _start(self) -> None:
         stays = not any(child.stays for child in self._children)
-        command = [
-            sys.executable,
-            "-m",
-            "fathom.cli.main",
-            "worker",
-            "--pool",
-            self._pool,
-            "--limit",
-            "1",
-            "--attached",
-        ]
+        command = [sys.executable, "-m", "fathom", "worker", "--pool", self._pool, "--limit", "1", "--attached"]
         command += ["--drain-seconds", "0", "--idle-seconds", "0" if stays else str(IDLE_SECONDS)]
         # In a session of its own: neither Ctrl-C at the terminal nor the end of the server reaches it.
         process = subprocess.Popen(  # noqa: S603 - no part of the command is user input
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
         )
         assert process.stdin
         os.set_blocking(process.stdin.fileno(), False)
