@@ -529,7 +529,7 @@ def test_two_first_runs_start_one_server_beside_what_has_its_port(new_database: 
 
 
 def test_chat_messages_in_and_out(prefect_server: PrefectServer, home: Path, tmp_path: Path) -> None:
-    from fathom.flows import research
+    from fathom import research
 
     settings = ResearchSettings(artifacts=str(tmp_path / "chat"), profile=Profile.quick)
     messages = [{"role": "user", "content": "What is a descriptor in Python?"}]
