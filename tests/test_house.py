@@ -18,7 +18,12 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
-MODULES = sorted(path for room in ("fathom", "tasks", "flows") for path in (ROOT / room).rglob("*.py"))
+MODULES = sorted(
+    path
+    for room in ("fathom", "tasks", "flows")
+    for path in (ROOT / room).rglob("*.py")
+    if path != ROOT / "fathom/__main__.py"  # starts the command line, and belongs to no room
+)
 LOCKS = ["requirements.lock", "requirements-dev.lock", "requirements-image.lock"]
 
 ROOMS = [

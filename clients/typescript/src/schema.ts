@@ -3050,7 +3050,7 @@ export interface components {
         };
         /**
          * ToolFailure
-         * @description Why a tool call, or a part of it, failed: shown in the coverage table, never used as evidence.
+         * @description Why a tool call, or a part of it, failed: shown in the report, never used as evidence.
          */
         ToolFailure: {
             /** Code */
@@ -3062,6 +3062,11 @@ export interface components {
              * @default
              */
             replaced_by: string;
+            /**
+             * Source
+             * @default
+             */
+            source: string;
         };
         /**
          * Trace
