@@ -55,7 +55,7 @@ def add(
     """Ask a question on a schedule, and say what changed.
 
     Each run reads the web afresh and is compared with the one before, by what their sources say. A worker runs it:
-    `fathom worker`, started in the root of the checkout.
+    `fathom worker`.
 
     Example: fathom watch add "What does the Pro plan cost?" --every 1d --notify https://hooks.example.org/abc
     """
@@ -106,7 +106,7 @@ def _show_added(found: Watch, notices: Sequence[str]) -> None:
         line((notice, "yellow"))
     _show([found])
     row(("  first run   ", "dim"), f"by its schedule; now: fathom watch run {found.name}")
-    row(("  runs on     ", "dim"), "a worker, in the root of the checkout: fathom worker")
+    row(("  runs on     ", "dim"), "a worker; start one with: fathom worker")
 
 
 @watch.command("list")
