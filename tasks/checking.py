@@ -138,7 +138,7 @@ class Reviewer:
             return section.markdown, []
         written = as_written(section.markdown, {statement.sentence for statement in statements})
         request = CorrectionRequest(
-            query=self._engine.start.question,
+            query=self._engine.question_for(CORRECTION),
             heading=section.heading,
             objections=[
                 _objection(number, written.get(s.sentence, s.sentence), s, found[s], shown[s])

@@ -21,7 +21,7 @@ async def reflect(
     """Score the evidence, update the checklist and propose what the next round should find, `remarks` among it."""
     known = memory.within(_engine.settings.max_context_tokens, _engine.start.question)
     request = ReflectRequest(
-        query=_engine.start.question,
+        query=_engine.question_for(CRITIC),
         today=_engine.start.today,
         plan=plan,
         round=round_number,

@@ -44,7 +44,7 @@ async def make_outline(
     known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, authority)
     cited = _cited(known)
     request = OutlineRequest(
-        query=_engine.brief,
+        query=_engine.brief_for(OUTLINE),
         today=_engine.start.today,
         plan=plan,
         notes=known.notes,
@@ -83,7 +83,7 @@ async def write_section(
     sums_up = position == 0 and bool(written)
     known = _for_section(memory, notes, sums_up).within(_engine.settings.max_context_tokens, focus, authority)
     request = SectionRequest(
-        query=_engine.brief,
+        query=_engine.brief_for(SECTION),
         today=_engine.start.today,
         title=outline.title,
         outlined=outline.sections,
@@ -152,7 +152,7 @@ async def write_answer(
     """Answer the question in at most 140 characters: a report of one section."""
     known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, authority)
     request = AnswerRequest(
-        query=_engine.brief,
+        query=_engine.brief_for(ANSWER),
         today=_engine.start.today,
         notes=known.notes,
         briefs=known.briefs,

@@ -93,7 +93,7 @@ class _StepResearch:
         self._calls: list[Call] = []
         self._notes: list[Note] = []
         self._reused: list[str] = []  # files of notes of other steps
-        self._shared: list[Note] = []  # those of the steps beside it, which no step before it knew
+        self._shared: dict[str, Note] = {}  # notes of the steps beside it, by file
         self._reads_for_nothing = engine.model_for(COMPRESSOR).model == EXTRACTIVE
         self._deciding = self._compressing = Usage()
 
@@ -115,7 +115,7 @@ class _StepResearch:
             if turn < before:
                 decided = Decided(calls=[_look_back(step)], usage=Usage())
             else:
-                notes = [*self._memory.notes, *self._shared, *self._notes]
+                notes = [*self._memory.notes, *self._shared.values(), *self._notes]
                 known = Memory(notes=notes, briefs=self._memory.briefs)
                 last = turn + 1 == turns
                 decided = await decide_calls(step, known, self._calls, breadth, down=down, last=last, _engine=engine)
@@ -173,7 +173,7 @@ class _StepResearch:
         served = {key: note for key, note in others.items() if note}
         for result, each in zip(results, compressed, strict=True):
             shared = await serving(result, served, step, self._engine)
-            self._shared += [note for note in shared if note not in self._shared]
+            self._shared |= {note.artifact_file: note for note in shared}
             reused = [*each.reused, *(note.artifact_file for note in shared)]
             self._reused += reused
             self._compressing += each.usage
@@ -309,7 +309,7 @@ async def decide_calls(
     known = memory.within(_engine.settings.max_context_tokens, f"{step.title} {step.description}")
     own = [note for note in known.shown if str(note.step_id) == str(step.step_id)]
     request = ResearchRequest(
-        query=_engine.start.question,
+        query=_engine.question_for(RESEARCHER),
         today=_engine.start.today,
         step=step,
         breadth=breadth,

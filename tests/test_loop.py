@@ -52,7 +52,7 @@ async def test_the_researcher_is_asked_where_a_query_found_nothing_and_is_told(
     providers.settings.noise = "causes"
     await investigated(tmp_path)
     (asked,) = providers.calls("researcher")
-    assert "(found nothing useful)" in said(asked, "user")
+    assert "(found nothing useful that is new)" in said(asked, "user")
 
 
 async def test_a_step_without_queries_asks_first(providers: Stubs, tmp_path: Path) -> None:
@@ -126,11 +126,11 @@ async def test_a_researcher_sees_what_a_step_beside_its_own_has_noted_for_it(
     providers: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "FACT-0a1b2c3d: the first study of tides on moons liquid causes effects figures counted 41 cases in 2021."
-    providers.settings.planted = {PAGE: f"<p>{text}</p>"}
+    providers.settings.planted, providers.settings.results = {PAGE: f"<p>{text}</p>", f"{PAGE}-2": f"<p>{text}</p>"}, 3
     await briefed(tmp_path, monkeypatch, execution="parallel")
     asked = {re.findall(r"Your step: (\w+)", said(one, "user"))[0]: one for one in providers.calls("researcher")}
     assert list(asked) and all("0a1b2c3d" in said(one, "assistant") for one in asked.values())
-    assert said(asked["Effects"], "assistant").count('"artifact_file"') == 2, "the note of its own page is there, too"
+    assert said(asked["Effects"], "assistant").count('"artifact_file"') == 2, "once, and the note of its own page"
 
 
 @pytest.mark.parametrize("execution", ["parallel", "sequential"])

@@ -534,7 +534,9 @@ def test_warnings_name_what_a_report_rests_on_the_gravest_first() -> None:
 def test_of_the_user_s_own_documents_nobody_is_told_that_only_one_says_it() -> None:
     sources = [source(n, f"Report {n}") for n in (1, 2, 3)]
     claims = [claim(n, f"S{n:06x}", corroboration=Corroboration.single_source) for n in (1, 2, 3)]
-    assert report_warnings(claims, [], sources, TODAY) == ["No second, independent source was found for 3 of 3 claims."]
+    assert report_warnings(claims, [], sources, TODAY) == [
+        "For 3 of 3 claims, no two independent sources that count as credible were found."
+    ]
     documents = [one.model_copy(update={"kind": "document"}) for one in sources]
     assert report_warnings(claims, [], documents, TODAY) == []
 
@@ -549,7 +551,7 @@ def test_warnings_stay_few_and_a_sound_report_has_none() -> None:
     assert warnings == [
         f"1 claim cites {title}, an unknown site without a date. "
         f"Check also what rests on {title}, {title} and 5 more sources.",
-        "No second, independent source was found for 8 of 8 claims.",
+        "For 8 of 8 claims, no two independent sources that count as credible were found.",
     ]
     half = [*many[:4], *(claim(n, f"S{n:06x}") for n in range(5, 9))]
     assert report_warnings(half, [quality(n) for n in range(1, 9)], sources, TODAY) == []

@@ -163,7 +163,12 @@ def test_the_answer_is_the_first_paragraph_and_a_list_below_it_has_the_key_point
         ({}, Answered.partly, "medium", "a part of the question is not answered"),
         ({}, Answered.no, "low", "the sources do not answer the question"),
         ({}, Answered.yes, "high", "the sources support it"),
-        ({"corroboration": Corroboration.single_source}, Answered.yes, "medium", "no second independent source"),
+        (
+            {"corroboration": Corroboration.single_source},
+            Answered.yes,
+            "medium",
+            "no second, credible and independent source",
+        ),
         ({"corroboration": Corroboration.contradicted}, Answered.yes, "medium", "another source contradicts it"),
         ({"verdict": Verdict.not_checked}, Answered.yes, "high", "it was not checked by a model"),
         ({"verdict": Verdict.not_stated}, Answered.yes, "low", "the sources cited do not say it"),

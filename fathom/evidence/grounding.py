@@ -97,11 +97,22 @@ class _Call:
             return self._of_parts(bullet, parts)
         text, cited = without_citations(bullet).rstrip(), cited_ids(bullet)
         holders = self._quoted_from(text)
-        known = [one for one in cited if one in (holders or self._ids)]
-        own = (known or holders[:1]) if holders else self._sources(text, known)
+        known = [one for one in cited if one in self._ids]
+        own = self._of_quotation(text, known, holders) if holders else self._sources(text, known)
         if not own:
             return "", False
         return bullet if cited == own else behind(text, _citations(own)), bool(holders)
+
+    def _of_quotation(self, text: str, cited: Sequence[str], holders: Sequence[str]) -> list[str]:
+        """Return the sources of a quotation: those it cites that have it, and those that may say it in other words."""
+        if not set(cited) & set(holders):
+            return list(holders[:1])
+        topic = set(query_terms(text))
+        return [
+            one
+            for one in cited
+            if one in holders or (2 * len(topic & self._topics[one]) >= len(topic) and not self._nowhere(text, [one]))
+        ]
 
     def _of_parts(self, bullet: str, parts: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, bool]:
         """Return a bullet that cites in several places, with the right ids in each of them."""

@@ -156,7 +156,7 @@ def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
     if independent:
         why.append(f"two independent sources say {_of_it(len(independent), len(claims))}")
     elif not first_hand:
-        why.append("no second independent source says the same")
+        why.append("no second, credible and independent source says the same")
     low = report.answered is Answered.no or bool(thin) or any(claim.verdict.objects for claim in claims)
     corroborated = 2 * len(independent) >= len(claims) or (first_hand and bool(supported))
     return "low" if low else "high" if corroborated and not against else "medium", why

@@ -138,13 +138,19 @@ class Engine:
     @property
     def words(self) -> int | None:
         """The approximate length of the report in words, from the settings or else from the question."""
-        return self.settings.report.words or words_asked(self.brief)
+        return self.settings.report.words or words_asked("\n\n".join([self.start.question, *self.remarks]))
 
-    @property
-    def brief(self) -> str:
-        """The question as the reporter is asked it: with what a person wants to be different in the draft."""
+    def question_for(self, spec: RoleSpec[RequestT, AnswerT]) -> str:
+        """Return the question as a role is asked it: a follow-up to a model as it was typed, with the one before."""
+        start = self.start
+        if not start.parent or start.question == start.query or self.model_for(spec).model == EXTRACTIVE:
+            return start.question
+        return f"{start.query}\n\n(It follows up on the question: {start.parent.question})"
+
+    def brief_for(self, spec: RoleSpec[RequestT, AnswerT]) -> str:
+        """Return the question as the reporter is asked it: with what a person wants to be different in the draft."""
         asked = (f"The reader of a draft asks for this change: {remark}" for remark in self.remarks)
-        return "\n\n".join([self.start.question, *asked])
+        return "\n\n".join([self.question_for(spec), *asked])
 
     def model_for(self, spec: RoleSpec[RequestT, AnswerT]) -> RoleModel:
         """Return the model that answers for a role."""

@@ -105,11 +105,12 @@ def _alone(claims: Sequence[Claim], used: Sequence[Source]) -> Iterator[str]:
     if len(claims) < FEW or any(source.kind == "document" for source in used):
         return
     sites = {site(source) for source in used}
-    alone = [claim for claim in claims if claim.corroboration is Corroboration.single_source]
+    citing = [claim for claim in claims if claim.source_ids]
+    alone = [claim for claim in citing if claim.corroboration is Corroboration.single_source]
     if len(sites) == 1:
         yield f"All claims come from one site, {sites.pop()}."
-    elif len(alone) > MOST_ALONE * len(claims):
-        yield f"No second, independent source was found for {len(alone)} of {len(claims)} claims."
+    elif len(alone) > MOST_ALONE * len(citing):
+        yield f"For {len(alone)} of {len(citing)} claims, no two independent sources that count as credible were found."
 
 
 def _more(named: Iterable[str], noun: str) -> str:
