@@ -146,8 +146,8 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
 def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Exchange]) -> list[ShownPassage]:
     """Return passages of some sources by which the judge supported other claims that say parts of a sentence.
 
-    A sentence that sums up others rests on what they rest on. Together they have about `ROOM_A_CLAIM` characters, and
-    more for a sentence with more facts.
+    A sentence that sums up others rests on what they rest on. Together they have about `ROOM_A_CLAIM_AGAIN` characters,
+    and more for a sentence with more facts.
     """
     said: list[tuple[set[str], list[ShownPassage]]] = []
     for one in asked:
@@ -156,7 +156,7 @@ def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Excha
             passages = [shown[number][1] for number in opinion.passages if shown[number][0].source_id in source_ids]
             if opinion.verdict is Verdict.supported and passages:
                 said.append((set(query_terms(claim.sentence)), passages))
-    left, room, found = set(query_terms(sentence)), ROOM_A_CLAIM * share_of(sentence), list[ShownPassage]()
+    left, room, found = set(query_terms(sentence)), ROOM_A_CLAIM_AGAIN * share_of(sentence), list[ShownPassage]()
     while said:
         terms, passages = best = max(said, key=lambda pair: len(pair[0] & left))
         if len(terms & left) < SHARED_TERMS:
