@@ -144,7 +144,7 @@ async def test_a_confidence_is_told_as_far_as_the_evidence_goes(
     assert report["confidence"] == told
     assert report["claims"][0]["corroboration"] == "contradicted", "another page of the stub has another number"
     for name in ("report.md", "report.html"):
-        assert f"probability that it is right: {told:.0%}" in (folder / name).read_text()
+        assert f"Probability that it is right: {told:.0%}" in (folder / name).read_text()
 
 
 @pytest.mark.usefixtures("home")
