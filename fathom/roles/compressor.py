@@ -36,7 +36,7 @@ class CompressAnswer(Answer):
 
     summary_title: str = Field(
         description="5 to 12 words that say what the result is about; empty if the output is not useful.",
-        json_schema_extra=bounds(100),
+        json_schema_extra=bounds(TITLE_CHARS),
     )
     summary: str = Field(
         description="3 to 10 sentences, strictly about the current step, no speculation, no filler; "
