@@ -26,7 +26,7 @@ def deploy(
 
     from fathom.flows.server import ensure_api
 
-    ensure_api()
+    server = ensure_api()
     from fathom.flows.deploying import deploy_shipped
 
     made = asyncio.run(deploy_shipped(pool))
@@ -35,5 +35,6 @@ def deploy(
         for name, description in made.items():
             line(f"{name:<26} {description}")
         line(f"Start a worker that runs them: fathom worker --pool {pool}")
+        line(f"For Prefect's own commands: export PREFECT_API_URL={server.api_url}")
 
     output(made, show, as_json=as_json)
