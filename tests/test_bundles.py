@@ -80,7 +80,7 @@ def test_the_commands(tmp_path: Path, fathom_cli: FathomCLI) -> None:
     assert done.returncode == 2
     assert f"E4001 The store has the run df99f416: {there}" in done.stderr
     done = fathom_cli(["export", "water", "--artifacts", there])
-    assert "E4001 What is to be written? (give either --to FORMAT or --bundle FILE)" in done.stderr
+    assert "E4001 Nothing to write was specified. (give either --to FORMAT or --bundle FILE)" in done.stderr
 
 
 async def test_its_files_are_as_they_were_and_no_lease_goes_along(bundle: bytes, tmp_path: Path) -> None:

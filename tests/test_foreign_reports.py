@@ -356,7 +356,7 @@ def test_words_alone_find_what_stands_nowhere(fathom_cli: FathomCLI, tmp_path: P
         and "1871 stands nowhere in its sources" in done.stdout
     )
     assert "left over.txt" in done.stdout
-    assert "none: words alone settle only what a source says word for word" in done.stdout
+    assert "none: comparing words settles only claims that a source states word for word" in done.stdout
     page = (tmp_path / "out" / "check.html").read_text(encoding="utf-8")
     assert 'href="#claim-2"' in page and 'id="claim-2"' in page and "red granite" in page
     assert "Fathom did not write this report" in page
@@ -491,7 +491,7 @@ def bad(name: str, **options: Any) -> Any:
 @pytest.mark.parametrize(
     "case",
     [
-        bad("no file", args=["none.md", "--fetch"], says="There is no file 'none.md'"),
+        bad("no file", args=["none.md", "--fetch"], says="The file 'none.md' does not exist"),
         bad("nothing to check by", args=["report.md"], says="--sources FOLDER"),
         bad("no folder", args=["report.md", "--sources", "nowhere"], says="There is no folder 'nowhere'"),
         bad("an empty folder", args=["report.md", "--sources", "empty"], says="has no file that can be read"),
