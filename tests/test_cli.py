@@ -56,7 +56,7 @@ main()
 COMMANDS = [
     *("research", "ask", "templates", "batch", "resume", "answer", "tell", "stop"),
     *("runs", "show", "verify", "trace", "diff", "audit", "replay", "export", "import", "prune"),
-    *("serve", "mcp", "worker", "costs", "metrics", "doctor"),
+    *("serve", "mcp", "worker", "deploy", "costs", "metrics", "doctor"),
 ]
 GROUPS = {
     "watch": ["add", "list", "pause", "resume", "remove", "run", "history"],

@@ -46,7 +46,7 @@ async def read_report(  # noqa: PLR0917 - injected by name
     run_id: RunId,
     desk: TheDesk,
     caller: TheCaller,
-    form: Annotated[Form | None, Query(description="The form, whatever `Accept` says.")] = None,
+    form: Annotated[Form | None, Query(description="Form of the report; overrides `Accept`.")] = None,
     accept: Annotated[str, Header(max_length=1_000, include_in_schema=False)] = "",
     if_none_match: Annotated[str, Header(max_length=1_000, include_in_schema=False)] = "",
 ) -> Response:
@@ -70,7 +70,7 @@ async def list_claims(
     run_id: RunId,
     desk: TheDesk,
     caller: TheCaller,
-    verdict: Annotated[Verdict | None, Query(description="Only claims of this verdict.")] = None,
+    verdict: Annotated[Verdict | None, Query(description="Only claims with this verdict.")] = None,
 ) -> ClaimList:
     """List the sentences of the report with the verdict on each, and the stored bytes that it rests on."""
     return await reports.claims(desk, caller, run_id, verdict)
@@ -79,7 +79,7 @@ async def list_claims(
 @router.get("/claims/{number}/trace", summary="Trace a claim")
 async def trace_claim(
     run_id: RunId,
-    number: Annotated[int, Path(ge=1, le=1_000_000, description="The claim's number.", examples=[1])],
+    number: Annotated[int, Path(ge=1, le=1_000_000, description="Number of the claim.", examples=[1])],
     desk: TheDesk,
     caller: TheCaller,
 ) -> Trace:
