@@ -1004,7 +1004,7 @@ export interface components {
         AnswerRequest: {
             /**
              * Answers
-             * @description Answers to its questions, one for each.
+             * @description Answers to the run's questions, one per question.
              * @default []
              */
             answers: string[];
@@ -1645,7 +1645,7 @@ export interface components {
         CorpusChange: {
             /**
              * Shared
-             * @description Whether everybody who may read may read it, too.
+             * @description Whether everyone with read access may read the corpus.
              */
             shared: boolean;
         };
@@ -1871,7 +1871,7 @@ export interface components {
             question: string;
             /**
              * Settings
-             * @description Settings that differ from those of the run before.
+             * @description Settings that differ from the earlier run's.
              * @default {}
              */
             settings: {
@@ -2473,7 +2473,7 @@ export interface components {
             question: string;
             /**
              * Settings
-             * @description Settings of the run by name, as docs/settings.md lists them.
+             * @description Settings of the run by name, as listed in docs/settings.md.
              * @default {}
              * @example {
              *       "budget": {
@@ -2502,7 +2502,7 @@ export interface components {
             corpora: string[];
             /**
              * Shared
-             * @description Whether everybody who may read may see, answer and steer the run.
+             * @description Whether everyone with read access may see, answer and steer the run.
              * @default false
              */
             shared: boolean;
@@ -2901,7 +2901,7 @@ export interface components {
             block: string[];
             /**
              * Scores
-             * @description Authority of a domain, 0 to 1, instead of Fathom's own rating. Example: `{"example.org": 0.9}`
+             * @description Authority of a domain, from 0 to 1, that replaces Fathom's own rating. Example: `{"example.org": 0.9}`
              * @default {}
              * @example {
              *       "example.org": 0.9
@@ -2912,7 +2912,7 @@ export interface components {
             };
             /**
              * Min Quality
-             * @description Sources with a lower overall score are not used; your own documents always are. Example: `0.4`
+             * @description Minimum overall score of a source; sources below it are not used. Your own documents always are. Example: `0.4`
              * @default 0
              * @example 0.4
              */
@@ -3489,25 +3489,25 @@ export interface operations {
     list_runs: {
         parameters: {
             query?: {
-                /** @description In one of these states; repeatable. */
+                /** @description Only runs in one of these states; repeatable. */
                 state?: components["schemas"]["RunState"][];
-                /** @description Words of the question, or beginnings of them. */
+                /** @description Only runs whose question has these words or words that begin with them. */
                 q?: string;
-                /** @description Who asked. */
+                /** @description Only runs of this user. */
                 owner?: string | null;
-                /** @description Only what you asked. */
+                /** @description Only your own runs. */
                 mine?: boolean;
-                /** @description A time or a day, ISO 8601; without a zone in UTC. */
+                /** @description A time or day in ISO 8601; without a time zone, UTC. */
                 since?: string;
-                /** @description A time or a day, ISO 8601; without a zone in UTC. */
+                /** @description A time or day in ISO 8601; without a time zone, UTC. */
                 until?: string;
-                /** @description Only what follows up on this run. */
+                /** @description Only runs that follow up on this run. */
                 parent?: string;
                 /** @description Only runs of this watch. */
                 watch?: string;
-                /** @description Most entries of a page. */
+                /** @description Maximum number of entries per page. */
                 limit?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` from the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -3626,7 +3626,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description With the same key, the same caller gets the same run again. */
+                /** @description A caller who sends the same key again gets the same run. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3806,7 +3806,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -3943,7 +3943,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -4294,7 +4294,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -4492,7 +4492,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -4688,7 +4688,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -4842,7 +4842,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -4997,11 +4997,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description With the same key, the same caller gets the same run again. */
+                /** @description A caller who sends the same key again gets the same run. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -5197,14 +5197,14 @@ export interface operations {
     list_follow_ups: {
         parameters: {
             query?: {
-                /** @description Most entries of a page. */
+                /** @description Maximum number of entries per page. */
                 limit?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` from the previous page. */
                 cursor?: string;
             };
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -5339,15 +5339,15 @@ export interface operations {
     follow_run: {
         parameters: {
             query?: {
-                /** @description The same, for clients that can set no header. */
+                /** @description The same as Last-Event-ID, for clients that cannot set headers. */
                 after?: number;
             };
             header?: {
-                /** @description The id of the last event that you had. */
+                /** @description Id of the last event you received. */
                 "Last-Event-ID"?: string;
             };
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -5486,12 +5486,12 @@ export interface operations {
     read_report: {
         parameters: {
             query?: {
-                /** @description The form, whatever `Accept` says. */
+                /** @description Form of the report; overrides `Accept`. */
                 form?: ("md" | "html" | "json" | "docx" | "pdf" | "bib" | "ris") | null;
             };
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -5677,12 +5677,12 @@ export interface operations {
     list_claims: {
         parameters: {
             query?: {
-                /** @description Only claims of this verdict. */
+                /** @description Only claims with this verdict. */
                 verdict?: components["schemas"]["Verdict"] | null;
             };
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -5819,9 +5819,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
-                /** @description The claim's number. */
+                /** @description Number of the claim. */
                 number: number;
             };
             cookie?: never;
@@ -5958,7 +5958,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -6095,7 +6095,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -6232,7 +6232,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -6369,7 +6369,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -6506,7 +6506,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -6643,7 +6643,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -6799,7 +6799,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
             };
             cookie?: never;
@@ -6936,7 +6936,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The run's id. */
+                /** @description Id of the run. */
                 run_id: string;
                 /** @description One of the listed names. */
                 name: string;
@@ -7367,7 +7367,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The watch's name. */
+                /** @description Name of the watch. */
                 name: string;
             };
             cookie?: never;
@@ -7504,7 +7504,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The watch's name. */
+                /** @description Name of the watch. */
                 name: string;
             };
             cookie?: never;
@@ -7658,7 +7658,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The watch's name. */
+                /** @description Name of the watch. */
                 name: string;
             };
             cookie?: never;
@@ -7856,7 +7856,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The watch's name. */
+                /** @description Name of the watch. */
                 name: string;
             };
             cookie?: never;
@@ -8010,12 +8010,12 @@ export interface operations {
     list_watch_runs: {
         parameters: {
             query?: {
-                /** @description Most entries of a page. */
+                /** @description Maximum number of entries per page. */
                 limit?: number;
             };
             header?: never;
             path: {
-                /** @description The watch's name. */
+                /** @description Name of the watch. */
                 name: string;
             };
             cookie?: never;
@@ -8265,13 +8265,13 @@ export interface operations {
     start_batch: {
         parameters: {
             query?: {
-                /** @description Of a table: quick, standard or deep. */
+                /** @description For a table: profile of every question (quick, standard or deep). */
                 profile?: string | null;
-                /** @description Of a table: name of a template. */
+                /** @description For a table: name of a template. */
                 template?: string | null;
-                /** @description Of a table: most questions at the same time. */
+                /** @description For a table: maximum number of questions researched at once. */
                 at_once?: number;
-                /** @description Of a table: most that all may cost. */
+                /** @description For a table: maximum cost of all questions in US dollars. */
                 max_usd?: number | null;
             };
             header?: never;
@@ -8459,7 +8459,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The batch's id. */
+                /** @description Id of the batch. */
                 batch_id: string;
             };
             cookie?: never;
@@ -8596,7 +8596,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The batch's id. */
+                /** @description Id of the batch. */
                 batch_id: string;
             };
             cookie?: never;
@@ -8865,7 +8865,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The template's name. */
+                /** @description Name of the template. */
                 name: string;
             };
             cookie?: never;
@@ -9176,9 +9176,9 @@ export interface operations {
     read_costs: {
         parameters: {
             query?: {
-                /** @description 30d, 12h, or a date. */
+                /** @description Start of the period: 30d, 12h, or a date. */
                 since?: string;
-                /** @description What they are summed by. */
+                /** @description How the costs are grouped. */
                 by?: "model" | "day" | "deployment";
             };
             header?: never;
@@ -9706,7 +9706,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id. */
+                /** @description Id of the session. */
                 sessionId: string;
             };
             cookie?: never;
@@ -9843,7 +9843,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id. */
+                /** @description Id of the session. */
                 sessionId: string;
             };
             cookie?: never;
@@ -9997,7 +9997,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The session's id. */
+                /** @description Id of the session. */
                 sessionId: string;
             };
             cookie?: never;
@@ -10194,11 +10194,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of the last event that you had. */
+                /** @description Id of the last event you received. */
                 "Last-Event-ID"?: string;
             };
             path: {
-                /** @description The session's id. */
+                /** @description Id of the session. */
                 sessionId: string;
             };
             cookie?: never;
