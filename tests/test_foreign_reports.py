@@ -493,9 +493,9 @@ def bad(name: str, **options: Any) -> Any:
     [
         bad("no file", args=["none.md", "--fetch"], says="The file 'none.md' does not exist"),
         bad("nothing to check by", args=["report.md"], says="--sources FOLDER"),
-        bad("no folder", args=["report.md", "--sources", "nowhere"], says="There is no folder 'nowhere'"),
+        bad("no folder", args=["report.md", "--sources", "nowhere"], says="The folder 'nowhere' does not exist"),
         bad("an empty folder", args=["report.md", "--sources", "empty"], says="has no file that can be read"),
-        bad("no claims", args=["blank.md", "--fetch"], says="no sentence that claims something"),
+        bad("no claims", args=["blank.md", "--fetch"], says="no sentence that makes a claim"),
         bad("no sources", args=["bare.md", "--fetch"], says="names no source"),
         bad("no text", args=["bytes.md", "--fetch"], says="not text in UTF-8"),
         bad("its own page", args=["report.md", "--fetch", "--page", "report.md"], says="no name for a page"),

@@ -84,7 +84,7 @@ def _show_verification(found: Verification) -> None:
         where = f"{problem.file}, claim {problem.claim}" if problem.claim else problem.file
         line((printable(f"✗ {where}: {problem.message}"), "red"))
     if found.ok:
-        checked = "every check has the same result" if found.rechecked else "the verdicts are those of older rules"
+        checked = "every check has the same result" if found.rechecked else "the verdicts were made by older rules"
         line((f"{found.files} files and {found.quotes} quotes are unchanged; {checked}", "green"))
 
 

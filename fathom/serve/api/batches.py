@@ -65,7 +65,7 @@ async def start_batch(  # noqa: PLR0917 - injected by name
     """Research many questions: a JSON object, or a table in which any setting may stand beside a question."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON and kind not in _FORMATS:
-        raise WrongMediaType(f"Questions are JSON, {', '.join(_FORMATS)}, not {kind[:60] or 'of no media type'}.")
+        raise WrongMediaType(f"Questions must be JSON, {', '.join(_FORMATS)}, not {kind[:60] or 'of no media type'}.")
     body = await _read(request)
     if kind == JSON:
         made = await batches.start(desk, caller, _asked(body))

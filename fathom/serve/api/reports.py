@@ -38,7 +38,7 @@ _PLAIN = f"default-src 'none'; {_SANDBOX}"
     responses={
         200: {"description": "The report in the form that you like best.", "content": _FORMS},
         304: {"description": "It is the one whose ETag you sent."},
-        406: {"description": "There is no such form."},
+        406: {"description": "The report does not exist in that form."},
         501: {"description": "The server lacks the library for this form."},
     },
 )
@@ -161,7 +161,7 @@ def _accepted(accept: str) -> Form:
     """
     media = preferred(accept, [*MEDIA_TYPES.values()])
     if media is None:
-        raise NotAcceptable(f"There is no such form. There are {', '.join(MEDIA_TYPES.values())}.")
+        raise NotAcceptable(f"The report does not exist in that form. It exists as {', '.join(MEDIA_TYPES.values())}.")
     return next(form for form, own in MEDIA_TYPES.items() if own == media)
 
 
