@@ -5577,7 +5577,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such form. */
+            /** @description The report does not exist in that form. */
             406: {
                 headers: {
                     [name: string]: unknown;
