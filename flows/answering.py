@@ -82,10 +82,10 @@ async def find(name: str) -> UUID:
         found = [run for run in known if is_prefix(name, str(run.id)) or run.name == name]
         if len(found) > 1:
             ids = ", ".join(str(run.id) for run in found[:5])
-            raise InvalidInput(f"{name!r} stands for {len(found)} runs.", next_step=f"choose one by its id: {ids}")
+            raise InvalidInput(f"{name!r} matches {len(found)} runs.", next_step=f"choose one by its id: {ids}")
         if found:
             return found[0].id
-    raise RunNotFound(f"The Prefect server knows no run {name!r}.", next_step=_NEXT)
+    raise RunNotFound(f"The Prefect server does not know a run {name!r}.", next_step=_NEXT)
 
 
 async def waiting(run_id: UUID) -> Waiting:
@@ -98,7 +98,9 @@ async def waiting(run_id: UUID) -> Waiting:
     async with get_client() as client:
         flow_run = await _read(client, run_id)
         if not (key := key_of(flow_run.state)):
-            raise InvalidInput(f"The run {str(run_id)[:8]} asks nothing: it is {_doing(flow_run)}.", next_step=_NEXT)
+            raise InvalidInput(
+                f"The run {str(run_id)[:8]} is not waiting for an answer: it is {_doing(flow_run)}.", next_step=_NEXT
+            )
         kept = await read_input(client, run_id, f"{key}{ASKED}")
     if kept is None:
         raise InvalidInput(
@@ -128,7 +130,9 @@ async def answer(waits: Waiting, reply: Reply) -> None:
             if outcome.status is SetStateStatus.REJECT:
                 reason = getattr(outcome.details, "reason", "") or "no reason given"
                 raise InvalidInput(f"The Prefect server refuses the answer: {reason}")
-    raise InvalidInput(f"The run {str(waits.run_id)[:8]} does not ask this any more: it was answered.", next_step=_NEXT)
+    raise InvalidInput(
+        f"The run {str(waits.run_id)[:8]} no longer waits for this answer: it was already answered.", next_step=_NEXT
+    )
 
 
 def _doing(flow_run: FlowRun) -> str:
@@ -139,4 +143,4 @@ async def _read(client: PrefectClient, run_id: UUID) -> FlowRun:
     try:
         return await client.read_flow_run(run_id)
     except ObjectNotFound:
-        raise RunNotFound(f"The Prefect server knows no run {run_id}.", next_step=_NEXT) from None
+        raise RunNotFound(f"The Prefect server does not know a run {run_id}.", next_step=_NEXT) from None

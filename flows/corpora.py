@@ -47,7 +47,9 @@ def local_files(paths: Sequence[str]) -> list[LocalFile]:
     """
     files = [LocalFile(f.url.removeprefix("docs:"), f.path, f.size) for f in find_files(paths)]
     if not files:
-        raise InvalidInput(f"Nothing to read in {', '.join(paths)}.", next_step=f"give files of these: {KINDS}")
+        raise InvalidInput(
+            f"There is nothing to read in {', '.join(paths)}.", next_step=f"give files of these: {KINDS}"
+        )
     return files
 
 
@@ -58,7 +60,7 @@ def sorted_out(uploads: Sequence[Upload]) -> tuple[list[Upload], list[UnreadFile
         InvalidInput: there is no file, or none that may be readable.
     """
     if not uploads:
-        raise InvalidInput("There is no file.", next_step=f"give files of these: {KINDS}")
+        raise InvalidInput("No file was given.", next_step=f"give files of these: {KINDS}")
     reasons = {upload.name: refusal(upload.name, upload.read(_HEAD)) for upload in uploads}
     left_out = [UnreadFile(path=name, reason=reason) for name, reason in reasons.items() if reason]
     if len(left_out) == len(reasons):

@@ -105,8 +105,8 @@ def _groups(by: By, runs: Sequence[RunUse]) -> Callable[[RunUse], Iterator[tuple
 def _deployments(runs: Sequence[RunUse]) -> dict[str, str]:
     """Return the name of the deployment of each run that Prefect knows."""
     if not find_api():
-        how = "start it, or set PREFECT_API_URL; --by model and --by day need none"
-        raise ServerUnreachable("Only a Prefect server knows of deployments, and there is none.", next_step=how)
+        how = "start it, or set PREFECT_API_URL; --by model and --by day work without one"
+        raise ServerUnreachable("Costs by deployment need a Prefect server, and none is running.", next_step=how)
     deployment_of: dict[str, str | None] = {}
     for ids in _pages([run.run_id for run in runs if _is_id(run.run_id)]):
         found = _asked("flow_runs", ids)
@@ -124,8 +124,8 @@ def _deployments(runs: Sequence[RunUse]) -> dict[str, str]:
 def _asked(kind: str, ids: Sequence[str]) -> list[dict[str, Any]]:
     found = ask_api(f"{kind}/filter", {kind: {"id": {"any_": ids}}, "limit": _PAGE})
     if not isinstance(found, list):
-        how = "see whether it works with fathom doctor, and try again; --by model and --by day need none"
-        raise ServerUnreachable("The Prefect server does not say which deployments the runs are of.", next_step=how)
+        how = "check it with fathom doctor, and try again; --by model and --by day work without one"
+        raise ServerUnreachable("The Prefect server does not say which deployments the runs belong to.", next_step=how)
     return found
 
 

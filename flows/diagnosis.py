@@ -76,7 +76,9 @@ def _findings(model: str, found: Probe, settings: ResolvedSettings) -> Iterator[
     if found.fits:
         yield Finding("JSON", "ok", f"{form}: the answer fits the schema")
     else:
-        why = {None: "is no JSON of the schema", CutOff.limit: "has no end"}.get(found.cut_off, "repeats itself")
+        why = {None: "is not JSON that fits the schema", CutOff.limit: "has no end"}.get(
+            found.cut_off, "repeats itself"
+        )
         how = "choose a larger model, or set the role's structured_output to json_object or prompt"
         yield Finding("JSON", "broken", f"{form}: the answer {why}", how)
     if found.fits and not found.right:

@@ -64,7 +64,7 @@ def check_file(wish: Wish) -> tuple[ForeignCheck, Report]:
     if not wish.sources and not wish.fetch:
         raise InvalidInput(
             f"No sources were given to check {wish.file} against.",
-            next_step="give its sources as --sources FOLDER, or let them be read from the web with --fetch",
+            next_step="give its sources with --sources FOLDER, or read them from the web with --fetch",
         )
     foreign = _read(wish.file)
     wanted = wanted_of(foreign)
@@ -102,7 +102,7 @@ def _read(file: Path) -> Foreign:
         raise InvalidInput(f"{file} is not text in UTF-8.", next_step="save it as UTF-8") from error
     foreign = report_of(text, file.stem)
     if not claims_of(foreign.report.sections):
-        raise InvalidInput(f"{file} has no sentence that claims something.", next_step="check the file")
+        raise InvalidInput(f"{file} has no sentence that makes a claim.", next_step="check the file")
     if not foreign.report.sources:
         raise InvalidInput(
             f"{file} names no source.",

@@ -79,9 +79,11 @@ def reply_of(asked: Asked, values: Mapping[str, Any]) -> Reply:
         return Reply(stop=True, by=by)
     remark = without_controls(str(values.get("remark") or "")).strip()
     if len(remark) > MAX_QUERY_CHARS:
-        raise InvalidInput(f"What to change has {len(remark):,} characters; {MAX_QUERY_CHARS:,} are allowed.")
+        raise InvalidInput(
+            f"The text on what to change has {len(remark):,} characters; {MAX_QUERY_CHARS:,} are allowed."
+        )
     if remark and not (asked.plan or asked.rewords):
-        raise InvalidInput("Without a model, the report consists of quotations: it can be published or stopped.")
+        raise InvalidInput("Without a model, the report consists of quotations: you can publish it or stop the run.")
     answers = [
         clean_line(str(values.get(f"answer_{n}") or ""))[:MAX_QUERY_CHARS] or question.default
         for n, question in enumerate(asked.questions, 1)

@@ -84,7 +84,7 @@ async def run_here(flow: Flow[..., Any], flow_run: FlowRun) -> State[Any]:
             raise abort.__cause__ from None
         raise FathomError(f"Prefect does not let the run continue: {abort}") from None
     except httpx.TransportError as error:
-        raise ServerLost(f"The Prefect server is gone: {error!r}.", next_step="start it again") from error
+        raise ServerLost(f"The Prefect server no longer answers: {error!r}.", next_step="start it again") from error
 
 
 async def result_of(flow_run: FlowRun) -> RunResult | None:

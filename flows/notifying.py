@@ -74,7 +74,7 @@ def check_webhook(url: str) -> str:
     except ValueError:
         valid = False
     if not valid:  # it may hold a key, so it is not repeated
-        raise InvalidInput("The webhook is no web address.", next_step="for example https://hooks.example.org/abc")
+        raise InvalidInput("The webhook is not a web address.", next_step="for example https://hooks.example.org/abc")
     return url.strip()
 
 
@@ -89,7 +89,7 @@ async def add(
     async with get_client() as client:
         if await client.read_automations_by_name(_PREFIX + name):
             how = f"choose another --name, or fathom notify remove {name}"
-            raise InvalidInput(f"There is a notification {name!r} already.", next_step=how)
+            raise InvalidInput(f"The notification {name!r} already exists.", next_step=how)
         action = await _webhook(name, webhook) if webhook else await _slack(client, slack_block or "")
     match = {"prefect.resource.id": "prefect.flow-run.*"} | ({"fathom.watch": watch} if watch else {})
     told = f"webhook block {_PREFIX}{name}" if webhook else f"Slack block {slack_block}"
@@ -168,5 +168,5 @@ async def _slack_block(action: SendNotification) -> str:
         try:
             block = await client.read_block_document(action.block_document_id, include_secrets=False)
         except ObjectNotFound:
-            return "a Slack block that is gone"
+            return "a Slack block that no longer exists"
     return f"Slack block {block.name}"

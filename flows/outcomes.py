@@ -22,7 +22,9 @@ async def outcome(flow_run: FlowRun, row: BatchRow, root: str) -> BatchRow | Non
         return failed(row, str(error), flow_run)
     message = (flow_run.state and flow_run.state.message) or "it ended without a result"
     if ending_in(message):
-        message = f"it has ended, but its result is not in {root}: do its workers have the same FATHOM_ARTIFACTS?"
+        message = (
+            f"it has ended, but its result is not in {root}: check that its workers have the same FATHOM_ARTIFACTS"
+        )
     status = RowStatus.failed
     if flow_run.state_type is StateType.CANCELLED:
         status = RowStatus.cancelled

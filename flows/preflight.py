@@ -54,7 +54,7 @@ def batch_caps(options: Mapping[str, float | None]) -> dict[str, float]:
     try:
         BatchBudget.model_validate(given)
     except ValidationError as error:
-        how = "give more, or leave it out for no such cap"
+        how = "give a larger value, or leave it out for no cap"
         raise InvalidInput(wrong=wrong_in(error.errors(), BatchBudget), next_step=how) from None
     return given
 

@@ -93,7 +93,7 @@ async def replay(store: ArtifactStore, manifest: dict[str, Any]) -> list[Replaye
     except RecordMissing as error:
         now, then = prompt_hashes(), manifest.get("prompts") or {}
         if changed := sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name)):
-            error.next_step = f"these prompts are not those of the run: {', '.join(changed)}"
+            error.next_step = f"these prompts have changed since the run: {', '.join(changed)}"
         elif engine.folder and (changed := await _changed(engine.folder)):
             error.next_step = f"these files are not as the run left them: {', '.join(changed)}"
         raise

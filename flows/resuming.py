@@ -93,18 +93,20 @@ async def find(name: str, root: str | None = None) -> FlowRun:
                 continue
             if (flow := await client.read_flow(found.flow_id)).name != FLOW:
                 how = "the same `fathom batch` command with its --run-key, or Retry in the UI"
-                raise InvalidInput(f"{run_id} is a run of {flow.name}, no question.", next_step=how)
+                raise InvalidInput(f"{run_id} is a run of {flow.name}, not of a question.", next_step=how)
             return found
     if len(stored) > 1:
         raise _several(name, ids)
     if stored:
         return await _again(store, str(stored[0].get("run_key")))
-    raise RunNotFound(f"No run {name!r} is known.", next_step="fathom runs lists them; --artifacts says where to look")
+    raise RunNotFound(
+        f"No run {name!r} is known.", next_step="fathom runs lists the runs; --artifacts sets where to look"
+    )
 
 
 def _several(name: str, ids: list[str]) -> InvalidInput:
     choice = ", ".join(ids[:5])
-    return InvalidInput(f"{name!r} stands for {len(ids)} runs.", next_step=f"choose one by its id: {choice}")
+    return InvalidInput(f"{name!r} matches {len(ids)} runs.", next_step=f"choose one by its id: {choice}")
 
 
 async def _again(store: ArtifactStore, key: str) -> FlowRun:
@@ -112,7 +114,7 @@ async def _again(store: ArtifactStore, key: str) -> FlowRun:
     lease = await read_lease(store, key)
     if lease is None or not lease.parameters:
         raise RunNotFound(
-            f"{store.address()} does not say how the run {key!r} was started.", next_step="ask the question again"
+            f"{store.address()} has no record of how the run {key!r} was started.", next_step="ask the question again"
         )
     lease.check_free()
     parameters = lease.parameters

@@ -219,7 +219,7 @@ async def no_report(folder: RunFolder) -> FathomError:
     """Return why a run has no report, or not all of its files, and what to do about it."""
     result = await read_json(folder, "result.json")
     if not isinstance(result, dict):
-        return NoReport("The run has not finished: there is no report yet.", next_step="fathom resume RUN finishes it")
+        return NoReport("The run has not finished: it has no report yet.", next_step="fathom resume RUN finishes it")
     if result.get("report") is None:
         ending, run_id = str(result.get("status")).replace("_", " "), str(result.get("run_id", "RUN"))
         return NoReport(

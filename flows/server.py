@@ -259,7 +259,7 @@ def _answers(api_url: str, say: Callable[[str], object]) -> bool:
     except TimeoutError:
         raise ServerUnreachable(
             f"The server at {api_url} is busy: it accepts connections, but did not answer for {BUSY_SECONDS} s.",
-            next_step="wait for its runs to end; if it is no Prefect server, choose another PREFECT_API_URL or "
+            next_step="wait for its runs to end; if it is not a Prefect server, choose another PREFECT_API_URL or "
             "PREFECT_SERVER_API_PORT",
         ) from None
 

@@ -76,14 +76,14 @@ def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
     try:
         ZoneInfo(timezone)
     except (KeyError, ValueError, OSError) as error:
-        wrong = WrongValue("timezone", timezone, "there is no such time zone")
+        wrong = WrongValue("timezone", timezone, "this time zone does not exist")
         raise InvalidInput(wrong=[wrong], next_step="for example Europe/Berlin") from error
     if cron:
         try:
             return CronSchedule(cron=cron, timezone=timezone)
         except ValueError as error:
             how = "minute, hour, day, month, weekday, such as '0 6 * * 1-5'"
-            raise InvalidInput(wrong=[WrongValue("cron", cron, "it is no schedule")], next_step=how) from error
+            raise InvalidInput(wrong=[WrongValue("cron", cron, "it is not a schedule")], next_step=how) from error
     try:
         return IntervalSchedule(interval=period(every or "", "every"), timezone=timezone)
     except (InvalidInput, OverflowError) as error:
@@ -111,7 +111,7 @@ async def add(  # noqa: PLR0917 - what, how and when, then where and whose
     """
     if await _read(name):
         raise InvalidInput(
-            f"There is a watch {name!r} already.", next_step=f"choose another --name, or fathom watch remove {name}"
+            f"The watch {name!r} already exists.", next_step=f"choose another --name, or fathom watch remove {name}"
         )
     # The cache of the web would show the pages of the last run.
     settings = settings.model_copy(update={"fresh": True, "people": NEVER})
@@ -187,7 +187,7 @@ async def start(name: str) -> FlowRun:
     """
     found = await find(name)
     if busy := await under_way(found.name):
-        message = f"The run {busy[:8]} of the watch {found.name!r} is under way."
+        message = f"The run {busy[:8]} of the watch {found.name!r} is in progress."
         raise RunBusy(message, next_step="wait for it, or stop it first")
     settings = ResearchSettings.model_validate(found.parameters.get("settings") or {})
     return await create(found.question, settings, watch=found.name)

@@ -246,7 +246,7 @@ class Worker:
                 if state and state.is_cancelling():
                     await client.set_flow_run_state(flow_run.id, Cancelled(message=str(stopped)), force=True)
                 elif state is None or not (state.is_completed() or state.is_failed() or state.is_cancelled()):
-                    said = "Handed over: its worker was stopped."
+                    said = "Handed over, because its worker was stopped."
                     await client.set_flow_run_state(flow_run.id, Scheduled(message=said), force=True)
 
 

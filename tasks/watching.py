@@ -106,7 +106,9 @@ class _Watch:
             except httpx.ConnectError:  # nothing listens there; slow answers are not the same
                 if monotonic() - answered > SERVER_SECONDS:
                     for run_id in list(self._runs):
-                        self.stop(run_id, ServerLost("The Prefect server is gone.", next_step="start it again"))
+                        self.stop(
+                            run_id, ServerLost("The Prefect server no longer answers.", next_step="start it again")
+                        )
             except (httpx.HTTPError, PrefectHTTPStatusError, TimeoutError, ValueError):
                 pass  # slow, broken, or a proxy's page in its place: asked again
             await asyncio.sleep(FIRST_SECONDS)

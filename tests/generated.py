@@ -27,14 +27,14 @@ ERRORS = """\
 # Errors
 
 Every failure that Fathom names has a code. You find it on the last line that the command prints, in the reason why a
-run is degraded, and in the report's coverage table. The codes E1001 to E5002 are those of the engine design. Two of
-its codes are not errors here: the last round (E1002) is how a run normally ends, and an invalid plan (E4002) is asked
-for again like any invalid answer (E4004).
+run is degraded, and in the report's coverage table. The codes E1001 to E5002 come from the engine design. Two of
+its codes are not errors here: the last round (E1002) is how a run normally ends, and an invalid plan (E4002) is
+requested again like any invalid answer (E4004).
 
 {table}
 
-Exit codes: 0 done (also degraded), 1 failed, 2 bad input, 3 no evidence, 130 interrupted or cancelled, 143 told to end
-(SIGTERM).
+Exit codes: 0 done (including degraded), 1 failed, 2 bad input, 3 no evidence, 130 interrupted or cancelled, 143
+terminated (SIGTERM).
 """
 
 FAULTS = """\
@@ -55,9 +55,9 @@ is prose, so faults of JSON do not concern it.
   can be resumed.
 - A call is tried up to five times, 2, 4, 8 and 16 seconds or the provider's Retry-After apart. If Retry-After is more
   than a minute, Fathom does not wait.
-- How long an answer takes in all is no reason to give it up. One that is silent for {deadline} seconds
-  (`model_calls.seconds`) is given up and tried once more. Where a server answers one request after the other, those
-  that wait for their first token are not given up while it sends tokens to others.
+- An answer is not abandoned because of its total duration. If it is silent for {deadline} seconds
+  (`model_calls.seconds`), it is abandoned and tried once more. If a server answers one request after the other,
+  requests that wait for their first token are not abandoned while the server sends tokens to others.
 - An answer that only repeats itself is cut off and asked for once more, with a higher temperature and a penalty on
   repetition where the provider takes them. A model that used up its room in thinking gets more room for it.
 - What a provider refuses by name, such as a parameter or a form of JSON, is left out or asked for in another form from

@@ -58,8 +58,8 @@ def test_a_row_has_settings_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "said"),
     [
-        ("txt", "\n# only a comment\n", "There is no question in the file"),
-        ("csv", "topic\nTides\n", "no column `question`"),
+        ("txt", "\n# only a comment\n", "The file contains no question"),
+        ("csv", "topic\nTides\n", "does not name a column `question`"),
         ("csv", "question,depth\nWhat are tides?,2\nWhy?,two\n", "Line 3: depth 'two'"),
         ("csv", "question,depth\nWhy?,9\nHow?,1\nWhy?,two\n", "Line 2: depth '9'.*Line 4: depth 'two'"),
         ("csv", "question,dept\nWhat are tides?,2\n", "Line 2: dept '2': there is no such setting; did you mean depth"),

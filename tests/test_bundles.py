@@ -80,7 +80,7 @@ def test_the_commands(tmp_path: Path, fathom_cli: FathomCLI) -> None:
     assert done.returncode == 2
     assert f"E4001 The store has the run df99f416: {there}" in done.stderr
     done = fathom_cli(["export", "water", "--artifacts", there])
-    assert "E4001 What is to be written? (give either --to FORMAT or --bundle FILE)" in done.stderr
+    assert "E4001 Nothing to write was specified. (give either --to FORMAT or --bundle FILE)" in done.stderr
 
 
 async def test_its_files_are_as_they_were_and_no_lease_goes_along(bundle: bytes, tmp_path: Path) -> None:
@@ -242,11 +242,11 @@ def without(name: str) -> Change:
 
 
 HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "an absolute path": (lambda b: added(b, ("/etc/cron.d/x", b"")), "is no file of a run"),
-    "a path out of the folder": (lambda b: added(b, ("run/../../x.json", b"")), "is no file of a run"),
-    "a path of another system": (lambda b: added(b, ("run\\..\\x.json", b"")), "is no file of a run"),
-    "a hidden file": (lambda b: added(b, ("run/.profile", b"")), "is no file of a run"),
-    "a folder": (lambda b: added(b, ("run/folder/", b"")), "is no file of a run"),
+    "an absolute path": (lambda b: added(b, ("/etc/cron.d/x", b"")), "is not a file of a run"),
+    "a path out of the folder": (lambda b: added(b, ("run/../../x.json", b"")), "is not a file of a run"),
+    "a path of another system": (lambda b: added(b, ("run\\..\\x.json", b"")), "is not a file of a run"),
+    "a hidden file": (lambda b: added(b, ("run/.profile", b"")), "is not a file of a run"),
+    "a folder": (lambda b: added(b, ("run/folder/", b"")), "is not a file of a run"),
     "a link": (lambda b: added(b, (link(), b"/etc/passwd")), "is a link"),
     "a file that is not listed": (lambda b: added(b, ("run/more.json", b"{}")), "are not those that bundle.json lists"),
     "a bomb": (lambda b: added(b, ("run/zeros.json", bytes(60_000_000))), "files of 60,"),
@@ -257,20 +257,20 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "more fields": (lambda b: repacked(b, extra=1), "not in the form of a bundle"),
     "a changed hash": (
         lambda b: repacked(b, None, files=_falsified(b)),
-        "run/report.md was changed: its SHA-256 is not the recorded one",
+        "run/report.md was changed: its SHA-256 differs from the recorded one",
     ),
     "no manifest": (lambda b: repacked(b, without("run/run.json")), "not in the form"),
     "another run's manifest": (
         lambda b: repacked(b, replaced("run/run.json", b'"df99', b'"ee99')),
-        "its run.json is that of another run",
+        "its run.json belongs to another run",
     ),
     "a key out of the folder": (
         lambda b: repacked(b, replaced("run/run.json", b'"water"', b'"../x"'), run_key="../x"),
-        "its run id or run key is none",
+        "its run id or run key is invalid",
     ),
     "a result that is code": (
         lambda b: repacked(b, record(serializer={"type": "pickle", "picklelib": "pickle"}, result="gASVLg==")),
-        "holds no stored result",
+        "holds something that is not a stored result",
     ),
     "a result that is code in JSON": (
         lambda b: repacked(b, record(serializer={"type": "pickle"}, result="1")),
@@ -292,11 +292,11 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         lambda b: repacked(b, record(result='{"__exc_type__": "builtins.SystemExit", "message": "x"}')),
         "holds 'builtins.SystemExit'",
     ),
-    "a lease": (lambda b: added(b, ("results/lease/9998.json", b"{}")), "which is no stored result"),
-    "a run that has not finished": (lambda b: repacked(b, without("run/result.json")), "its run is not whole"),
+    "a lease": (lambda b: added(b, ("results/lease/9998.json", b"{}")), "which is not a stored result"),
+    "a run that has not finished": (lambda b: repacked(b, without("run/result.json")), "its run is incomplete"),
     "a manifest of a removal": (
         lambda b: repacked(b, replaced("run/run.json", b'"run_key"', b'"partial": "x", "run_key"')),
-        "its run is not whole",
+        "its run is incomplete",
     ),
     "a page with another script": (
         lambda b: repacked(b, replaced("run/report.html", b"script-src &#39;sha256-u", b"script-src &#39;sha256-v")),
@@ -312,7 +312,10 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         ),
         "has settings that",
     ),
-    "a result without end": (lambda b: repacked(b, record(result="[" * 100_000)), "holds no stored result"),
+    "a result without end": (
+        lambda b: repacked(b, record(result="[" * 100_000)),
+        "holds something that is not a stored result",
+    ),
 }
 
 

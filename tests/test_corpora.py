@@ -179,7 +179,7 @@ async def test_who_may_read_and_change_a_corpus(tmp_path: Path) -> None:
         RunRequest(question=QUESTION, settings={"corpora": ["handbook"]}),
         RunRequest(question=QUESTION, corpora=["handbook"]),
     ):  # wherever it is named
-        with pytest.raises(InvalidInput, match="There is no corpus 'handbook'"):
+        with pytest.raises(InvalidInput, match="The corpus 'handbook' does not exist"):
             await server.start(BOB, asked)
     await corpora.share(ANN, "handbook", shared=True)
     assert (await corpora.read(EVE, "handbook")).documents == 1
@@ -234,7 +234,7 @@ def test_the_commands(fathom_cli: FathomCLI, tmp_path: Path) -> None:
     assert fathom_cli(["corpora", "remove", "handbook", *root]).returncode == 0
     assert json.loads(fathom_cli(["corpora", "list", "--json", *root]).stdout) == []
     refused = fathom_cli(["research", QUESTION, "--corpus", "handbook", *root])
-    assert refused.returncode == 2 and "There is no corpus 'handbook'" in refused.stderr
+    assert refused.returncode == 2 and "The corpus 'handbook' does not exist" in refused.stderr
 
 
 # -- over HTTP -----------------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def test_a_corpus_over_http_and_a_run_that_reads_it(served: Served) -> None:
         for wrong in broken:
             assert client.post("/corpora", **wrong).status_code == 422
         unknown = client.post("/runs", json={"question": QUESTION, "corpora": ["nothing"]})
-        assert unknown.status_code == 422 and "There is no corpus 'nothing'" in unknown.json()["detail"]
+        assert unknown.status_code == 422 and "The corpus 'nothing' does not exist" in unknown.json()["detail"]
 
         asked = {"question": QUESTION, "corpora": ["handbook of 2026"], "settings": {"profile": "quick"}}
         run = client.post("/runs", json=asked).json()

@@ -291,7 +291,7 @@ def test_paths_are_checked_before_the_run(folder: Path, tmp_path: Path) -> None:
     check_documents([])
     check_documents([str(folder)])
     check_documents([str(folder / "broken.pdf"), str(folder / "moon.txt")])
-    with pytest.raises(InvalidInput, match="There is no file or folder"):
+    with pytest.raises(InvalidInput, match=r"The file or folder .* does not exist"):
         check_documents([str(folder), str(tmp_path / "missing")])
     with pytest.raises(InvalidInput, match=r"ignored.exe' is not of a kind.*txt, md, rst, html, pdf, docx, yaml"):
         check_documents([str(folder), str(folder / "ignored.exe")])

@@ -335,8 +335,8 @@ def test_an_export_may_go_to_a_bucket(run: Path, moto_s3: Bucket) -> None:
     ("arguments", "said"),
     [
         (["--to", "odt"], "no format 'odt'. (choose from md, html, json, docx, pdf, bib, ris)"),
-        (["--to", " ,"], "No format is named"),
-        (["--to", "md,html"], "The run has not finished: there is no report yet."),
+        (["--to", " ,"], "No format was given"),
+        (["--to", "md,html"], "The run has not finished: it has no report yet."),
         (["--to", "md", "--out", "{run}"], "would look like tampering"),
         (["--to", "md", "--out", "{run}/../other"], "would look like tampering"),
         (["--to", "md", "--out", "{run}/../../../file/x"], "cannot be written"),

@@ -356,7 +356,7 @@ def test_words_alone_find_what_stands_nowhere(fathom_cli: FathomCLI, tmp_path: P
         and "1871 stands nowhere in its sources" in done.stdout
     )
     assert "left over.txt" in done.stdout
-    assert "none: words alone settle only what a source says word for word" in done.stdout
+    assert "none: comparing words settles only claims that a source states word for word" in done.stdout
     page = (tmp_path / "out" / "check.html").read_text(encoding="utf-8")
     assert 'href="#claim-2"' in page and 'id="claim-2"' in page and "red granite" in page
     assert "Fathom did not write this report" in page
@@ -491,11 +491,11 @@ def bad(name: str, **options: Any) -> Any:
 @pytest.mark.parametrize(
     "case",
     [
-        bad("no file", args=["none.md", "--fetch"], says="There is no file 'none.md'"),
+        bad("no file", args=["none.md", "--fetch"], says="The file 'none.md' does not exist"),
         bad("nothing to check by", args=["report.md"], says="--sources FOLDER"),
-        bad("no folder", args=["report.md", "--sources", "nowhere"], says="There is no folder 'nowhere'"),
+        bad("no folder", args=["report.md", "--sources", "nowhere"], says="The folder 'nowhere' does not exist"),
         bad("an empty folder", args=["report.md", "--sources", "empty"], says="has no file that can be read"),
-        bad("no claims", args=["blank.md", "--fetch"], says="no sentence that claims something"),
+        bad("no claims", args=["blank.md", "--fetch"], says="no sentence that makes a claim"),
         bad("no sources", args=["bare.md", "--fetch"], says="names no source"),
         bad("no text", args=["bytes.md", "--fetch"], says="not text in UTF-8"),
         bad("its own page", args=["report.md", "--fetch", "--page", "report.md"], says="no name for a page"),

@@ -334,7 +334,7 @@ async def test_what_waits_is_listed_shown_and_answered(
     assert (code, json.loads(shown)["questions"][0]["question"]) == (0, "Which period?")
     for arguments, said in {
         ("answer", run, "--answer", "3=x"): "N from 1 to 2",
-        ("answer", "ffffffff", "--accept"): "knows no run",
+        ("answer", "ffffffff", "--accept"): "does not know a run",
     }.items():
         code, shown = await command(*arguments)
         assert (code, said in shown) == (2, True), shown
@@ -346,7 +346,7 @@ async def test_what_waits_is_listed_shown_and_answered(
     result = await running
     assert result.plan_title == "Mine"
     code, shown = await command("answer", run)
-    assert (code, "asks nothing: it is completed" in shown) == (2, True)
+    assert (code, "is not waiting for an answer: it is completed" in shown) == (2, True)
     kept = Plan.model_validate_json(Path(result.artifacts, "plan.json").read_bytes())
     assert [said.answer for said in kept.clarifications] == ["the last ten years", "Europe"]
 

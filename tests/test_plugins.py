@@ -55,7 +55,7 @@ ENTRIES = {
     "nowhere": ("unfit:Nowhere", "AttributeError"),
     "missing": ("not_there:Tool", "ModuleNotFoundError: No module named 'not_there'"),
     "crashing": ("crashing:Tool", "ZeroDivisionError: division by zero"),
-    "number": ("unfit:__name__", "it is no Tool or SearchVendor"),
+    "number": ("unfit:__name__", "it is not a Tool or SearchVendor"),
 }
 
 

@@ -265,7 +265,10 @@ async def test_sizes_count_shared_results_once(tmp_path: Path, fathom_cli: Fatho
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--older-than", "90d"], "Nothing is removed without a yes. (add --yes, or --dry-run to look first)"),
+        (
+            ["--older-than", "90d"],
+            "Nothing was removed: please confirm. (add --yes, or look first with --dry-run)",
+        ),
         (
             ["--older-than", "90", "--yes"],
             "--older-than '90' is not a length of time. (give a number with m, h, d or w",

@@ -102,7 +102,7 @@ def test_a_forged_record_does_not_survive_the_check_itself(files: dict[str, byte
     better = wrong.model_copy(update={"verdict": Verdict.supported, "complaints": []})
     forged = resealed(files, record.model_copy(update={"claims": [*record.claims[:3], better, *record.claims[4:]]}))
     problems = [(p.claim, p.message) for p in verify_run(forged).problems]
-    assert (4, "verdict is not what the check finds: not_stated") in problems
+    assert (4, "verdict differs from the result of the check: not_stated") in problems
     quote = cited.quotes[0].model_copy(update={"start": cited.quotes[0].start + 1})
     moved = cited.model_copy(update={"quotes": [quote, *cited.quotes[1:]]})
     misplaced = resealed(files, record.model_copy(update={"claims": [moved, *record.claims[1:]]}))

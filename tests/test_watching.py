@@ -194,7 +194,7 @@ async def test_a_watch_is_a_deployment_with_a_schedule(tmp_path: Path) -> None:
         # Two runs at the same time would tell the same changes.
         flow_run = await watches.start("mornings")
         await client.set_flow_run_state(flow_run.id, Running(), force=True)
-        with pytest.raises(RunBusy, match="under way"):
+        with pytest.raises(RunBusy, match="in progress"):
             await watches.start("mornings")
         await client.set_flow_run_state(flow_run.id, Cancelled(), force=True)
     # A name may begin as all deployments of watches do, and is not taken for another one's.

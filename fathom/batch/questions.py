@@ -64,9 +64,9 @@ def read_questions(text: str, kind: Format, base: ResearchSettings) -> list[Batc
         )
     named = Counter(question.run_key for question in found if question.run_key)
     if twice := [key for key, number in named.items() if number > 1]:
-        raise InvalidInput(f"The run key {twice[0]!r} stands in several lines.", next_step="give each its own")
+        raise InvalidInput(f"The run key {twice[0]!r} occurs in several lines.", next_step="give each line its own key")
     if not found:
-        raise InvalidInput("There is no question in the file.", next_step="write one question a line")
+        raise InvalidInput("The file contains no question.", next_step="write one question per line")
     return found
 
 
@@ -98,7 +98,7 @@ def _question(fields: Mapping[str, JsonValue], base: ResearchSettings) -> BatchQ
         raise InvalidInput("There is no question.", next_step=_HELP)
     run_key = named.pop("run_key", "") or ""
     if named.get("artifacts"):
-        raise InvalidInput("A line cannot have artifacts of its own.", next_step="choose the store of the whole batch")
+        raise InvalidInput("A line cannot have its own artifacts.", next_step="choose the store of the whole batch")
     own = placed({path: value for path, value in named.items() if value is not None and value != ""})
     question = BatchQuestion(question=check_query(asked[0]), settings=own, run_key=str(run_key))
     settings_of(question, base)
@@ -118,11 +118,11 @@ def _objects(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
         try:
             found = json.loads(line)
         except ValueError as error:
-            raise InvalidInput(f"Line {number} is not JSON: {error}.", next_step="write one object a line") from None
+            raise InvalidInput(f"Line {number} is not JSON: {error}.", next_step="write one object per line") from None
         if isinstance(found, str):
             found = {"question": found}
         if not isinstance(found, dict):
-            raise InvalidInput(f"Line {number} is no object.", next_step='for example {"question": "..."}')
+            raise InvalidInput(f"Line {number} is not an object.", next_step='for example {"question": "..."}')
         yield number, found
 
 
@@ -131,7 +131,7 @@ def _table(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
     try:
         header = next(rows, [])
         if not {name.strip().lower() for name in header} & set(_NAMES):
-            raise InvalidInput("The first line names no column `question`.", next_step=_HELP)
+            raise InvalidInput("The first line does not name a column `question`.", next_step=_HELP)
         for cells in rows:
             if not any(cell.strip() for cell in cells):
                 continue

@@ -23,19 +23,20 @@ def answer(
     run: Annotated[str, typer.Argument(help="The run's id or its first digits.", autocompletion=known_runs)],
     *,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Go on as it is: with the assumptions, the plan or the draft.")
+        bool, typer.Option("--accept", help="Accept the assumptions, the plan or the draft as shown.")
     ] = False,
-    stop: Annotated[bool, typer.Option("--stop", help="Stop the run.")] = False,
-    change: Annotated[str, typer.Option(metavar="TEXT", help="Say what to change in the plan or the report.")] = "",
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the run instead of answering.")] = False,
+    change: Annotated[str, typer.Option(metavar="TEXT", help="What to change in the plan or the report.")] = "",
     answers: Annotated[
         list[str] | None, typer.Option("--answer", metavar="N=TEXT", help="Answer question N; repeatable.")
     ] = None,
-    file: Annotated[Path | None, typer.Option(metavar="PLAN", help="A YAML file with the edited plan.")] = None,
+    file: Annotated[Path | None, typer.Option(metavar="PLAN", help="YAML file with the edited plan.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Answer a run that waits for you; `fathom runs` shows which do.
+    """Answer a run that waits for you; `fathom runs` lists them.
 
-    Without options, you are asked in the terminal what the run asks. Elsewhere, or with --json, that is printed.
+    Without options, the command puts the run's question to you in the terminal. Outside a terminal, or with --json, it
+    only prints the question.
 
     Example: fathom answer 1a2b3c4d --change "leave out the history"
     """
@@ -74,7 +75,11 @@ def answer(
         if reply is None:
             return
         await answering.answer(waits, reply)
-        said = f"Answered. Its process is gone: fathom resume {run} goes on." if waits.gone else "Answered."
+        said = (
+            f"Answered. The run's process has ended; continue it with: fathom resume {run}"
+            if waits.gone
+            else "Answered."
+        )
         output({"run_id": waits.run_id, "answered": True}, lambda _: typer.echo(said), as_json=as_json)
 
     asyncio.run(work())
@@ -99,11 +104,11 @@ def _reply(asked: Asked, *, stop: bool, change: str, answers: Sequence[str], fil
 
     what = f"The run asks about its {asked.matter.value}"
     if answers and asked.matter is not Matter.question:
-        raise InvalidInput(f"{what}: it takes no --answer.", next_step="--accept, --change or --stop")
+        raise InvalidInput(f"{what}, so --answer cannot be used.", next_step="--accept, --change or --stop")
     if change and asked.matter is Matter.question:
-        raise InvalidInput(f"{what}: it takes no --change.", next_step="--accept, --answer or --stop")
+        raise InvalidInput(f"{what}, so --change cannot be used.", next_step="--accept, --answer or --stop")
     if file and not asked.plan:
-        raise InvalidInput(f"{what}: it takes no --file.", next_step="--accept or --stop")
+        raise InvalidInput(f"{what}, so --file cannot be used.", next_step="--accept or --stop")
     said = [question.default for question in asked.questions]
     for pair in answers:
         number, equals, text = pair.partition("=")

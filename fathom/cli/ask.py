@@ -25,20 +25,23 @@ def ask(
     query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
     *,
     docs: Annotated[
-        list[str] | None, typer.Option(metavar="PATH", help="Files or folders instead of the run's; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="PATH", help="File or folder to read instead of the earlier run's; repeatable."),
     ] = None,
     corpus: Corpora = None,
-    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model for every role.")] = None,
-    profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard or deep.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Model for every role (default: as in the earlier run).")
+    ] = None,
+    profile: Annotated[str | None, typer.Option(metavar="NAME", help="How thorough: quick, standard or deep.")] = None,
     mode: Annotated[
-        str | None, typer.Option(metavar="NAME", help="report, or answer (at most 140 characters).")
+        str | None, typer.Option(metavar="NAME", help="Output: report or answer (at most 140 characters).")
     ] = None,
-    depth: Annotated[int | None, typer.Option(metavar="N", help="Rounds of research, 1 to 5.")] = None,
+    depth: Annotated[int | None, typer.Option(metavar="N", help="Number of research rounds, 1 to 5.")] = None,
     tools: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Other tools; earlier_run alone reads nothing new.")
+        str | None, typer.Option(metavar="NAME,...", help="Tools to use; with earlier_run alone, nothing new is read.")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Read pages again that the run has read.")] = False,
-    max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most the run may cost.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Read pages again even if the earlier run read them.")] = False,
+    max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Maximum cost of the run.")] = None,
     setting: Set = None,
     mcp: Mcp = None,
     artifacts: Root = None,
@@ -48,8 +51,8 @@ def ask(
 ) -> None:
     """Ask a question that follows up on a finished run.
 
-    What that run has read is searched first, and only what is missing is researched. The question may lean on the one
-    before. Settings are those of that run unless options change them. Both reports name each other.
+    Fathom first searches what the earlier run read, and researches only what is missing. The question may refer to the
+    earlier one. The run uses the earlier run's settings unless you set others. Each report names the other run.
 
     Example: fathom ask 1a2b3c4d "and in Europe?"
     """
@@ -62,7 +65,7 @@ def ask(
     async def found(store: ArtifactStore, manifest: dict[str, Any]) -> tuple[Parent, str]:
         if store_given and store.address() != artifact_root(store_given):
             raise InvalidInput(
-                f"The run is in {store.address()}, and its follow-up is stored beside it.",
+                f"The run is stored in {store.address()}, and its follow-up must be stored there too.",
                 next_step="leave out --artifacts",
             )
         return await parent_of(store, manifest), store.address()
@@ -97,5 +100,5 @@ def ask(
         return local.execute(flow_run)
 
     kept = ", ".join(f"{name} {one_line(str(value))}" for name, value in parent.settings.items() if name not in given)
-    notices = [*([f"Settings of the run {parent.run_id[:8]}: {kept}"] if kept else []), *request.notices]
+    notices = [*([f"Settings taken from the run {parent.run_id[:8]}: {kept}"] if kept else []), *request.notices]
     follow(start, finish, notices, open_it=open_it, quiet=quiet, as_json=as_json)

@@ -21,10 +21,11 @@ _KINDS = {"llm_called": "role asked"}
 
 
 def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
-    """Print the log of a run and check that it is whole.
+    """Print the audit log of a run and check that it is intact.
 
-    The log says what was done, by whom and when; below it stands what people did with the run over `fathom serve`.
-    Needs no server. Exits with 1 if an event was changed, moved or removed, and names the first such line.
+    The log says what was done, by whom and when. What people did with the run through `fathom serve` is listed
+    below it. Needs no server. If an event was changed, moved or removed, the command names the first such line and
+    exits with 1.
 
     Example: fathom audit 1a2b3c4d
     """
@@ -57,5 +58,5 @@ def _show_audit(found: Audit) -> None:
     if found.broken:
         line((f"broken at line {found.broken.line}: {found.broken.problem}", "red"))
     else:
-        end = "" if found.head else "; the run's result does not say where the log ends"
+        end = "" if found.head else "; the run's result does not record where the log ends"
         line((f"{len(found.events)} events, none changed, moved or removed{end}", "green"))

@@ -18,45 +18,56 @@ if TYPE_CHECKING:
 
 
 def batch(
-    file: Annotated[str, typer.Argument(help="txt, csv or jsonl file of questions; - for standard input.")],
+    file: Annotated[str, typer.Argument(help="File of questions: txt, csv or jsonl; - for standard input.")],
     *,
-    at_once: Annotated[int, typer.Option(metavar="N", min=1, max=500, help="Most questions at the same time.")] = 8,
+    at_once: Annotated[
+        int, typer.Option(metavar="N", min=1, max=500, help="Maximum number of questions researched at once.")
+    ] = 8,
     kind: Annotated[
         str | None,
-        typer.Option("--format", metavar="NAME", help="txt, csv or jsonl; by default, what the ending says."),
+        typer.Option("--format", metavar="NAME", help="txt, csv or jsonl (default: by the file extension)."),
     ] = None,
     docs: Annotated[list[str] | None, typer.Option(metavar="PATH", help="File or folder to read; repeatable.")] = None,
     corpus: Corpora = None,
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
     template: Template = None,
-    profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
-    mode: Annotated[str | None, typer.Option(metavar="NAME", help="report (default) or answer.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help="How thorough: quick, standard (default) or deep.")
+    ] = None,
+    mode: Annotated[str | None, typer.Option(metavar="NAME", help="Output: report (default) or answer.")] = None,
     setting: Set = None,
-    max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most that all questions may cost.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(metavar="N", help="Most tokens of all questions.")] = None,
-    max_calls: Annotated[int | None, typer.Option(metavar="N", help="Most model requests of all questions.")] = None,
+    max_usd: Annotated[
+        float | None, typer.Option(metavar="USD", help="Maximum cost of all questions together.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Maximum tokens for all questions together.")
+    ] = None,
+    max_calls: Annotated[
+        int | None, typer.Option(metavar="N", help="Maximum model requests for all questions together.")
+    ] = None,
     deployment: Annotated[
-        str, typer.Option(metavar="NAME", help="Deployment that researches a question.")
+        str, typer.Option(metavar="NAME", help="Deployment that runs each question.")
     ] = "deep-research/on-demand",
     mcp: Mcp = None,
     artifacts: Root = None,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Print what all questions would use, without starting them.")
+        bool, typer.Option("--estimate", help="Print the expected usage of all questions without starting them.")
     ] = False,
     run_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Key of a batch: continues it, or names a new one.")
+        str | None, typer.Option(metavar="KEY", help="Name of the batch; an existing batch is continued.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Research many questions, each in a run of its own.
+    """Research many questions, each in its own run.
 
-    A txt file has a question a line. A csv or jsonl file has a column or field `question` and, beside it, any setting
-    of a run, such as profile, docs, model or max_usd. The workers of the deployment's work pool research them; if none
-    is running, this command does. results.jsonl and index.html list how each question ended.
+    A txt file has one question per line. A csv or jsonl file has a column or field `question`, and optionally others
+    for settings of a run, such as profile, docs, model or max_usd. The workers of the deployment's work pool research
+    the questions; if no worker is running, this command does. results.jsonl and index.html list how each question
+    ended.
 
-    Interrupted, it continues with the same command and --run-key: no finished question is researched again, and no
-    finished call of the others is repeated. Exit code: 0 if every question was researched, 1 if not.
+    To continue an interrupted batch, repeat the command with its --run-key: no finished question is researched again,
+    and no finished call is repeated. Exit code: 0 if every question was researched, 1 if not.
 
     Example: fathom batch questions.csv --docs notes/ --at-once 4
     """

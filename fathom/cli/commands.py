@@ -40,7 +40,7 @@ from fathom.cli.worker import worker
 from fathom.config.environment import Environment
 
 app = typer.Typer(
-    help="Turn a question into a cited report that can be checked.\n\n"
+    help="Turn a question into a cited report that you can check.\n\n"
     'Start with: fathom research "How does Python look up an attribute on an instance?"',
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -67,9 +67,9 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     show_version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Print a traceback for an unexpected error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print a traceback if an unexpected error occurs.")] = False,
 ) -> None:
     if debug:
         sys.excepthook = show_where

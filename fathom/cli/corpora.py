@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from fathom.tools.documents.uploaded import Reading
 
 corpora = typer.Typer(
-    help="Upload files for runs on any machine to read.\n\nStart with: fathom corpora add handbook handbook/",
+    help="Upload files that runs on any machine can read.\n\nStart with: fathom corpora add handbook handbook/",
     rich_markup_mode=None,
     no_args_is_help=True,
 )
-Name = Annotated[str, typer.Argument(help="The name of the corpus.", show_default=False)]
+Name = Annotated[str, typer.Argument(help="Name of the corpus.", show_default=False)]
 SHOWN = 20
 
 
@@ -39,18 +39,20 @@ def _corpora(artifacts: str | None) -> Corpora:
 @corpora.command("add")
 def add(
     name: Name,
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files and folders.", show_default=False)],
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Files and folders to upload.", show_default=False)
+    ],
     *,
     shared: Annotated[
-        bool, typer.Option("--shared", help="Let everybody read it who may ask a server of this store.")
+        bool, typer.Option("--shared", help="Let everyone who can ask questions on a server of this store read it.")
     ] = False,
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Upload files, to a new corpus or to one that exists.
+    """Upload files to a new or existing corpus.
 
-    A file replaces the one of the same name; a file in a folder is named by its place in it. Runs that have begun go
-    on with the files that they began with. Research them with --corpus NAME.
+    A file replaces the corpus file of the same name; a file from a folder is named by its path within the folder. Runs
+    that have already started keep the files they started with. To research a corpus, use --corpus NAME.
 
     Example: fathom corpora add handbook handbook/ contract.pdf
     """
@@ -72,7 +74,7 @@ def add(
 
 @corpora.command("list")
 def list_(*, artifacts: Root = None, as_json: Json = False) -> None:
-    """List the corpora of the store.
+    """List the corpora in the store.
 
     Example: fathom corpora list
     """
@@ -83,7 +85,7 @@ def list_(*, artifacts: Root = None, as_json: Json = False) -> None:
 
 @corpora.command("show")
 def show(name: Name, *, artifacts: Root = None, as_json: Json = False) -> None:
-    """Show the files of a corpus, and which of them cannot be read.
+    """Show the files of a corpus and which of them cannot be read.
 
     Example: fathom corpora show handbook
     """
@@ -104,13 +106,13 @@ def show(name: Name, *, artifacts: Root = None, as_json: Json = False) -> None:
 @corpora.command("remove")
 def remove(
     name: Name,
-    file: Annotated[str | None, typer.Argument(help="Only this file.", show_default=False)] = None,
+    file: Annotated[str | None, typer.Argument(help="Remove only this file.", show_default=False)] = None,
     *,
     artifacts: Root = None,
 ) -> None:
-    """Remove a corpus, or a file of it.
+    """Remove a corpus, or one of its files.
 
-    Runs that have begun to read it go on; fathom prune removes the files from the store.
+    Runs that have started to read the corpus are not affected. `fathom prune` later deletes the files from the store.
 
     Example: fathom corpora remove handbook
     """

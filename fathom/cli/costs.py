@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 def costs(
     since: Annotated[
-        str, typer.Option(metavar="TIME", help="Of runs that began since then: 30d, 12h, or a date, 2026-11-01.")
+        str, typer.Option(metavar="TIME", help="Count runs started since then: 30d, 12h, or a date such as 2026-11-01.")
     ] = "30d",
     by: Annotated[
-        Literal["model", "day", "deployment"], typer.Option(metavar="NAME", help="model, day or deployment.")
+        Literal["model", "day", "deployment"], typer.Option(metavar="NAME", help="Group by model, day or deployment.")
     ] = "model",
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
     """Print what the stored runs have cost.
 
-    Counts runs that failed or are under way too. A price that is not known is not counted as zero: the runs are named
-    as such. --by deployment needs the Prefect server, the others need none.
+    Failed and unfinished runs count too. A run with an unknown price is not counted as free but reported separately.
+    Only --by deployment needs the Prefect server.
 
     Example: fathom costs --since 30d --by day
     """
@@ -55,7 +55,7 @@ def _show(found: Costs) -> None:
         runs = counted(found.total.unpriced_runs, "run")
         line(
             (
-                f"price unknown: {runs}, not in the sums (fathom research --price MODEL=IN,OUT sets it for the next)",
+                f"price unknown: {runs}, not in the totals (for the next run, set --price MODEL=IN,OUT)",
                 "yellow",
             )
         )
@@ -66,7 +66,7 @@ def _show(found: Costs) -> None:
 
 
 def _table(found: Costs) -> None:
-    heads = [found.by.value, "runs", "calls", "tokens sent", "of them cached", "received", "dollars"]
+    heads = [found.by.value, "runs", "calls", "tokens sent", "cached", "received", "dollars"]
     rows = [heads, *map(_cells, found.rows), _cells(found.total)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for cells in rows:

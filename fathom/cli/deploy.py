@@ -12,13 +12,15 @@ from fathom.cli.printing import line, output
 
 def deploy(
     *,
-    pool: Annotated[str, typer.Option(metavar="NAME", help="Work pool whose workers run them.")] = "fathom",
+    pool: Annotated[str, typer.Option(metavar="NAME", help="Work pool whose workers run the deployments.")] = "fathom",
     as_json: Json = False,
 ) -> None:
     """Register Fathom's deployments on the Prefect server.
 
-    Runs can then be started and scheduled there. Deployments of an earlier version are replaced. Schedules are paused until you resume them in the UI or with
-    `prefect deployment schedule resume`. Start what runs them with: fathom worker --pool NAME
+    Runs can then be started and scheduled there.
+
+    Deployments of an earlier version are replaced. Schedules are paused until you resume them in the UI or with
+    `prefect deployment schedule resume`. Start a worker to run the deployments: fathom worker --pool NAME
 
     Example: fathom deploy && prefect deployment run deep-research/on-demand --param query="What is a descriptor?"
     """

@@ -54,7 +54,7 @@ class Dialogue:
         from fathom.models import Matter, Reply
 
         if asked.matter is Matter.question:
-            console.print("Your question leaves something open. Enter: what is in brackets.", style="bold")
+            console.print("Your question is ambiguous. Press Enter to accept the answer in brackets.", style="bold")
             answers = []
             for question in asked.questions:
                 console.print(Text(one_line(question.question)))
@@ -65,15 +65,15 @@ class Dialogue:
         from rich.markdown import Markdown
 
         console.print(Markdown(printable(asked.report)))
-        how = "Enter: publish it. s: stop." + (" Or say what to change." if asked.rewords else "")
+        how = "Enter: publish it. s: stop." + (" Or type what to change." if asked.rewords else "")
         return _decision(await _line(console, how + "\n> "))
 
     async def _about_plan(self, asked: Asked, plan: Plan, console: Console) -> Reply:
         changed = plan
         while True:
             console.print(_table(changed))
-            says = "Or say what to change" + ("." if asked.rewords else ": without a model, it becomes a step.")
-            said = await _line(console, f"Enter: go on with this plan. e: edit it. s: stop. {says}\n> ")
+            says = "Or type what to change" + ("." if asked.rewords else "; without a model, it becomes a step.")
+            said = await _line(console, f"Enter: accept this plan. e: edit it. s: stop. {says}\n> ")
             if said.lower() not in ("e", "edit"):
                 edited = changed if changed != plan else None
                 return _decision(said).model_copy(update={"plan": edited})
@@ -132,7 +132,7 @@ async def _edited(plan: Plan, console: Console) -> Plan:
                 return from_yaml(text, plan)
             except InvalidInput as error:
                 console.print(Text(printable(error.message), style="yellow"))
-            if await _line(console, "Enter: edit it again. d: drop the changes.\n> "):
+            if await _line(console, "Enter: edit it again. d: discard the changes.\n> "):
                 break
     return plan
 
@@ -143,7 +143,9 @@ async def _edit(file: Path, console: Console) -> bool:
     try:
         editor = await asyncio.create_subprocess_exec(*command, stdout=sys.stderr.fileno())
     except (OSError, ValueError) as error:
-        console.print(Text(f"{command[0]} cannot be started: {error}. Set EDITOR to your editor.", style="yellow"))
+        console.print(
+            Text(f"{command[0]} cannot be started: {error}. Set the variable EDITOR to your editor.", style="yellow")
+        )
         return False
     ended = asyncio.ensure_future(editor.wait())
     try:

@@ -14,7 +14,7 @@ from fathom.cli.printing import line, one_line, output, row
 if TYPE_CHECKING:
     from fathom.changes.model import Change, Changes, Statement
 
-_RUN = "id or its first digits, its folder, or its plan title."
+_RUN = "id or its first digits, folder, or plan title."
 _STYLES = {"changed": "yellow", "disputed": "red", "settled": "green", "new": "green", "gone": "red"}
 
 
@@ -22,14 +22,14 @@ def diff(
     earlier: Annotated[str, typer.Argument(help=f"The earlier run: {_RUN}", autocompletion=known_runs)],
     later: Annotated[str, typer.Argument(help=f"The later run: {_RUN}", autocompletion=known_runs)],
     *,
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if something changed.")] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with code 1 if something changed.")] = False,
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Say what changed from one run to a later one, by their claims.
+    """Compare the claims of two runs and show what changed.
 
-    Claims are held against what the other run read, so the same facts in other words are no change. Needs no server, no
-    network and no model.
+    Claims are checked against what the other run read, so the same fact in different words is not a change. Needs no
+    server, network or model.
 
     Example: fathom diff 1a2b3c4d 5e6f7a8b
     """
@@ -65,7 +65,7 @@ def show_changes(changes: Changes) -> None:
         if change.note:
             row(" " * 9, (one_line(change.note), "yellow"))
     if changes.unread:
-        line(("Not known, because the later run did not read the sources:", "dim"))
+        line(("Unknown, because the later run did not read the sources:", "dim"))
         for said in changes.unread:
             row("  - ", one_line(said.sentence))
     if answered := answered_line(changes):

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 def doctor(
     model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Ask this model one question, and show what it can do.")
+        str | None, typer.Option(metavar="MODEL", help="Send this model one question and show what it can do.")
     ] = None,
     online: Annotated[
         bool,
         typer.Option(
-            "--online", help="Ask every configured search vendor and source one question; vendors charge for it."
+            "--online", help="Send one query to every configured search vendor and source; vendors charge for it."
         ),
     ] = False,
     mcp: Mcp = None,
@@ -32,9 +32,9 @@ def doctor(
 ) -> None:
     """Check what is configured and what can be reached.
 
-    Says how to set what is missing. Exits with 1 if something is broken that a run needs. With --model, one request to
-    the model shows whether it answers in JSON, how fast it is, how much it holds, and what it costs. With --online, one
-    search of each vendor, which charges for it, and one of each source shows whether they answer.
+    Also says how to configure what is missing. Exits with 1 if something that a run needs is broken. With --model, one
+    request shows whether the model answers in JSON, its speed, its context window and its price. With --online, one
+    query to each search vendor and source shows whether they answer; vendors charge for it.
 
     Example: fathom doctor --model ollama_chat/qwen3
     """

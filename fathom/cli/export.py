@@ -21,22 +21,25 @@ def export(
     run: Run,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="FORMAT,...", help="md, html, json, docx, pdf (needs typst), bib or ris."),
+        typer.Option(
+            "--to", metavar="FORMAT,...", help="Formats: md, html, json, docx, pdf (needs typst), bib or ris."
+        ),
     ] = None,
     bundle: Annotated[
         Path | None,
-        typer.Option("--bundle", metavar="FILE", help="Write the whole run as a zip file, for fathom import."),
+        typer.Option("--bundle", metavar="FILE", help="Write the whole run to a zip file for fathom import."),
     ] = None,
     *,
-    out: Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where to write; created if missing.")] = ".",
+    out: Annotated[str, typer.Option("--out", metavar="FOLDER", help="Folder to write to; created if missing.")] = ".",
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
     """Write a run's report in other formats, or a bundle of the run.
 
-    BibTeX and RIS contain the references only. Needs no server. The files are named after the run's folder and replace
-    those of an earlier export. What can be written is; exits with 2 if a format needs a package that is not installed.
-    A bundle contains the full text of all that the run read; fathom import takes it into another store.
+    BibTeX and RIS files contain only the references. Needs no server. The files are named after the run's folder and
+    replace the files of an earlier export. If a format needs a package that is not installed, the other formats are
+    still written and the exit code is 2. A bundle contains the full text of everything the run read; `fathom import`
+    adds it to another store.
 
     Example: fathom export 1a2b3c4d --to docx,pdf,bib
     """
@@ -48,7 +51,7 @@ def export(
     from fathom.storage.store import ArtifactStore
 
     if (to is None) is (bundle is None):
-        raise InvalidInput("What is to be written?", next_step="give either --to FORMAT or --bundle FILE")
+        raise InvalidInput("Nothing to write was specified.", next_step="give either --to FORMAT or --bundle FILE")
     if bundle:
         if "://" in out:
             raise InvalidInput("A bundle is written to a local folder.", next_step="choose another --out")
@@ -127,14 +130,14 @@ async def _files(folder: RunFolder, names: Sequence[str]) -> dict[str, bytes]:
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="What fathom export RUN --bundle FILE wrote.")],
+    file: Annotated[Path, typer.Argument(help="Zip file written by fathom export RUN --bundle FILE.")],
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Take a run from a bundle into the artifact store.
+    """Add a run from a bundle to the artifact store.
 
-    Needs no server. The whole bundle is checked before anything is written. Exits with 2 if it is damaged or dangerous,
-    or if the store has the run. `fathom verify` then checks the run as where it was made.
+    Needs no server. The whole bundle is checked before anything is written. Exits with 2 if the bundle is damaged or
+    dangerous, or if the store already has the run. `fathom verify` can then check the run, as in its original store.
 
     Example: fathom import run.zip --artifacts s3://bucket/fathom
     """

@@ -30,31 +30,39 @@ RunOrReport = Annotated[
     str,
     typer.Argument(
         metavar="RUN|FILE",
-        help="The run's id or its first digits, its folder, or its plan title; or the file of a report.",
+        help="Run: id or its first digits, folder, or plan title. Or a report: its file.",
         autocompletion=known_runs,
     ),
 ]
 Sources = Annotated[
     Path | None,
-    typer.Option("--sources", metavar="FOLDER", help="Of a report: the texts of its sources.", show_default=False),
+    typer.Option(
+        "--sources", metavar="FOLDER", help="For a report: folder with the texts of its sources.", show_default=False
+    ),
 ]
-Fetch = Annotated[bool, typer.Option("--fetch", help="Of a report: read its sources from the web.")]
+Fetch = Annotated[bool, typer.Option("--fetch", help="For a report: read its sources from the web.")]
 Model = Annotated[
     str | None,
     typer.Option(
-        "--model", metavar="MODEL", help="Of a report: who judges its claims; extractive: words alone. [FATHOM_MODEL]"
+        "--model",
+        metavar="MODEL",
+        help="For a report: model that judges its claims; extractive compares words only. [FATHOM_MODEL]",
     ),
 ]
 MaxUsd = Annotated[
     float | None,
-    typer.Option("--max-usd", metavar="USD", help="Of a report: most the model may cost; 5 if its price is known."),
+    typer.Option(
+        "--max-usd", metavar="USD", help="For a report: maximum model cost (default: 5 if the price is known)."
+    ),
 ]
 Prices = Annotated[
     list[str] | None,
-    typer.Option("--price", metavar="MODEL=IN,OUT[,CACHED]", help="Dollars per million tokens of a model; repeatable."),
+    typer.Option(
+        "--price", metavar="MODEL=IN,OUT[,CACHED]", help="Model price in dollars per million tokens; repeatable."
+    ),
 ]
 Page = Annotated[
-    Path | None, typer.Option("--page", metavar="FILE", help="Of a report: write a page with the evidence.")
+    Path | None, typer.Option("--page", metavar="FILE", help="For a report: write the evidence to this HTML page.")
 ]
 
 
@@ -70,7 +78,7 @@ def is_report(run: str) -> bool:
     if not path.is_file():
         from fathom.errors import InvalidInput
 
-        raise InvalidInput(f"There is no file {run!r}.", next_step="check the path, or give the id of a run")
+        raise InvalidInput(f"The file {run!r} does not exist.", next_step="check the path, or give the id of a run")
     return True
 
 
@@ -95,7 +103,7 @@ def refuse(options: Options) -> None:
 
     if wrong := [name for name, value in options._asdict().items() if value not in (None, False, [])]:
         option = f"--{wrong[0].replace('_', '-')}"
-        said = f"{option} is for a report in a file, which has the ending .md."
+        said = f"{option} applies only to a report in a .md file."
         raise InvalidInput(said, next_step=f"leave out {option}: a run has its own sources")
 
 
@@ -128,7 +136,7 @@ def _check_page(page: Path) -> None:
     from fathom.errors import InvalidInput
 
     if page.suffix.lower() not in (".html", ".htm") or page.is_dir():
-        raise InvalidInput(f"{page} is no name for a page.", next_step="give one with the ending .html")
+        raise InvalidInput(f"{page} is not an HTML file name.", next_step="use a name that ends in .html")
 
 
 def _write_page(page: Path, found: ForeignCheck, report: Report) -> None:
@@ -173,7 +181,7 @@ def _show(found: ForeignCheck) -> None:
     for source in found.sources:
         row(f"{source.number:>3}  ", *_source(source))
     if found.unused_files:
-        row(("\nfiles that are no source of the report  ", "dim"), one_line(", ".join(found.unused_files)))
+        row(("\nfiles that are not a source of the report  ", "dim"), one_line(", ".join(found.unused_files)))
     line()
     for warning in found.warnings:
         row(("warning  ", "yellow"), one_line(warning))
@@ -211,8 +219,8 @@ def _judge(found: ForeignCheck) -> str:
 
     if not found.model:
         return (
-            "none: words alone settle only what a source says word for word, and what stands nowhere in it. "
-            "--model NAME has the other claims judged."
+            "none: comparing words settles only claims that a source states word for word or does not mention at all. "
+            "Use --model NAME to have the other claims judged."
         )
     usage = found.usage
     tokens = usage.prompt_tokens + usage.completion_tokens

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from fathom.tasks.limits import ProviderLimit
 
 limits = typer.Typer(
-    help="Limit requests to a provider over all workers.\n\nExample: fathom limits set openai --per-minute 500",
+    help="Limit the requests of all workers to a provider.\n\nExample: fathom limits set openai --per-minute 500",
     rich_markup_mode=None,
 )
 Provider = Annotated[
-    str, typer.Argument(help="The part of a model's name before the slash, such as openai, or a search service.")
+    str,
+    typer.Argument(help="Provider: the part of a model name before the slash, such as openai, or a search service."),
 ]
 
 
@@ -26,14 +27,14 @@ Provider = Annotated[
 def set_(
     provider: Provider,
     *,
-    per_minute: Annotated[int | None, typer.Option(metavar="N", min=1, help="Most requests a minute.")] = None,
-    at_once: Annotated[int | None, typer.Option(metavar="N", min=1, help="Most requests at the same time.")] = None,
+    per_minute: Annotated[int | None, typer.Option(metavar="N", min=1, help="Maximum requests per minute.")] = None,
+    at_once: Annotated[int | None, typer.Option(metavar="N", min=1, help="Maximum concurrent requests.")] = None,
     as_json: Json = False,
 ) -> None:
     """Set the limits of a provider.
 
-    They are global concurrency limits of the Prefect server, which its UI shows too, and hold for runs that begin after
-    this command, beside the limits of each run (--model-at-once).
+    The limits are global concurrency limits on the Prefect server and appear in its UI. They apply to runs that start
+    after this command, in addition to the limits of each run (--model-at-once).
 
     Example: fathom limits set openai --per-minute 500 --at-once 20
     """
@@ -43,7 +44,7 @@ def set_(
     from fathom.flows.server import ensure_api
 
     if per_minute is None and at_once is None:
-        raise InvalidInput("There is nothing to set.", next_step="give --per-minute, --at-once or both")
+        raise InvalidInput("No limit was given.", next_step="give --per-minute, --at-once or both")
     provider = _checked(provider)
     ensure_api()
     from fathom.tasks.limits import ProviderLimit, read_limits, set_limit
@@ -88,7 +89,7 @@ def remove(provider: Provider) -> None:
 
     if not asyncio.run(remove_limits(provider)):
         raise InvalidInput(f"No limit is set for {provider!r}.", next_step="fathom limits list")
-    line(f"The limits of {provider} are removed.")
+    line(f"Removed the limits of {provider}.")
 
 
 def _checked(provider: str) -> str:

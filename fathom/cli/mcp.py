@@ -12,16 +12,18 @@ from fathom.cli.options import Root
 def mcp(
     *,
     pool: Annotated[
-        str, typer.Option(metavar="NAME", help="Work pool whose workers do the research; by default, processes here.")
+        str, typer.Option(metavar="NAME", help="Work pool whose workers do the research (default: local processes).")
     ] = "",
-    at_once: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Most runs at once without --pool.")] = 2,
+    at_once: Annotated[
+        int, typer.Option(metavar="N", min=1, max=64, help="Maximum concurrent runs without --pool.")
+    ] = 2,
     artifacts: Root = None,
 ) -> None:
     """Serve tools to an MCP client over standard input and output.
 
-    You do not start it yourself: name `fathom mcp` as a server in the settings of Claude Desktop or another client.
+    The client starts this command: add `fathom mcp` as a server in the settings of Claude Desktop or another client.
     For Claude Code: claude mcp add fathom -- /path/to/fathom mcp
-    `fathom serve` has the same tools at /mcp. Needs the extra `mcp`.
+    `fathom serve` offers the same tools at /mcp. Needs the extra `mcp`.
 
     Example: fathom mcp
     """

@@ -10,17 +10,17 @@ from fathom.cli.options import Root
 
 
 def metrics(
-    port: Annotated[int, typer.Option(metavar="N", min=1, max=65_535, help="Port to serve at.")] = 9464,
+    port: Annotated[int, typer.Option(metavar="N", min=1, max=65_535, help="Port to listen on.")] = 9464,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to serve at; 0.0.0.0 for other machines.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 to serve other machines.")
     ] = "127.0.0.1",
     once: Annotated[bool, typer.Option("--once", help="Print the metrics and exit.")] = False,
     artifacts: Root = None,
 ) -> None:
     """Serve metrics for Prometheus at /metrics.
 
-    They come from the artifact store and, while it answers, from the Prefect API. At the start the whole store is read,
-    later only runs that are new or under way.
+    The metrics come from the artifact store and, while it answers, from the Prefect API. The whole store is read at the
+    start; after that, only new and unfinished runs are read.
 
     Example: fathom metrics --port 9464 --artifacts s3://my-bucket/fathom
     """
@@ -33,7 +33,9 @@ def metrics(
     from fathom.storage.store import ArtifactStore
 
     try:
-        problem = "" if find_api() else "No Prefect server is known; set PREFECT_API_URL for what waits in work pools."
+        problem = (
+            "" if find_api() else "No Prefect server is known; set PREFECT_API_URL to include what waits in work pools."
+        )
     except ServerUnreachable as error:
         problem = str(error)
     if problem:  # the metrics say it too

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fathom.flows.notifying import Notification
 
 notify = typer.Typer(
-    help="Tell a webhook or a Slack channel what happens to runs.\n\n"
+    help="Notify a webhook or a Slack channel of what happens to runs.\n\n"
     "Start with: fathom notify add --webhook https://hooks.example.org/abc --on changed,failed",
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -26,21 +26,26 @@ def add(
     *,
     on: Annotated[
         list[str] | None,
-        typer.Option(metavar="WHAT,...", help="changed, completed, degraded, failed, budget; repeatable."),
+        typer.Option(metavar="WHAT,...", help="Events: changed, completed, degraded, failed, budget; repeatable."),
     ] = None,
-    webhook: Annotated[str | None, typer.Option(metavar="URL", help="Send it what happened, as JSON.")] = None,
+    webhook: Annotated[
+        str | None, typer.Option(metavar="URL", help="Webhook that receives each event as JSON.")
+    ] = None,
     slack_block: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Send a message by this Slack Webhook block.")
+        str | None, typer.Option(metavar="NAME", help="Slack Webhook block in Prefect that sends the messages.")
     ] = None,
     watch: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only of this watch; by default of all runs.")
+        str | None, typer.Option(metavar="NAME", help="Only runs of this watch (default: all runs).")
     ] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Its name; by default made of the others.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the notification (default: derived from the other options)."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Tell a webhook or a Slack channel what happens to runs.
+    """Notify a webhook or a Slack channel of what happens to runs.
 
-    The address of a webhook is kept in a Prefect block and not shown again.
+    The address of the webhook is stored in a Prefect block and never shown again.
 
     Example: fathom notify add --webhook https://hooks.example.org/abc --on changed --watch plan-prices
     """
@@ -68,7 +73,7 @@ def add(
 
 @notify.command("list")
 def show_all(as_json: Json = False) -> None:
-    """List who is told of what; the addresses of webhooks are not shown.
+    """List the notifications; webhook addresses are not shown.
 
     Example: fathom notify list
     """
@@ -84,7 +89,7 @@ def show_all(as_json: Json = False) -> None:
 
 def _show(found: Sequence[Notification]) -> None:
     if not found:
-        line("No notifications. fathom notify add makes one.")
+        line("No notifications. Add one with: fathom notify add")
     for one in found:
         of = f"the watch {one.watch}" if one.watch else "all runs"
         off = "" if one.enabled else "  (paused in Prefect)"
@@ -92,8 +97,12 @@ def _show(found: Sequence[Notification]) -> None:
 
 
 @notify.command()
-def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="As fathom notify list shows it.")]) -> None:
-    """Remove a notification, and the block that holds its address.
+def remove(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the notification, as fathom notify list shows it.")
+    ],
+) -> None:
+    """Remove a notification and the block that holds its webhook address.
 
     Example: fathom notify remove all-failed
     """

@@ -55,12 +55,12 @@ def _use_servers(file: str | None) -> str | None:
 Mcp = Annotated[
     str | None,
     typer.Option(
-        "--mcp", metavar="FILE", callback=_use_servers, help="JSON file of MCP servers, for this process. [FATHOM_MCP]"
+        "--mcp", metavar="FILE", callback=_use_servers, help="JSON file of MCP servers for this process. [FATHOM_MCP]"
     ),
 ]
 Run = Annotated[
     str,
-    typer.Argument(help="The run's id or its first digits, its folder, or its plan title.", autocompletion=known_runs),
+    typer.Argument(help="Run: id or its first digits, folder, or plan title.", autocompletion=known_runs),
 ]
 Root = Annotated[
     str | None,
@@ -68,25 +68,23 @@ Root = Annotated[
 ]
 Corpora = Annotated[
     list[str] | None,
-    typer.Option("--corpus", metavar="NAME", help="Uploaded corpus; fathom corpora list shows them; repeatable."),
+    typer.Option("--corpus", metavar="NAME", help="Uploaded corpus to read (see fathom corpora list); repeatable."),
 ]
 Set = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Any setting of docs/settings.md, such as sources.min_quality=0.4; repeatable.",
+        help="Any setting in docs/settings.md, such as sources.min_quality=0.4; repeatable.",
     ),
 ]
 Template = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME|FILE", help="Kind of research, which sets sections and more; fathom templates lists them."
-    ),
+    typer.Option(metavar="NAME|FILE", help="Template for the kind of research (see fathom templates)."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print only JSON: no progress and no notices.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only JSON, without progress or notices.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report's page in the browser.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notices.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not print progress or notices.")]
 
 
 def chosen(
@@ -107,7 +105,7 @@ def chosen(
     by_option, by_set = _by_option(options), read_settings(pairs or [])
     if path := contradictory(by_option, by_set):
         both = f"{_option(path)} and --set {quote(pair_for(path, pairs or []))}"
-        raise InvalidInput(f"{both} contradict each other.", next_step="give one of them")
+        raise InvalidInput(f"{both} contradict each other.", next_step="give only one of them")
     settings = merged(merged(usual or {}, by_set), by_option)
     if isinstance(template := settings.get("template"), str):
         settings["template"] = template_from(template)

@@ -20,26 +20,29 @@ if TYPE_CHECKING:
 
 def prune(
     older_than: Annotated[
-        str, typer.Option("--older-than", metavar="PERIOD", help="Since a run was last worked on: 12h, 90d or 26w.")
+        str,
+        typer.Option(
+            "--older-than", metavar="PERIOD", help="Minimum time since a run was last active: 12h, 90d or 26w."
+        ),
     ],
     *,
     keep_reports: Annotated[
         bool, typer.Option("--keep-reports", help="Keep the reports; remove only tool outputs and stored results.")
     ] = False,
     unfinished: Annotated[
-        bool, typer.Option("--unfinished", help="Also remove runs that did not finish; they cannot be resumed then.")
+        bool, typer.Option("--unfinished", help="Also remove unfinished runs, which then cannot be resumed.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking for confirmation.")] = False,
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
     """Remove old runs from the artifact store.
 
-    Runs in progress stay, and so do runs whose run key a newer run uses. Old answers in this machine's cache go too,
-    and so do uploaded files that their corpus has had no more for so long, unless a run that has not finished reads
-    it. The costs of a removed run are no longer counted. With --keep-reports, a run can still be shown and exported,
-    but no longer be verified or replayed. Exits with 1 if something could not be removed.
+    Runs in progress are kept, and so are runs whose run key a newer run uses. The command also removes equally old
+    answers from this machine's cache, and uploaded files that left their corpus that long ago, unless an unfinished run
+    reads them. `fathom costs` no longer counts removed runs. With --keep-reports, runs can still be shown and exported
+    but not verified or replayed. Exits with 1 if something could not be removed.
 
     Example: fathom prune --older-than 90d --keep-reports --dry-run
     """
@@ -57,7 +60,10 @@ def prune(
     store = ArtifactStore(artifact_root(artifacts), OUTAGE_SECONDS, lambda said: typer.echo(said, err=True))
     asking = not (dry_run or yes)
     if asking and (as_json or not sys.stdin.isatty()):
-        raise InvalidInput("Nothing is removed without a yes.", next_step="add --yes, or --dry-run to look first")
+        raise InvalidInput(
+            "Nothing was removed: please confirm.",
+            next_step="add --yes, or look first with --dry-run",
+        )
 
     def agreed(found: Pruning, uploads: OldUploads, cache_files: int, cache_bytes: int) -> bool:
         if not (asking and (found.keys or uploads.files or cache_files)):

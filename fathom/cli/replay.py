@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def replay(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
-    """Repeat a run from its recorded calls; compare each file.
+    """Repeat a run from its recorded calls and compare each file.
 
     Needs no provider and no server. Exits with 1 if a file differs or a call was not recorded.
 

@@ -27,7 +27,7 @@ def research(
     *,
     docs: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="File or folder (txt md rst html pdf docx yaml ...); repeatable."),
+        typer.Option(metavar="PATH", help="File or folder to read (txt md rst html pdf docx yaml ...); repeatable."),
     ] = None,
     corpus: Corpora = None,
     model: Annotated[
@@ -38,26 +38,40 @@ def research(
         list[str] | None, typer.Option(metavar="ROLE=MODEL", help="Model for one role; repeatable.")
     ] = None,
     fallback_model: Annotated[
-        list[str] | None, typer.Option(metavar="MODEL", help="Used when the model is unavailable; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="MODEL", help="Model to use when the main one is unavailable; repeatable."),
     ] = None,
     model_seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="Give up on a model after S seconds without a token; 120.")
+        float | None,
+        typer.Option(metavar="S", help="Seconds without a token before a request is abandoned (default: 120)."),
     ] = None,
     model_at_once: Annotated[
-        int | None, typer.Option(metavar="N", help="Most requests to models at once; 4. For a small server, 1.")
+        int | None,
+        typer.Option(metavar="N", help="Maximum concurrent model requests (default: 8; 1 for a small server)."),
     ] = None,
     template: Template = None,
-    profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help="How thorough: quick, standard (default) or deep.")
+    ] = None,
     mode: Annotated[
-        str | None, typer.Option(metavar="NAME", help="report (default) or answer (at most 140 characters).")
+        str | None, typer.Option(metavar="NAME", help="Output: report (default) or answer (at most 140 characters).")
     ] = None,
     effort: Annotated[
-        str | None, typer.Option(metavar="NAME", help="auto (default): less for a simple question. fixed: all of it.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How much of the profile to use. auto (default): less for simple questions; fixed: all.",
+        ),
     ] = None,
-    depth: Annotated[int | None, typer.Option(metavar="N", help="Rounds of research, 1 to 5.")] = None,
-    breadth: Annotated[int | None, typer.Option(metavar="N", help="Tool calls per decision, 1 to 10.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of research rounds, 1 to 5 (default: by profile).")
+    ] = None,
+    breadth: Annotated[
+        int | None, typer.Option(metavar="N", help="Tool calls per decision, 1 to 10 (default: by profile).")
+    ] = None,
     summary_tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="Tokens of a note for each source, about; 100 to 1,000, 500.")
+        int | None,
+        typer.Option(metavar="N", help="Approximate note length per source in tokens, 100 to 1,000 (default: 500)."),
     ] = None,
     tools: Annotated[
         str | None,
@@ -67,38 +81,49 @@ def research(
         str | None, typer.Option(metavar="NAME,...", help="Search with these vendors, such as brave,tavily.")
     ] = None,
     search_mode: Annotated[
-        str | None, typer.Option(metavar="NAME", help="first (default): the next vendor on failure. all: together.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="first (default): ask the next vendor if one fails or finds nothing. all: ask all."
+        ),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Do not use cached searches and pages.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do not use cached search results and pages.")] = False,
     max_usd: Annotated[
-        float | None, typer.Option(metavar="USD", help="Most the run may cost; 5 if prices are known.")
+        float | None, typer.Option(metavar="USD", help="Maximum cost of the run (default: 5 if all prices are known).")
     ] = None,
-    max_tokens: Annotated[int | None, typer.Option(metavar="N", help="Most tokens to use.")] = None,
-    max_calls: Annotated[int | None, typer.Option(metavar="N", help="Most model requests.")] = None,
-    max_seconds: Annotated[float | None, typer.Option(metavar="S", help="Most seconds to work.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Maximum tokens sent and received (default: 3,000,000).")
+    ] = None,
+    max_calls: Annotated[int | None, typer.Option(metavar="N", help="Maximum model requests (default: 500).")] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="Maximum working time in seconds (default: no limit).")
+    ] = None,
     price: Annotated[
-        list[str] | None, typer.Option(metavar="MODEL=IN,OUT[,CACHED]", help="Dollars per million tokens; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="MODEL=IN,OUT[,CACHED]", help="Model price in dollars per million tokens; repeatable."),
     ] = None,
     search_price: Annotated[
-        list[str] | None, typer.Option(metavar="VENDOR=USD", help="Dollars of a search; repeatable.")
+        list[str] | None, typer.Option(metavar="VENDOR=USD", help="Price of one search in dollars; repeatable.")
     ] = None,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Print what the run would use, without starting it.")
+        bool, typer.Option("--estimate", help="Print the expected usage of the run without starting it.")
     ] = False,
     clarify: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="Ask back: never, always, or auto, which is usual in a terminal.")
+        str | None,
+        typer.Option(
+            metavar="WHEN", help="When to ask you for clarification: never, auto (default in a terminal) or always."
+        ),
     ] = None,
     approve: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="Ask you to accept the plan or the report; never.")
+        str | None, typer.Option(metavar="WHAT", help="What you must approve first: plan, report or never (default).")
     ] = None,
     wait_minutes: Annotated[
-        float | None, typer.Option(metavar="N", help="Minutes to wait for an answer outside a terminal; 5.")
+        float | None, typer.Option(metavar="N", help="Minutes to wait for your answer outside a terminal (default: 5).")
     ] = None,
     setting: Set = None,
     mcp: Mcp = None,
     artifacts: Root = None,
     run_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Runs with the same key share finished calls.")
+        str | None, typer.Option(metavar="KEY", help="Key of the run; runs with the same key share finished calls.")
     ] = None,
     open_it: Open = False,
     as_json: Json = False,
@@ -106,8 +131,8 @@ def research(
 ) -> None:
     """Research a question and write a cited report.
 
-    Without a model, the report consists of quotations. Without --docs and a key for web search, the only source is the
-    Python language reference.
+    Without a model, the report consists of quotations. Without --docs or a key for web search, the only source is
+    the Python language reference.
 
     Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
     """
@@ -168,14 +193,14 @@ def research(
 def resume(
     run: Run,
     *,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for a deployment's worker.")] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for the worker of a deployment.")] = False,
     mcp: Mcp = None,
     artifacts: Root = None,
     open_it: Open = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Finish a run that was interrupted or cancelled, or that failed.
+    """Finish a run that was interrupted, cancelled or failed.
 
     No finished call is repeated. A worker continues the run of a deployment; any other run continues here, even if it
     was started on another machine.

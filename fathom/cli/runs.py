@@ -20,15 +20,17 @@ if TYPE_CHECKING:
 
 
 def runs(
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="How many runs to list.")] = 20,
-    sizes: Annotated[bool, typer.Option("--sizes", help="Also show how much each run takes in the store.")] = False,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="Number of runs to list.")] = 20,
+    sizes: Annotated[
+        bool, typer.Option("--sizes", help="Also show how much space each run takes in the store.")
+    ] = False,
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
     """List the latest runs.
 
-    The list covers the artifact store and, while it is running, the Prefect server. --json also gives the folders. A
-    size covers the run's folder and its stored results; results that runs share count for the newest of them.
+    The list covers the artifact store and, if it is running, the Prefect server. --json also prints the folders. A size
+    includes the run's folder and stored results; results shared by several runs count towards the newest run.
 
     Example: fathom runs --limit 5
     """
@@ -73,7 +75,7 @@ def _show_rows(found: Sequence[RunRow]) -> None:
 def show(run: Run, open_it: Open = False, artifacts: Root = None, as_json: Json = False) -> None:
     """Print a run's plan and report.
 
-    Needs no server. If the output is not a terminal, only the report's Markdown is printed.
+    Needs no server. If the output is not a terminal, the command prints only the report's Markdown.
 
     Example: fathom show 1a2b3c4d > report.md
     """

@@ -14,38 +14,48 @@ _NO_NAMES: list[str] = []
 
 def serve(
     *,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65_535, help="Port; 0 for one that is free.")] = 8700,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all interfaces.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65_535, help="Port to listen on; 0 for any free port.")
+    ] = 8700,
     pool: Annotated[
-        str, typer.Option(metavar="NAME", help="Work pool whose workers do the research; by default, processes here.")
+        str, typer.Option(metavar="NAME", help="Work pool whose workers do the research (default: local processes).")
     ] = "",
-    at_once: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Most runs at once without --pool.")] = 2,
-    sign_in: Annotated[bool, typer.Option("--sign-in", help="Ask for a token on this machine, too.")] = False,
+    at_once: Annotated[
+        int, typer.Option(metavar="N", min=1, max=64, help="Maximum concurrent runs without --pool.")
+    ] = 2,
+    sign_in: Annotated[bool, typer.Option("--sign-in", help="Require a token on this machine, too.")] = False,
     host_name: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Name by which others reach this server; may be repeated.")
+        list[str], typer.Option(metavar="NAME", help="Host name under which others reach this server; repeatable.")
     ] = _NO_NAMES,
     origin: Annotated[
-        list[str], typer.Option(metavar="URL", help="Site whose pages may use the API; may be repeated.")
+        list[str], typer.Option(metavar="URL", help="Website whose pages may use the API; repeatable.")
     ] = _NO_NAMES,
-    user_header: Annotated[str, typer.Option(metavar="NAME", help="Header in which a proxy names the user.")] = "",
+    user_header: Annotated[
+        str, typer.Option(metavar="NAME", help="HTTP header in which a trusted proxy names the user.")
+    ] = "",
     trusted_proxy: Annotated[
-        list[str], typer.Option(metavar="ADDRESS", help="Proxy that is believed, beside this machine; may be repeated.")
+        list[str],
+        typer.Option(metavar="ADDRESS", help="Address of a trusted proxy, in addition to this machine; repeatable."),
     ] = _NO_NAMES,
     proxy_role: Annotated[
-        str, typer.Option(metavar="ROLE", help="Role of users that the proxy names: reader, asker or admin.")
+        str, typer.Option(metavar="ROLE", help="Role of users named by the proxy: reader, asker or admin.")
     ] = "asker",
     allow_model: Annotated[
         list[str],
-        typer.Option(metavar="NAME", help="Model that everybody may choose, besides FATHOM_MODEL; may be repeated."),
+        typer.Option(metavar="NAME", help="Model that everyone may choose, in addition to FATHOM_MODEL; repeatable."),
     ] = _NO_NAMES,
     artifacts: Root = None,
 ) -> None:
-    """Serve a page to ask on, and an API for programs.
+    """Serve a web page for asking questions, and an API for programs.
 
-    At the address that it prints: the page; the API at /api/v1; OpenAI's protocol at /v1; MCP at /mcp.
+    The command prints the address of the page. The API is at /api/v1 below it, OpenAI's protocol at /v1, MCP at /mcp.
 
-    On 127.0.0.1 nobody signs in, elsewhere everybody: make a token first with fathom tokens add NAME.
-    Ctrl-C or SIGTERM stops it: what it works on goes on when it is started again, and repeats no finished call.
+    On 127.0.0.1, users need not sign in; on any other address they must: first create a token with fathom tokens add
+    NAME. Ctrl-C or SIGTERM stops the server. When it is started again, unfinished runs continue, and no finished call
+    is repeated.
 
     Example: fathom serve --at-once 4
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fathom.flows.steering import Steered
 
 As = Annotated[
-    str | None, typer.Option("--as", metavar="NAME", help="Who says so, in the report too; by default user@host.")
+    str | None, typer.Option("--as", metavar="NAME", help="Your name, also shown in the report (default: user@host).")
 ]
 
 
@@ -25,10 +25,10 @@ def tell(
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Tell a run that is going on what else to look at.
+    """Tell a run in progress what else to look at.
 
-    It may run in any process, on any machine that shares the store. It takes the remark up after the present round: the
-    next one looks for it, one more than --depth if need be. A run that writes already takes no remark.
+    The run may be in any process, on any machine that shares the store. It acts on the remark after the current round;
+    if that was the last one, the run adds a round beyond --depth. A run that is already writing accepts no remarks.
 
     Example: fathom tell 1a2b3c4d "look at the 2025 figures too"
     """
@@ -36,14 +36,14 @@ def tell(
     from fathom.storage.steering import Steer
 
     said = say(run, Steer.tell, check_remark(text), check_author(name), artifacts)
-    output(said, lambda said: _show(said, "takes it up after the present round"), as_json=as_json)
+    output(said, lambda said: _show(said, "acts on it after the current round"), as_json=as_json)
 
 
 def stop(run: Run, *, name: As = None, artifacts: Root = None, as_json: Json = False) -> None:
-    """End the research of a run and let it write with what there is.
+    """End the research of a run and let it write its report.
 
-    Calls that are under way are finished, and no other is made; the report says who stopped it. To end a run without a
-    report, cancel it: Ctrl-C, Cancel in the UI, or `prefect flow-run cancel`.
+    Calls in progress finish, no new call is made, and the report uses what was found and says who stopped the research.
+    To end a run without a report, cancel it: Ctrl-C, Cancel in the UI, or `prefect flow-run cancel`.
 
     Example: fathom stop 1a2b3c4d
     """
@@ -53,7 +53,7 @@ def stop(run: Run, *, name: As = None, artifacts: Root = None, as_json: Json = F
     said = say(run, Steer.stop, "", check_author(name), artifacts)
     output(
         said,
-        lambda said: _show(said, "writes with what there is, once the calls under way have ended"),
+        lambda said: _show(said, "writes its report once the calls in progress have ended"),
         as_json=as_json,
     )
 
@@ -63,5 +63,7 @@ def _show(said: Steered, then: str) -> None:
     if said.running:
         line(f"Told as {one_line(said.author)}: the run {run} {then}.")
     else:
-        line(f"Stored as {one_line(said.author)}. No process works on the run {run} now; once one does, it {then}.")
-        line((f"If it was interrupted: fathom resume {run}", "dim"))
+        line(
+            f"Stored as {one_line(said.author)}. No process works on the run {run} now; once one does, the run {then}."
+        )
+        line((f"If the run was interrupted: fathom resume {run}", "dim"))

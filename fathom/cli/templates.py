@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 def templates(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME|FILE]", help="Print the file of this one.", show_default=False)
+        str | None, typer.Argument(metavar="[NAME|FILE]", help="Template to print.", show_default=False)
     ] = None,
     *,
     as_json: Json = False,
 ) -> None:
     """List the templates for --template, or print one.
 
-    A template sets how a kind of research is done: its settings, the questions that it must answer, the sources that it
-    prefers and the sections of its report. Print one, change it, and give your file to --template.
+    A template defines a kind of research: its settings, the questions it must answer, the sources it prefers and the
+    sections of its report. To make your own, print one to a file, edit it, and pass the file to --template.
 
     Example: fathom templates due-diligence > own.toml
     """

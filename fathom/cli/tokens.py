@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from fathom.serve.caller import Role
 
 tokens = typer.Typer(
-    help="Say who may use fathom serve.\n\nExample: fathom tokens add ann --role asker --days 90", rich_markup_mode=None
+    help="Manage who may use fathom serve.\n\nExample: fathom tokens add ann --role asker --days 90",
+    rich_markup_mode=None,
 )
-Name = Annotated[str, typer.Argument(help="Whose token it is: runs belong to this name.")]
+Name = Annotated[str, typer.Argument(help="Name of the user, who owns the runs started with the token.")]
 
 
 @tokens.command()
@@ -27,27 +28,28 @@ def add(
     role: Annotated[
         str,
         typer.Option(
-            metavar="ROLE", help="reader: reads what is shared. asker: also asks. admin: everything, of everybody."
+            metavar="ROLE",
+            help="reader: reads shared runs. asker: also asks questions. admin: may do everything, with all runs.",
         ),
     ] = "asker",
     days: Annotated[
         float | None,
-        typer.Option(metavar="N", min=0.001, max=36_500, help="Days it is valid; by default, without end."),
+        typer.Option(metavar="N", min=0.001, max=36_500, help="Days until the token expires (default: never)."),
     ] = None,
     daily_usd: Annotated[
         float | None,
-        typer.Option(metavar="USD", min=0, help="Most that the runs of a day may cost; by default, $5 a run."),
+        typer.Option(metavar="USD", min=0, help="Maximum cost of the runs per day (default: $5 per run)."),
     ] = None,
     runs_per_day: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Most runs of a day; by default, any number.")
+        int | None, typer.Option(metavar="N", min=0, help="Maximum number of runs per day (default: no limit).")
     ] = None,
     requests_per_minute: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Most requests a minute, on each server. Default: 600.")
+        int | None, typer.Option(metavar="N", min=1, help="Maximum requests per minute on each server (default: 600).")
     ] = None,
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Make a token and print it. It is shown only now.
+    """Create a token and print it. It is not shown again.
 
     Example: fathom tokens add ann --role asker --days 90 --daily-usd 10
     """
@@ -60,14 +62,14 @@ def add(
 
     def show(_found: object) -> None:
         line(text)
-        line(f"The token of {name}, {token.role.value}. It cannot be shown again.")
+        line(f"Token of {name}, role {token.role.value}. It cannot be shown again.")
 
     output({**_shown(token), "token": text}, show, as_json=as_json)
 
 
 @tokens.command("list")
 def list_(artifacts: Root = None, as_json: Json = False) -> None:
-    """List the tokens, also those that are no longer valid.
+    """List all tokens, including tokens that are no longer valid.
 
     Example: fathom tokens list
     """
@@ -79,14 +81,14 @@ def list_(artifacts: Root = None, as_json: Json = False) -> None:
 
 @tokens.command()
 def revoke(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
-    """Make a token invalid, and with it the sessions that began with it.
+    """Revoke a token and end the sessions that were started with it.
 
     Example: fathom tokens revoke ann
     """
     import asyncio
 
     token = asyncio.run(_tokens(artifacts).revoke(name))
-    output(_shown(token), lambda _found: line(f"The token of {name} is revoked."), as_json=as_json)
+    output(_shown(token), lambda _found: line(f"Revoked the token of {name}."), as_json=as_json)
 
 
 def role_of(option: str, text: str) -> Role:
@@ -118,7 +120,7 @@ def _shown(token: Token) -> dict[str, Any]:
 
 def _show(found: Sequence[Token]) -> None:
     if not found:
-        line("There are no tokens: fathom tokens add NAME makes one.")
+        line("No tokens. Create one with: fathom tokens add NAME")
         return
     width = max(len("name"), *(len(token.name) for token in found))
     line((f"{'name':{width}}  {'role':<6}  {'state':<7}  {'expires':<10}  {'runs/day':>8}  {'$/day':>8}", "bold"))

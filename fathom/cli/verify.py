@@ -42,13 +42,13 @@ def verify(
     page: foreign.Page = None,
     as_json: Json = False,
 ) -> None:
-    """Check a run again, or the report of another system.
+    """Check a run again, or check a report from another system.
 
-    Of a run, every file, quote and verdict is checked again, without a server, network or model. Exits with 1 if a byte
-    was changed or a check has a different result, and names the file and the claim.
+    For a run, every file, quote and verdict is checked again, without a server, network or model. Exits with 1 if a
+    byte was changed or a check has a different result, and names the file and the claim.
 
-    A report is a file with the ending .md that has links, footnotes or numbered references. Its claims are checked
-    against the texts of its sources (--sources, --fetch). Exits with 1 if the sources do not say one, or say otherwise.
+    A report is a .md file that has links, footnotes or numbered references. Its claims are checked against the texts of
+    its sources (--sources, --fetch). Exits with 1 if the sources do not state a claim, or contradict it.
 
     Example: fathom verify 1a2b3c4d
 
@@ -84,7 +84,7 @@ def _show_verification(found: Verification) -> None:
         where = f"{problem.file}, claim {problem.claim}" if problem.claim else problem.file
         line((printable(f"✗ {where}: {problem.message}"), "red"))
     if found.ok:
-        checked = "every check has the same result" if found.rechecked else "the verdicts are those of older rules"
+        checked = "every check has the same result" if found.rechecked else "the verdicts were made by older rules"
         line((f"{found.files} files and {found.quotes} quotes are unchanged; {checked}", "green"))
 
 
@@ -97,13 +97,13 @@ def _verdict(claim: Claim) -> Iterator[tuple[str, str]]:
 
 def trace(
     run: Run,
-    number: Annotated[int, typer.Argument(metavar="N", help="The claim's number in `fathom verify`.")],
+    number: Annotated[int, typer.Argument(metavar="N", help="Number of the claim in `fathom verify`.")],
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
     """Show the stored bytes that support one claim of a report.
 
-    Needs no server, no network and no model. Exits with 1 if the stored bytes do not contain the quotes any more.
+    Needs no server, network or model. Exits with 1 if the stored bytes no longer contain the quotes.
 
     Example: fathom trace 1a2b3c4d 7
     """

@@ -19,43 +19,49 @@ if TYPE_CHECKING:
     from fathom.models import RunResult
 
 watch = typer.Typer(
-    help="Ask a question again on a schedule, and say what changed.\n\n"
+    help="Ask a question regularly and show what changed.\n\n"
     'Start with: fathom watch add "What does the Pro plan cost?" --every 1d --docs prices/',
     rich_markup_mode=None,
     no_args_is_help=True,
 )
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The watch's name, as fathom watch list shows it.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the watch, as fathom watch list shows it.")]
 
 
 @watch.command()
 def add(
     query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
     *,
-    every: Annotated[str | None, typer.Option(metavar="TIME", help="How often: 30m, 6h, 1d, 2w.")] = None,
-    cron: Annotated[str | None, typer.Option(metavar="CRON", help="When, such as '0 6 * * 1-5'.")] = None,
-    timezone: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin.")] = "UTC",
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Its name; by default made of the question.")] = None,
-    notify: Annotated[
-        str | None, typer.Option(metavar="URL", help="Call this webhook when a run has finished.")
+    every: Annotated[str | None, typer.Option(metavar="TIME", help="How often to ask: 30m, 6h, 1d, 2w.")] = None,
+    cron: Annotated[
+        str | None, typer.Option(metavar="CRON", help="When to ask, as a cron expression such as '0 6 * * 1-5'.")
     ] = None,
-    only_changes: Annotated[bool, typer.Option("--only-changes", help="Call it only when something changed.")] = False,
+    timezone: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin.")] = "UTC",
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the watch (default: derived from the question).")
+    ] = None,
+    notify: Annotated[str | None, typer.Option(metavar="URL", help="Webhook to call when a run has finished.")] = None,
+    only_changes: Annotated[
+        bool, typer.Option("--only-changes", help="Call the webhook only when something changed.")
+    ] = False,
     docs: Annotated[
         list[str] | None, typer.Option(metavar="PATH", help="File or folder to research; repeatable.")
     ] = None,
     corpus: Corpora = None,
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
     template: Template = None,
-    profile: Annotated[str | None, typer.Option(metavar="NAME", help="quick, standard (default) or deep.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help="How thorough: quick, standard (default) or deep.")
+    ] = None,
     tools: Annotated[str | None, typer.Option(metavar="NAME,...", help="Use only these tools or groups.")] = None,
-    max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Most that one run may cost.")] = None,
+    max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Maximum cost of each run.")] = None,
     setting: Set = None,
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Ask a question on a schedule, and say what changed.
+    """Ask a question on a schedule and report what changed.
 
-    Each run reads the web afresh and is compared with the one before, by what their sources say. A worker runs it:
-    `fathom worker`.
+    Each run reads the web again and is compared with the previous run, by what their sources say. The runs need a
+    worker: `fathom worker`.
 
     Example: fathom watch add "What does the Pro plan cost?" --every 1d --notify https://hooks.example.org/abc
     """
@@ -67,7 +73,7 @@ def add(
     from fathom.flows.server import ensure_api
 
     if only_changes and not notify:
-        raise InvalidInput("--only-changes is about a webhook.", next_step="give its address: --notify URL")
+        raise InvalidInput("--only-changes needs a webhook.", next_step="give its address: --notify URL")
     options = {
         "docs": docs,
         "corpora": corpus,
@@ -105,7 +111,7 @@ def _show_added(found: Watch, notices: Sequence[str]) -> None:
     for notice in notices:
         line((notice, "yellow"))
     _show([found])
-    row(("  first run   ", "dim"), f"by its schedule; now: fathom watch run {found.name}")
+    row(("  first run   ", "dim"), f"at its scheduled time; to run it now: fathom watch run {found.name}")
     row(("  runs on     ", "dim"), "a worker; start one with: fathom worker")
 
 
@@ -127,7 +133,7 @@ def show_all(as_json: Json = False) -> None:
 
 def _show(found: Sequence[Watch]) -> None:
     if not found:
-        line('No watches. fathom watch add "..." --every 1d makes one.')
+        line('No watches. Add one with: fathom watch add "..." --every 1d')
     for one in found:
         line((one.name, "bold"), f"  {one.schedule}, {one.state}")
         row(("  question    ", "dim"), one_line(one.question))
@@ -138,7 +144,7 @@ def _show(found: Sequence[Watch]) -> None:
 
 @watch.command()
 def pause(name: Name) -> None:
-    """Start no more runs of a watch until it is resumed.
+    """Start no new runs of a watch until it is resumed.
 
     Example: fathom watch pause plan-prices
     """
@@ -147,7 +153,7 @@ def pause(name: Name) -> None:
 
 @watch.command()
 def resume(name: Name) -> None:
-    """Run a paused watch by its schedule again.
+    """Resume the schedule of a paused watch.
 
     Example: fathom watch resume plan-prices
     """
@@ -172,7 +178,7 @@ def _change(name: str, action: str, done: str) -> None:
 
 @watch.command()
 def remove(name: Name) -> None:
-    """Remove a watch and its notifications; its runs stay.
+    """Remove a watch and its notifications; its runs are kept.
 
     Example: fathom watch remove plan-prices
     """
@@ -195,7 +201,7 @@ def remove(name: Name) -> None:
 
 @watch.command()
 def run(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
-    """Run a watch now, in this process, and say what changed.
+    """Run a watch now, in this process, and show what changed.
 
     Example: fathom watch run plan-prices
     """
@@ -216,7 +222,7 @@ def run(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
 
 @watch.command()
 def history(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
-    """List the runs of a watch, and what changed with each.
+    """List the runs of a watch and what changed in each.
 
     Needs no server.
 

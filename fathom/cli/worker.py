@@ -15,25 +15,26 @@ from fathom.cli.exits import logged
 def worker(
     *,
     pool: Annotated[str, typer.Option(metavar="NAME", help="Work pool to take runs from.")] = "fathom",
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="Most runs at once.")] = 8,
-    name: Annotated[str, typer.Option(metavar="NAME", help="Name of this worker in the UI.")] = "",
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="Maximum concurrent runs.")] = 8,
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of this worker in the Prefect UI.")] = "",
     drain_seconds: Annotated[
-        float, typer.Option(metavar="S", min=0, help="How long to wait for runs in progress when it is stopped.")
+        float, typer.Option(metavar="S", min=0, help="Seconds to wait for runs in progress when the worker is stopped.")
     ] = 60,
     idle_seconds: Annotated[
-        float, typer.Option(metavar="S", min=0, help="End after so long without a run; 0: never.")
+        float, typer.Option(metavar="S", min=0, help="Stop after this many seconds without a run; 0: never.")
     ] = 0,
     attached: Annotated[
         bool, typer.Option(hidden=True, help="A line on stdin wakes it; once stdin is closed, it ends when idle.")
     ] = False,
 ) -> None:
-    """Run what is scheduled on a work pool, many runs in one process.
+    """Run the scheduled runs of a work pool, many in one process.
 
-    `prefect worker start` gives each run a process of its own, which takes 3 to 4 seconds of processor time to start;
-    both can serve the same pool. Ctrl-C or SIGTERM stops it: no new run begins, those in progress have time to end, and
-    what is then left is scheduled again for other workers. A second Ctrl-C does not wait.
+    `prefect worker start` gives each run its own process, which takes 3 to 4 seconds of processor time to start; both
+    kinds of workers can serve the same pool. Ctrl-C or SIGTERM stops the worker: no new run starts, runs in progress
+    get time to finish, and unfinished runs are then scheduled again for other workers. A second Ctrl-C stops it at
+    once.
 
-    Start it with the keys of providers and FATHOM_ARTIFACTS in its environment.
+    The worker's environment must contain the keys of providers and FATHOM_ARTIFACTS.
 
     Example: fathom worker --limit 16
     """

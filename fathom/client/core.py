@@ -70,7 +70,7 @@ class Core:
         self.retries = retries
         self._timeout = httpx.Timeout(timeout, connect=min(timeout, 10.0)).as_dict()
         if token is not None and not (token.isascii() and token.isprintable() and token):
-            raise InvalidInput("The token has characters that no token has.", next_step="copy it again")
+            raise InvalidInput("The token contains characters that no token can contain.", next_step="copy it again")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def request(
@@ -139,7 +139,7 @@ def path(*parts: str) -> str:
     """
     for part in parts:
         if part in ("", ".", "..") or "/" in part:
-            raise InvalidInput(f"{part!r} is no name.")
+            raise InvalidInput(f"{part!r} is not a name.")
     return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 

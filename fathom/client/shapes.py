@@ -38,13 +38,13 @@ class RunRequest(Model):
     question: Text = Field(examples=["How does Python look up an attribute on an instance?"])
     settings: dict[str, JsonValue] = Field(
         {},
-        description="Settings of the run by name, as docs/settings.md lists them.",
+        description="Settings of the run by name, as listed in docs/settings.md.",
         examples=[{"profile": "quick", "budget": {"max_usd": 0.5}}],
     )
     template: str | None = Field(None, description="Name of a template.", examples=["technology-comparison"])
     corpora: list[str] = Field([], max_length=20, description="Uploaded corpora to read.", examples=[["handbook"]])
     shared: bool = Field(
-        False, strict=True, description="Whether everybody who may read may see, answer and steer the run."
+        False, strict=True, description="Whether everyone with read access may see, answer and steer the run."
     )
 
 
@@ -52,7 +52,7 @@ class FollowUpRequest(Model):
     """A question that follows up on a finished run, whose settings count where none are given."""
 
     question: Text = Field(examples=["And on a class?"])
-    settings: dict[str, JsonValue] = Field({}, description="Settings that differ from those of the run before.")
+    settings: dict[str, JsonValue] = Field({}, description="Settings that differ from the earlier run's.")
 
 
 class AnswerRequest(Model):
@@ -61,7 +61,7 @@ class AnswerRequest(Model):
     Without anything, what the run asks is accepted as it is.
     """
 
-    answers: list[str] = Field([], max_length=10, description="Answers to its questions, one for each.")
+    answers: list[str] = Field([], max_length=10, description="Answers to the run's questions, one per question.")
     plan: Plan | None = Field(None, description="The plan as you edited it.")
     remark: str = Field("", max_length=1_000, description="What to change, in words.")
     reject: bool = Field(False, strict=True, description="Stop the run instead of accepting what it shows.")
@@ -263,4 +263,4 @@ class CorpusList(Model):
 class CorpusChange(Model):
     """What to change of a corpus."""
 
-    shared: bool = Field(description="Whether everybody who may read may read it, too.")
+    shared: bool = Field(description="Whether everyone with read access may read the corpus.")

@@ -16,13 +16,19 @@ class Budget(FormModel):
     max_usd: float | None = Field(
         None,
         ge=0,
-        description=f"US dollars. Empty: {DEFAULT_USD:g} if the price of every model is known, else no cap.",
+        description=f"Maximum cost in US dollars. Empty: {DEFAULT_USD:g} if the price of every model is known, "
+        "else no cap.",
         examples=[0.5],
     )
-    max_tokens: int = Field(3_000_000, ge=1, description="Tokens sent to and received from models.", examples=[500_000])
-    max_calls: int = Field(500, ge=1, description="Requests to models, retries included.", examples=[100])
+    max_tokens: int = Field(
+        3_000_000, ge=1, description="Maximum tokens sent to and received from models.", examples=[500_000]
+    )
+    max_calls: int = Field(500, ge=1, description="Maximum requests to models, including retries.", examples=[100])
     max_seconds: float | None = Field(
-        None, gt=0, description="Seconds of work, without the pauses before a resume. Empty: no cap.", examples=[600]
+        None,
+        gt=0,
+        description="Maximum seconds of work, not counting pauses before a resume. Empty: no cap.",
+        examples=[600],
     )
     research_share: float = Field(
         0.85,
@@ -36,11 +42,13 @@ class Budget(FormModel):
 class BatchBudget(FormModel):
     """The caps over all questions of a batch; each question reserves a share of them before it is asked."""
 
-    max_usd: float | None = Field(None, gt=0, description="US dollars. Empty: no cap.", examples=[20])
+    max_usd: float | None = Field(None, gt=0, description="Maximum cost in US dollars. Empty: no cap.", examples=[20])
     max_tokens: int | None = Field(
-        None, ge=1, description="Tokens sent to and received from models. Empty: no cap.", examples=[10_000_000]
+        None, ge=1, description="Maximum tokens sent to and received from models. Empty: no cap.", examples=[10_000_000]
     )
-    max_calls: int | None = Field(None, ge=1, description="Requests to models. Empty: no cap.", examples=[2_000])
+    max_calls: int | None = Field(
+        None, ge=1, description="Maximum requests to models. Empty: no cap.", examples=[2_000]
+    )
 
 
 class Price(FormModel):
@@ -51,7 +59,8 @@ class Price(FormModel):
     cached: float | None = Field(
         None,
         ge=0,
-        description="US dollars per million tokens sent that the provider reads from its cache. Empty: as `input`.",
+        description="US dollars per million sent tokens that the provider reads from its cache. Empty: same as "
+        "`input`.",
         examples=[0.05],
         exclude_if=lambda value: value is None,
     )

@@ -115,7 +115,7 @@ class Environment:
         except InvalidOperation:
             amount = Decimal("NaN")
         if not amount.is_finite() or amount <= 0:
-            raise InvalidInput(f"{name} is {text!r}, which is no amount.", next_step=f"for example {name}=20")
+            raise InvalidInput(f"{name} is {text!r}, which is not an amount.", next_step=f"for example {name}=20")
         return amount
 
     @staticmethod

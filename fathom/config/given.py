@@ -162,7 +162,7 @@ def _dotted(place: Sequence[str | int]) -> str:
 
 def _unknown(place: Sequence[str | int], model: type[BaseModel] | None) -> str:
     if model is None:
-        return "there is no such field"
+        return "this field does not exist"
     *outer, name = place
     above = "".join(f"{part}." for part in outer)
     beside = {key: f"{above}{path}" for key, path in keys_at(model, outer).items()}

@@ -33,20 +33,21 @@ class PeopleSettings(FormModel):
 
     clarify: Clarify = Field(
         Clarify.never,
-        description="auto: ask back where the question is ambiguous. always: ask whatever could be made clearer. In a "
-        "terminal, `fathom research` sets auto.",
+        description="When you are asked to clarify the question. never: not at all. auto: if it is ambiguous. always: "
+        "whenever something could be clearer. In a terminal, `fathom research` sets auto.",
     )
     approve: Approve = Field(
         Approve.never,
-        description="plan: nothing is searched until the plan is accepted. report: nothing is published until the "
-        "draft is accepted.",
+        description="What you must approve. never: nothing. plan: nothing is searched until you accept the plan. "
+        "report: nothing is published until you accept the draft.",
     )
     wait_minutes: float = Field(
         5,
         ge=0,
         le=10_080,
-        description="Minutes to wait in the process. Then a run of a deployment is suspended, until it is answered; "
-        "any other takes the assumptions, or stops where a plan or report was to be accepted.",
+        description="Minutes that the process waits for your answer. After that, a run of a deployment is "
+        "suspended until it is answered; any other run goes on with the assumptions, or stops if you "
+        "were to approve a plan or report.",
         examples=[0],
     )
 
@@ -65,23 +66,24 @@ class CompressionSettings(FormModel):
         8_000,
         ge=500,
         le=100_000,
-        description="Tokens up to which a text is shown to a model whole. A longer one is shown in parts of at most so "
-        "many.",
+        description="Tokens up to which a text is shown to a model whole. A longer text is shown in parts of at "
+        "most this size.",
         examples=[16_000],
     )
     max_input_tokens: int = Field(
         48_000,
         ge=500,
         le=200_000,
-        description="Tokens of raw output in one request to a model; fewer if its window is smaller. A longer output "
-        "is spread over up to six requests. Of one that these do not hold, the best passages are chosen.",
+        description="Maximum tokens of raw output in one request to a model; fewer if the model's window is "
+        "smaller. A longer output is spread over up to six requests. If it does not fit into six, the "
+        "best passages are chosen.",
         examples=[20_000],
     )
     summary_tokens: int = Field(
         500,
         ge=100,
         le=1_000,
-        description="Tokens that a note takes for each source that serves its step, about.",
+        description="Approximate length of a note in tokens, for each source that is useful for the step.",
         examples=[300],
     )
 
@@ -125,17 +127,18 @@ class ReportSettings(FormModel):
         None,
         ge=100,
         le=20_000,
-        description="Approximate length in words. Empty: what the question asks for, or needs.",
+        description="Approximate length in words. Empty: the length that the question asks for or needs.",
         examples=[500],
     )
     judge: Judging = Field(
         Judging.auto,
-        description="Whether a model judges each claim by its sources. auto: where the run has a model. "
-        "always: refused without one. never: words alone decide what they can.",
+        description="Whether a model judges each claim by its sources. auto: if the run has a model. always: a run "
+        "without a model is refused. never: claims are checked only by comparing words.",
     )
     unsupported: Unsupported = Field(
         Unsupported.mark,
-        description="What becomes of a sentence to which the judge objects after the writer has corrected it.",
+        description="What happens to a sentence that the judge still objects to after the writer has corrected "
+        "it. mark: it is kept and marked. remove: it is removed.",
     )
 
 
@@ -162,13 +165,13 @@ class SourceRules(FormModel):
     )
     scores: dict[Domain, Annotated[float, Field(ge=0, le=1)]] = Field(
         {},
-        description="Authority of a domain, 0 to 1, instead of Fathom's own rating.",
+        description="Authority of a domain, from 0 to 1, that replaces Fathom's own rating.",
         examples=[{"example.org": 0.9}],
     )
     min_quality: float = Field(
         0,
         ge=0,
         le=1,
-        description="Sources with a lower overall score are not used; your own documents always are.",
+        description="Minimum overall score of a source; sources below it are not used. Your own documents always are.",
         examples=[0.4],
     )

@@ -54,7 +54,7 @@ def parse_since(text: str, now: datetime) -> datetime:
             since = now - period(text, "--since")
         except (InvalidInput, OverflowError):
             raise InvalidInput(
-                f"--since {text!r} is no length of time and no date.", next_step="such as 30d, 12h or 2026-11-01"
+                f"--since {text!r} is neither a length of time nor a date.", next_step="such as 30d, 12h or 2026-11-01"
             ) from None
     if since > now:
         raise InvalidInput(f"--since {text!r} is in the future.", next_step="such as 30d, 12h or 2026-11-01")
@@ -80,7 +80,9 @@ def parse_role_models(pairs: list[str]) -> dict[Role, RoleModel]:
                 f"{pair!r} is not ROLE=MODEL.", next_step="for example --role-model compressor=extractive"
             )
         if name.strip() not in ROLES:
-            raise InvalidInput(f"There is no role {name.strip()!r}.", next_step="the roles are " + ", ".join(ROLES))
+            raise InvalidInput(
+                f"The role {name.strip()!r} does not exist.", next_step="the roles are " + ", ".join(ROLES)
+            )
         parsed[Role(name.strip())] = RoleModel(model=model.strip())
     return parsed
 

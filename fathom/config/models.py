@@ -40,20 +40,27 @@ class ModelCallSettings(FormModel):
     """Limits and waits of model calls. They change no answer."""
 
     at_once: int = Field(
-        8, ge=1, le=64, description="Calls in progress at once, over all roles and steps.", examples=[1]
+        8,
+        ge=1,
+        le=64,
+        description="Maximum number of model calls at the same time, over all roles and steps.",
+        examples=[1],
     )
     seconds: float = Field(
-        120, gt=0, le=3_600, description="Seconds without a token, after which an attempt is given up.", examples=[300]
+        120, gt=0, le=3_600, description="Seconds without a token after which an attempt is abandoned.", examples=[300]
     )
     backoff_seconds: float = Field(
         2,
         ge=0,
         le=60,
-        description="Seconds before the second attempt; doubled for each of the three after it.",
+        description="Seconds before the second attempt; doubled before each of the three attempts after it.",
         examples=[5],
     )
     per_minute: int | None = Field(
-        None, ge=1, description="Requests per minute to one service, evenly spaced. Empty: no limit.", examples=[60]
+        None,
+        ge=1,
+        description="Maximum requests per minute to one service, evenly spaced. Empty: no limit.",
+        examples=[60],
     )
 
 
@@ -69,22 +76,22 @@ class RoleModel(FormModel):
         examples=[["openai/gpt-5-nano"]],
     )
     temperature: float | None = Field(
-        None, ge=0, le=2, description="Sampling temperature. Empty: the provider's.", examples=[0.2]
+        None, ge=0, le=2, description="Sampling temperature. Empty: the provider's default.", examples=[0.2]
     )
-    max_tokens: int = Field(4_096, ge=64, le=64_000, description="Tokens that an answer may have.", examples=[8_192])
+    max_tokens: int = Field(4_096, ge=64, le=64_000, description="Maximum tokens in an answer.", examples=[8_192])
     thinking_tokens: int = Field(
         16_000,
         ge=0,
         le=200_000,
-        description="Tokens, beside `max_tokens`, in which a reasoning model may think.",
+        description="Maximum tokens that a reasoning model may use for thinking, in addition to `max_tokens`.",
         examples=[32_000],
     )
     window: int | None = Field(
         None,
         ge=1_024,
-        description="Tokens that prompt and answer may have together. Empty: what the server or litellm's table says.",
+        description="Maximum tokens of prompt and answer together. Empty: as the server or litellm's table says.",
         examples=[32_768],
     )
     structured_output: StructuredOutput | None = Field(
-        None, description="How JSON is asked for. Empty: as the provider takes it."
+        None, description="How the model is asked for JSON. Empty: as the provider supports it."
     )

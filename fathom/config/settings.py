@@ -53,33 +53,35 @@ class ResearchSettings(TemplatedSettings):
     profile: Profile = Field(
         Profile.standard,
         title="How deep: profile",
-        description="quick: one round, no reflection. standard: two rounds. deep: parallel and wider.",
+        description="How thorough the research is. quick: one round, no reflection. standard: two rounds. deep: "
+        "three rounds, more steps and more searches.",
     )
     effort: Effort = Field(
         Effort.auto,
         title="How deep: effort",
-        description="auto: less for a simple question, the whole profile for a broad one. fixed: always the whole.",
+        description="How much of the profile a run uses. auto: less for a simple question, all of it for a broad "
+        "one. fixed: always all of it.",
     )
     depth: int | None = Field(
         None,
         title="How deep: rounds",
         ge=1,
         le=5,
-        description="Rounds of research, with a reflection between them. Empty: as the profile says.",
+        description="Number of research rounds, with a reflection between rounds. Empty: as the profile says.",
         examples=[2],
     )
 
     docs: list[str] = Field(
         default_factory=list,
         title="What to read: documents",
-        description="Files or folders to research (txt, md, rst, html, pdf, docx, yaml, json, toml, csv). Empty, and "
-        "no web search configured: the Python language reference.",
+        description="Files or folders to research (txt, md, rst, html, pdf, docx, yaml, json, toml, csv). If empty and "
+        "no web search is configured: the Python language reference.",
         examples=[["/data/notes", "/data/contract.pdf"]],
     )
     corpora: list[str] | None = Field(
         None,
         title="What to read: uploaded corpora",
-        description="Names of corpora that were uploaded to the artifact store, to research beside the documents.",
+        description="Names of uploaded corpora in the artifact store, researched in addition to the documents.",
         examples=[["handbook"]],
         max_length=20,
         exclude_if=lambda corpora: corpora is None,  # it came later: runs without it keep their calls
@@ -87,51 +89,55 @@ class ResearchSettings(TemplatedSettings):
     tools: list[str] | None = Field(
         None,
         title="What to read: tools",
-        description="Tools or groups of tools that the researcher may use. `default`, and an empty field: all that are "
-        "configured and in no group.",
+        description="Tools or groups of tools that the researcher may use. `default` or empty: all configured "
+        "tools that belong to no group.",
         examples=[["default", "scholarly"]],
     )
     search: list[str] | None = Field(
         None,
         title="What to read: search vendors",
-        description="Vendors that web_search asks, in this order. Empty: all configured ones.",
+        description="Search vendors that web_search asks, in this order. Empty: all configured vendors.",
         examples=[["brave", "tavily"]],
     )
     search_mode: SearchMode = Field(
         SearchMode.first,
         title="What to read: way of searching",
-        description="first: the next vendor is asked when one fails or finds nothing. all: all are asked together.",
+        description="How several vendors are used. first: ask the next vendor if one fails or finds nothing. all: "
+        "ask all vendors at once.",
     )
     max_results: int = Field(
         5,
         title="What to read: results",
         ge=1,
         le=20,
-        description="Pages or documents read per tool call.",
+        description="Maximum number of pages or documents read per tool call.",
         examples=[10],
     )
     sources: SourceRules = Field(SourceRules(), title="What to read: web sources")
     fresh: bool = Field(
-        False, title="What to read: fresh pages", description="Ask the web again instead of using cached answers."
+        False,
+        title="What to read: fresh pages",
+        description="Fetch search results and pages again instead of using cached ones.",
     )
 
     model: str | None = Field(
         None,
         title="Model: name",
-        description="litellm model for every role. Empty: FATHOM_MODEL, else `extractive`, which needs no model.",
+        description="litellm name of the model for every role. Empty: FATHOM_MODEL, or else `extractive`, which "
+        "needs no model.",
         examples=["openai/gpt-5-mini"],
     )
     fallback_models: list[str] = Field(
         default_factory=list,
         title="Model: fallbacks",
-        description="litellm models that every role tries in turn while `model` is unavailable.",
+        description="litellm names of models that every role tries in turn while `model` is unavailable.",
         examples=[["anthropic/claude-haiku-4-5"]],
     )
     role_models: dict[Role, RoleModel] = Field(
         default_factory=dict,
         title="Model: by role",
-        description="A separate model for some roles: clarifier, planner, researcher, compressor, critic, reporter, "
-        "judge. The judge takes the reporter's, or another role's, if it has none of its own.",
+        description="Separate models for single roles: clarifier, planner, researcher, compressor, critic, reporter, "
+        "judge. A judge without a separate model uses the reporter's model, or else another role's.",
         examples=[{"reporter": {"model": "openai/gpt-5"}}],
     )
 
@@ -139,20 +145,23 @@ class ResearchSettings(TemplatedSettings):
     prices: dict[str, Price] = Field(
         default_factory=dict,
         title="Budget: prices",
-        description="US dollars per million tokens by model name, where litellm knows none or yours differ.",
+        description="US dollars per million tokens by model name, for models whose price litellm does not know or "
+        "whose price for you differs.",
         examples=[{"openai/my-model": {"input": 0.5, "output": 2}}],
     )
     search_prices: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict,
         title="Budget: prices of searches",
-        description="US dollars of a search by vendor, where yours differ. 0: its searches and pages cost nothing.",
+        description="US dollars per search by vendor, where your price differs. 0: the vendor's searches and "
+        "pages cost nothing.",
         examples=[{"brave": 0.003}],
     )
 
     mode: Mode = Field(
         Mode.report,
         title="Report: form",
-        description="report: sections with citations. answer: at most 140 characters with citations.",
+        description="What the run writes. report: sections with citations. answer: at most 140 characters with "
+        "citations.",
     )
     report: ReportSettings = Field(ReportSettings(), title="Report: length and checks")
 
@@ -163,7 +172,7 @@ class ResearchSettings(TemplatedSettings):
         title="Advanced: tool calls",
         ge=1,
         le=10,
-        description="Tool calls that a step may make per decision. Empty: as the profile says.",
+        description="Maximum number of tool calls per decision of a step. Empty: as the profile says.",
         examples=[3],
     )
     max_steps: int | None = Field(
@@ -171,7 +180,7 @@ class ResearchSettings(TemplatedSettings):
         title="Advanced: steps",
         ge=1,
         le=10,
-        description="Steps that a plan may have. Empty: as the profile says.",
+        description="Maximum number of steps in a plan. Empty: as the profile says.",
         examples=[5],
     )
     turns: int | None = Field(
@@ -179,20 +188,22 @@ class ResearchSettings(TemplatedSettings):
         title="Advanced: decisions",
         ge=1,
         le=10,
-        description="Decisions per step; each may make tool calls. Empty: as the profile says.",
+        description="Maximum number of decisions per step; each decision may make tool calls. Empty: as the "
+        "profile says.",
         examples=[2],
     )
     execution: Execution | None = Field(
         None,
         title="Advanced: execution",
-        description="Run steps one after another, or independent steps together. Empty: as the profile says.",
+        description="sequential: run one step after another. parallel: run independent steps at the same time. "
+        "Empty: as the profile says.",
     )
     concurrency: int = Field(
         8,
         title="Advanced: steps at once",
         ge=1,
         le=32,
-        description="Steps that may run at once when execution is parallel.",
+        description="Maximum number of steps run at once if execution is parallel.",
         examples=[8],
     )
     sufficiency: int = Field(
@@ -200,7 +211,7 @@ class ResearchSettings(TemplatedSettings):
         title="Advanced: sufficiency",
         ge=1,
         le=10,
-        description="Score of the critic at which research ends.",
+        description="Score from the critic at which research ends.",
         examples=[9],
     )
     passage_tokens: int | None = Field(
@@ -208,7 +219,7 @@ class ResearchSettings(TemplatedSettings):
         title="Advanced: passages",
         ge=0,
         le=50_000,
-        description="Tokens of source text shown to the writer of a section. Empty: as the profile says.",
+        description="Maximum tokens of source text shown to the writer of a section. Empty: as the profile says.",
         examples=[1_500],
     )
     max_context_tokens: int = Field(
@@ -216,7 +227,7 @@ class ResearchSettings(TemplatedSettings):
         title="Advanced: notes",
         ge=1_000,
         le=500_000,
-        description="Tokens of notes that a role may see; of more, the best are kept.",
+        description="Maximum tokens of notes shown to a role. If there are more, the best notes are kept.",
         examples=[32_000],
     )
     compression: CompressionSettings = Field(CompressionSettings(), title="Advanced: compression")
@@ -224,28 +235,31 @@ class ResearchSettings(TemplatedSettings):
     fetch_allow_hosts: list[str] = Field(
         [],
         title="Advanced: private hosts",
-        description="Private hosts that may be fetched.",
+        description="Private hosts whose pages may be fetched.",
         examples=[["wiki.local:8080", "10.1.0.0/16"]],
     )
     render: Render = Field(
         Render.auto,
         title="Advanced: browser",
-        description="auto: pages that have no text without their scripts are opened in a browser, if the extra "
-        "`browser` and Chromium are there. never: no browser is started.",
+        description="auto: a page that has no text without its scripts is opened in a browser, if the extra "
+        "`browser` and Chromium are installed. never: no browser is started.",
     )
     redact: bool = Field(
-        False, title="Advanced: redaction", description="Remove e-mail addresses and phone, card and IBAN numbers."
+        False,
+        title="Advanced: redaction",
+        description="Remove e-mail addresses, phone numbers, card numbers and IBANs.",
     )
     embed_model: str | None = Field(
         None,
         title="Advanced: embeddings",
-        description="sentence-transformers model (`embed` extra) to search documents by meaning as well as words.",
+        description="sentence-transformers model for searching documents by meaning as well as by words. Needs "
+        "the extra `embed`.",
         examples=["all-MiniLM-L6-v2"],
     )
     artifacts: str | None = Field(
         None,
         title="Advanced: artifacts",
-        description="Root of the artifact store, a folder or an fsspec address. Empty: FATHOM_ARTIFACTS.",
+        description="Root of the artifact store: a folder or an fsspec address. Empty: FATHOM_ARTIFACTS.",
         examples=["s3://bucket/prefix"],
     )
 

@@ -29,8 +29,8 @@ class TemplatedSettings(FormModel):
     template: str | None = Field(
         None,
         title="Template: name",
-        description=f"What kind of research it is: {', '.join(shipped())}; or the text of a template of your own. It "
-        "sets what has its default here.",
+        description=f"Kind of research: {', '.join(shipped())}; or the text of your own template. The template "
+        "sets every setting that is left at its default here.",
         examples=["literature-review"],
         exclude_if=lambda template: template is None,
     )

@@ -105,14 +105,16 @@ def text_in(path: Path) -> str:
     """
     try:
         if not path.is_file():
-            what = f"{path} is no file." if path.exists() else f"There is no file {path}."
+            what = f"{path} is not a file." if path.exists() else f"There is no file {path}."
             raise InvalidInput(what, next_step="give the name of a template, or its TOML file")
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.", next_step="check its permissions") from None
     if len(data) > MOST_BYTES:
-        raise InvalidInput(f"{path} is larger than {MOST_BYTES // 1024} KB: it is no template.", next_step=_HELP)
+        raise InvalidInput(
+            f"{path} is larger than {MOST_BYTES // 1024} KB, which is too large for a template.", next_step=_HELP
+        )
     try:
         return data.decode()
     except UnicodeError:
@@ -142,8 +144,8 @@ def settings_in(template: Template, model: type[BaseModel], where: str = "the te
         InvalidInput: one of them cannot be used.
     """
     if refused := sorted(_NOT_SET & template.settings.keys()):
-        how = "write [sources], a table of its own" if refused[0] == "sources" else "give it with the run"
-        raise InvalidInput(f"{where}: settings.{refused[0]} cannot stand in a template.", next_step=how)
+        how = "write a separate table [sources]" if refused[0] == "sources" else "give it with the run"
+        raise InvalidInput(f"{where}: settings.{refused[0]} cannot be set in a template.", next_step=how)
     sources = template.sources.model_dump(mode="json", exclude_unset=True)
     try:
         model.model_validate(template.settings)
@@ -163,7 +165,7 @@ def _wrong(error: ValidationError | RecursionError, model: type[BaseModel], *abo
         case "missing":
             return f"{named} is missing."
         case "model_type" | "dict_type":
-            return f"{named} is no table."
+            return f"{named} is not a table."
         case "extra_forbidden":
             known = {key: at for key, at in keys_at(model, place[:-1]).items() if not above or at not in _NOT_SET}
             allowed = [key for key, at in known.items() if key == at]

@@ -74,7 +74,7 @@ class InvalidInput(UserError):
     """A query, option or setting that cannot be used."""
 
     code = "E4001"
-    remedy = "correct what the message names"
+    remedy = "correct the value that the message names"
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class ServerUnreachable(UserError):
 
 
 class RunNotFound(UserError):
-    """No run of that id is known."""
+    """No run with that id is known."""
 
     code = "E5001"
     remedy = "`fathom runs` lists the runs"
@@ -138,10 +138,12 @@ class ModelError(FathomError):
 
 
 class BudgetExceeded(ModelError):
-    """The worst case of a request exceeds what is left of the budget, so it is not sent."""
+    """The worst-case cost of a request exceeds the remaining budget, so the request is not sent."""
 
     code = "E1001"
-    reaction = "the role answers without the model, research ends, and what there is makes the report: degraded"
+    reaction = (
+        "the role answers without the model, research ends, and the report is written from the notes so far: degraded"
+    )
     remedy = "raise `--max-usd`, `--max-tokens`, `--max-calls` or `--max-seconds`, and leave out `--run-key`"
 
 
@@ -153,7 +155,7 @@ class ModelUnavailable(ModelError):
 
 
 class ModelTimeout(ModelUnavailable):
-    """The model sent no token for too long, or not the whole answer in the time of the budget."""
+    """The model sent no token for too long, or did not finish its answer in the time that the budget allows."""
 
     code = "E1003"
     retryable = True
@@ -168,7 +170,7 @@ class RateLimited(ModelUnavailable):
     code = "E2001"
     retryable = True
     reaction = (
-        "all calls to the service wait for as long as it asks, at most a minute, five attempts in all; then the role's "
+        "all calls to the service wait as long as it asks, at most a minute, for five attempts in all; then the role's "
         "fallback models, then without a model: degraded"
     )
     remedy = "lower `--model-at-once`, or set `fallback_models`"
@@ -226,18 +228,18 @@ class ModelRejected(ModelError):
 
 
 class RequestRejected(ModelRejected):
-    """The provider does not take the form of the request (HTTP 400 or 422)."""
+    """The provider does not accept the form of the request (HTTP 400 or 422)."""
 
     code = "E2008"
-    reaction = "sent again without what the provider names; if it names nothing, the run stops and can be resumed"
+    reaction = "sent again without the part that the provider names; if it names none, the run stops and can be resumed"
     remedy = "set the role's `structured_output`, or choose another model"
 
 
 class AnswerInvalid(ModelError):
-    """The model's answer is not what was asked for, and neither was its second try."""
+    """The model's answer was not in the requested form, and neither was its second attempt."""
 
     code = "E4004"
-    reaction = "asked again once, with what was wrong; then the role answers without the model: degraded"
+    reaction = "the model is asked once more and told what was wrong; then the role answers without the model: degraded"
     remedy = "choose another model for the role, or another `structured_output`"
 
 
@@ -250,7 +252,7 @@ class ToolError(FathomError):
 
 
 class ToolNotFound(ToolError):
-    """No tool of that name is enabled."""
+    """No tool with that name is enabled."""
 
     code = "E3001"
     remedy = "enable it with `--tools`"
@@ -281,7 +283,7 @@ class ToolUnavailable(ToolError):
 
 
 class ToolRejected(ToolError):
-    """The tool cannot serve this request however often it is sent."""
+    """The tool will never accept this request, however often it is sent."""
 
     code = "E3005"
     remedy = "check the vendor's key and quota: `fathom doctor`"
@@ -306,7 +308,7 @@ class RunTerminated(FathomError):
 
 
 class ServerLost(FathomError):
-    """The Prefect server went away during a run, and did not come back."""
+    """The Prefect server stopped answering during a run, and did not come back."""
 
     code = "E4006"
     reaction = "the run stops after 15 seconds, because it could no longer be cancelled; it can be resumed"

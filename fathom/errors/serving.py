@@ -6,15 +6,15 @@ from fathom.errors import FathomError, UserError
 
 
 class NotSignedIn(UserError):
-    """The server does not know who asks: no token, one that is not valid, or one that was revoked."""
+    """The server does not know the caller: the token is missing, invalid or revoked."""
 
     code = "E7001"
     reaction = "the request is answered with 401, and nothing is written"
-    remedy = "send a valid token: `fathom tokens add NAME` makes one"
+    remedy = "send a valid token: `fathom tokens add NAME` creates one"
 
 
 class NotAllowed(UserError):
-    """Whoever asks may not do this."""
+    """The caller may not do this."""
 
     code = "E7002"
     reaction = "the request is answered with 403, and nothing is written"
@@ -26,11 +26,11 @@ class TooManyRequests(UserError):
 
     code = "E7003"
     reaction = "the request is answered with 429 and Retry-After, and nothing is written"
-    remedy = "wait as long as the answer says, or have the limit raised"
+    remedy = "wait as long as the answer says, or ask an administrator to raise the limit"
 
 
 class Conflict(UserError):
-    """The request contradicts what is there, such as another request with the same idempotency key."""
+    """The request contradicts existing data, such as another request with the same idempotency key."""
 
     code = "E7004"
     reaction = "the request is answered with 409, and nothing is written"
@@ -38,7 +38,7 @@ class Conflict(UserError):
 
 
 class NotThere(UserError):
-    """There is nothing of that name."""
+    """Nothing with that name exists."""
 
     code = "E7005"
     reaction = "the request is answered with 404"
@@ -46,20 +46,20 @@ class NotThere(UserError):
 
 
 class ServerFailed(FathomError):
-    """A Fathom server does not answer its client, fails, or is none."""
+    """The Fathom server does not answer its client or fails, or the address does not belong to a Fathom server."""
 
     code = "E7013"
     retryable = True
-    reaction = "the client tries again where that can do no harm; a run that has started goes on"
+    reaction = "the client tries again if that can do no harm; a run that has started continues"
     remedy = "check the address and whether the server runs"
 
 
 class NotReady(FathomError):
-    """The server lives but cannot do its work: Prefect, the artifact store or a worker is missing."""
+    """The server is running but cannot do its work: Prefect, the artifact store or a worker is missing."""
 
     code = "E7006"
-    reaction = "`/api/v1/ready` is answered with 503; a balancer sends nothing here until that changes"
-    remedy = "mend what the message names"
+    reaction = "`/api/v1/ready` is answered with 503; a load balancer sends no requests here until that changes"
+    remedy = "repair what the message names"
 
 
 class WrongHost(UserError):
@@ -79,7 +79,7 @@ class ForeignPage(UserError):
 
 
 class TooLarge(UserError):
-    """The body of the request is larger than such a request may have."""
+    """The body of the request is larger than allowed."""
 
     code = "E7009"
     reaction = "the request is answered with 413, and nothing is written"
@@ -87,15 +87,15 @@ class TooLarge(UserError):
 
 
 class NotAcceptable(UserError):
-    """The request accepts no media type that there is."""
+    """The request accepts none of the available media types."""
 
     code = "E7010"
-    reaction = "the request is answered with 406; the message lists what there is"
+    reaction = "the request is answered with 406; the message lists the available types"
     remedy = "send another Accept header"
 
 
 class WrongMediaType(UserError):
-    """The body of the request has a media type that is not read here."""
+    """The body of the request has a media type that this route does not read."""
 
     code = "E7011"
     reaction = "the request is answered with 415, and nothing is written"
@@ -103,7 +103,7 @@ class WrongMediaType(UserError):
 
 
 class NotInstalled(UserError):
-    """A library that this needs is not installed on the server."""
+    """A library that the request needs is not installed on the server."""
 
     code = "E7012"
     reaction = "the request is answered with 501"

@@ -126,13 +126,13 @@ def verify_run(files: Mapping[str, bytes]) -> Verification:
         StoreError: there is no record, or none that can be read.
     """
     if PROVENANCE not in files:
-        raise StoreError(f"The run has no {PROVENANCE}: it has not finished.", next_step="fathom resume RUN")
+        raise StoreError(f"The run has no {PROVENANCE}, because it has not finished.", next_step="fathom resume RUN")
     record, wrong = read(files[PROVENANCE])
     problems = [Problem(file=PROVENANCE, message=message) for message in wrong]
     problems += _files(record, files)
     texts = stored_texts(files, results_of(record))
     if sources_of(texts, record.qualities) != record.sources:
-        problems.append(Problem(file=PROVENANCE, message="the sources are not those of the stored artifacts"))
+        problems.append(Problem(file=PROVENANCE, message="the sources do not match the stored artifacts"))
     problems += [problem for claim in record.claims for problem in misquotations(claim, files)]
     asked, wrong_judgements = _judgements(files)
     problems += wrong_judgements
@@ -235,7 +235,9 @@ def _verdicts(
     for claim, recorded in zip(claims, record.claims, strict=False):
         for field in _COMPARED:
             if getattr(claim, field) != getattr(recorded, field):
-                message = f"{field.replace('_', ' ')} is not what the check finds: {_brief(getattr(claim, field))}"
+                message = (
+                    f"{field.replace('_', ' ')} differs from the result of the check: {_brief(getattr(claim, field))}"
+                )
                 yield Problem(file=PROVENANCE, claim=recorded.number, message=message)
 
 

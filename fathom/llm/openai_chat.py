@@ -84,7 +84,7 @@ class OpenAIChat:
         import httpx
 
         if not self._can_send:
-            raise ModelRejected(f"{model}: there is no key, or none that can be sent.", next_step="set OPENAI_API_KEY")
+            raise ModelRejected(f"{model}: the key is missing or cannot be sent.", next_step="set OPENAI_API_KEY")
         body = {"model": model.removeprefix("openai/"), **options, dialect.limit: most, "stream": True}
         if dialect.stream_usage:
             body["stream_options"] = {"include_usage": True}

@@ -38,7 +38,7 @@ def check_formats(wanted: str) -> list[str]:
     names = list(dict.fromkeys(name.strip().lower().lstrip(".") for name in wanted.split(",") if name.strip()))
     unknown = [name for name in names if name not in FORMATS]
     if unknown or not names:
-        message = f"There is no format {unknown[0]!r}." if unknown else "No format is named."
+        message = f"The format {unknown[0]!r} does not exist." if unknown else "No format was given."
         raise InvalidInput(message, next_step=f"choose from {', '.join(FORMATS)}")
     return names
 

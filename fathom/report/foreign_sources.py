@@ -78,10 +78,12 @@ def in_folder(folder: Path, wanted: Sequence[NumberedSource], report: bytes = b"
         InvalidInput: it does not exist, or has no file of a kind that is read.
     """
     if not folder.is_dir():
-        raise InvalidInput(f"There is no folder {str(folder)!r}.", next_step="give a folder of sources as --sources")
+        raise InvalidInput(
+            f"The folder {str(folder)!r} does not exist.", next_step="give a folder of sources as --sources"
+        )
     files = [file for file in find_files([str(folder)]) if not report or not _is_copy(file.path, report)]
     if not files:
-        raise InvalidInput(f"{folder} has no file that can be read.", next_step=f"give files of these: {KINDS}")
+        raise InvalidInput(f"{folder} contains no readable file.", next_step=f"give files of these: {KINDS}")
     found = Looked([], {}, {}, [], {})
     for file, read in sorted(read_files(files), key=lambda pair: pair[0].url):
         name = file.path.relative_to(folder.expanduser().absolute()).as_posix()

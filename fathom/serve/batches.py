@@ -154,7 +154,9 @@ async def _most(desk: Desk, caller: Caller, settings: ResearchSettings, question
     total = Decimal(0)
     for question in questions:
         if question.run_key:
-            raise InvalidInput("A question of the server has no run key.", next_step="leave `run_key` out")
+            raise InvalidInput(
+                "Questions in a batch of the server cannot have a run key.", next_step="leave `run_key` out"
+            )
         own = json.dumps(question.settings, sort_keys=True)
         if own not in costs:
             desk.settings_for(caller, question.settings)  # what no request may set, no question of it may

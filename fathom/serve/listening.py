@@ -28,5 +28,5 @@ def listen(options: Options) -> socket.socket:
         elif error.errno == errno.EACCES:
             said, how = f"Port {options.port} may not be used by this user.", "choose one from 1024 on with --port"
         else:
-            said, how = f"The server cannot listen on {options.host}: {error}.", "name an address of this machine"
+            said, how = f"The server cannot listen on {options.host}: {error}.", "use an address of this machine"
         raise InvalidInput(said, next_step=how) from error

@@ -135,7 +135,7 @@ def _of_failure(request: Request, error: FathomError) -> tuple[Problem, dict[str
 def _of_form(error: RequestValidationError) -> Problem:
     """Return what is wrong with a request that does not have the form that the document describes."""
     wrong = wrong_in({**one, "loc": one["loc"][1:] or one["loc"]} for one in error.errors())
-    return problem_of(InvalidInput(wrong=wrong, next_step=f"GET {API}/openapi.json has the form of every request"))
+    return problem_of(InvalidInput(wrong=wrong, next_step=f"GET {API}/openapi.json describes every request"))
 
 
 def _of_framework(request: Request, error: HTTPException) -> tuple[Problem, dict[str, str]]:

@@ -200,7 +200,7 @@ async def changes(desk: Desk, caller: Caller, run_id: str) -> Changes:
     found, _ = await desk.readable(caller, run_id)
     data = await read_json(found.folder, CHANGES) if found.folder else None
     if data is None:
-        raise NotThere("The run was not compared with another: only later runs of a watch are.")
+        raise NotThere("The run was not compared with another run: only the later runs of a watch are compared.")
     return Changes.model_validate(data)
 
 

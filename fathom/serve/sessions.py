@@ -101,7 +101,7 @@ async def execute(desk: Desk, caller: Caller, session_id: str, request: ExecuteR
     run = await desk.start(caller, asked, f"session/{session_id}")
     if not await desk.store.create(_path(session_id, "run"), json_bytes({"run_id": run.id})):
         await desk.cancel(caller, run.id)
-        raise Conflict("The session was cancelled, or somebody else executes it.", next_step="create another")
+        raise Conflict("The session was cancelled, or somebody else is executing it.", next_step="create another")
     return ExecutionStarted(session_id=session_id, run_id=run.id, stream=f"/research/sessions/{session_id}/stream")
 
 

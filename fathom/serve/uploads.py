@@ -52,7 +52,7 @@ async def upload_form(request: Request, limits: Limits) -> AsyncIterator[UploadF
         StoreError: the disk of the server is full.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "multipart/form-data":
-        raise InvalidInput("The request is no form with files.", next_step="send multipart/form-data")
+        raise InvalidInput("The request is not a form with files.", next_step="send multipart/form-data")
     most = limits.corpus_bytes + _FRAMING * limits.corpus_files
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > most:
@@ -69,9 +69,11 @@ async def upload_form(request: Request, limits: Limits) -> AsyncIterator[UploadF
     except MultiPartException as error:
         raise InvalidInput(f"The form cannot be read: {error.message}") from error
     except OSError as error:
-        raise StoreError(f"The server cannot keep the upload: {error.strerror}.", next_step="make room") from error
+        raise StoreError(
+            f"The server cannot keep the upload: {error.strerror}.", next_step="free some space on the disk"
+        ) from error
     except ClientDisconnect as error:
-        raise InvalidInput("The form ends early.") from error
+        raise InvalidInput("The form is incomplete.") from error
     try:
         parts = form.multi_items()
         files = [part for _, part in parts if isinstance(part, UploadFile)]

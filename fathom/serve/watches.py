@@ -40,7 +40,7 @@ async def add(desk: Desk, caller: Caller, request: WatchRequest) -> Watch:
     name = watches.name_of(request.name or checked.query)
     if not name:
         raise InvalidInput(
-            wrong=[WrongValue("name", request.name, "it has no letter and no digit")], next_step="use some"
+            wrong=[WrongValue("name", request.name, "it has no letter or digit")], next_step="use at least one"
         )
     tags = tags_of(Ownership(owner=caller.name))
     try:
@@ -103,7 +103,7 @@ async def run(desk: Desk, caller: Caller, name: str) -> Run:
     found = await _own(desk, caller, name)
     _check_countable(caller)
     if busy := await watches.under_way(found.name):
-        raise RunBusy(f"The run {busy} of the watch {found.name!r} is under way.", next_step="wait for it")
+        raise RunBusy(f"The run {busy} of the watch {found.name!r} is in progress.", next_step="wait for it")
     async with get_client() as client:
         with asking_patiently():
             flow_run = await client.create_flow_run_from_deployment(UUID(found.deployment_id), tags=list(found.tags))

@@ -194,9 +194,9 @@ def _checked(archive: zipfile.ZipFile, packed: int) -> tuple[Bundle, dict[str, A
         raise _refused(f"it holds {len(names):,} files of {total:,} bytes, in a file of {packed:,}")
     for entry in entries:
         if entry.filename != _INDEX and not _NAME.fullmatch(entry.filename):
-            raise _refused(f"it holds {entry.filename!r}, which is no file of a run")
+            raise _refused(f"it holds {entry.filename!r}, which is not a file of a run")
         if entry.filename.startswith(_RESULTS) and not _RECORD.fullmatch(entry.filename.removeprefix(_RESULTS)):
-            raise _refused(f"it holds {entry.filename!r}, which is no stored result")
+            raise _refused(f"it holds {entry.filename!r}, which is not a stored result")
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if kind not in (0, stat.S_IFREG) or entry.flag_bits & 1 or entry.file_size > _MOST_OF_FILE:
             raise _refused(f"{entry.filename!r} is a link, encrypted, or too large")
@@ -210,7 +210,7 @@ def _checked(archive: zipfile.ZipFile, packed: int) -> tuple[Bundle, dict[str, A
             raise _refused(f"its format is {index.get('format')!r}, and this version reads format {FORMAT}")
         bundle = Bundle.model_validate(index)
         if {*bundle.files, _INDEX} != {*names}:
-            raise _refused(f"its files are not those that {_INDEX} lists")
+            raise _refused(f"its files are not the ones that {_INDEX} lists")
         for name, file in bundle.files.items():
             data = _data(archive, name, file)
             if name.startswith(_RESULTS):
@@ -225,18 +225,18 @@ def _checked(archive: zipfile.ZipFile, packed: int) -> tuple[Bundle, dict[str, A
 def _check_run(bundle: Bundle, run: object) -> None:
     of_run = [bundle.run_id, bundle.run_key]
     if not isinstance(run, dict) or [run.get("run_id"), run.get("run_key")] != of_run or not run.get("plan_title"):
-        raise _refused(f"its {MANIFEST} is that of another run")
+        raise _refused(f"its {MANIFEST} belongs to another run")
     if PARTIAL in run or _RUN + _RESULT not in bundle.files:
-        raise _refused("its run is not whole")
+        raise _refused("its run is incomplete")
     if not re.fullmatch(r"[0-9a-f-]{8,40}", bundle.run_id) or not re.fullmatch(r"[a-z0-9_-]{1,100}", bundle.run_key):
-        raise _refused("its run id or run key is none")
+        raise _refused("its run id or run key is invalid")
 
 
 def _data(archive: zipfile.ZipFile, name: str, file: BundledFile) -> bytes:
     """Return the bytes of a file, which are those that the index lists."""
     data = _read(archive, name)
     if hashlib.sha256(data).hexdigest() != file.sha256:
-        raise _refused(f"{name} was changed: its SHA-256 is not the recorded one")
+        raise _refused(f"{name} was changed: its SHA-256 differs from the recorded one")
     return data
 
 
@@ -252,4 +252,4 @@ def _read(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _refused(why: str) -> InvalidInput:
-    return InvalidInput(f"The bundle is not imported: {why}.", next_step="ask for it again where it was made")
+    return InvalidInput(f"The bundle is not imported: {why}.", next_step="ask its creator for the bundle again")

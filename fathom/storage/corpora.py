@@ -190,7 +190,7 @@ class Corpora:
             if len(kept) + len(missing) == len(last.files) + len(last.left_out):
                 raise NotThere(
                     f"The corpus {name!r} has no file {file[:FILE_NAME_CHARS]!r}.",
-                    next_step="name it as the list of its files does",
+                    next_step="use a name from the list of its files",
                 )
             return last.model_copy(update={"files": kept, "left_out": missing})
 

@@ -110,12 +110,12 @@ def edition_path(folder: str, number: int) -> str:
 
 def no_corpus(name: str) -> NotThere:
     """Return the error of a corpus that does not exist, or that whoever asks may not see."""
-    return NotThere(f"There is no corpus {name[:NAME_CHARS]!r}.", next_step=_LIST)
+    return NotThere(f"The corpus {name[:NAME_CHARS]!r} does not exist.", next_step=_LIST)
 
 
 def unknown_corpus(name: str) -> InvalidInput:
     """Return the same error for a request that names such a corpus."""
-    return InvalidInput(f"There is no corpus {name[:NAME_CHARS]!r}.", next_step=_LIST)
+    return InvalidInput(f"The corpus {name[:NAME_CHARS]!r} does not exist.", next_step=_LIST)
 
 
 def name_taken(name: str, last: Edition) -> Conflict:

@@ -36,7 +36,7 @@ def checked(name: str, data: bytes) -> bytes:
         known = metadata["serializer"] == _SERIALIZER and metadata.get("storage_block_id") is None
         strange = _strange_class(result) if known else "another serializer"
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise _refused(name, "no stored result") from error
+        raise _refused(name, "something that is not a stored result") from error
     if strange:
         raise _refused(name, strange)
     # Written anew: of two values for one key, every reader now sees the one that was checked.

@@ -60,7 +60,7 @@ def _loaded(entry: EntryPoint) -> tuple[type[Tool] | type[SearchVendor] | None, 
     except Exception as error:  # noqa: BLE001 - the code of others may fail in any way, and must not take us with it
         return None, clean_line(f"{type(error).__name__}: {error}")[:300]
     if not (inspect.isclass(loaded) and issubclass(loaded, Tool | SearchVendor)):
-        return None, "it is no Tool or SearchVendor"
+        return None, "it is not a Tool or SearchVendor"
     return loaded, ""
 
 

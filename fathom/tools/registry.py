@@ -148,7 +148,7 @@ def configured_tools(
     for name in settings.tools or ():
         meant = registry.meant(name)
         if not meant and (problem := registry.plugins.broken.get(name)):
-            raise InvalidInput(f"The tool {name} cannot be used: {problem}.", next_step="mend or remove the package")
+            raise InvalidInput(f"The tool {name} cannot be used: {problem}.", next_step="repair or remove the package")
         if not meant and name not in of_servers:
             known = ", ".join([*(tool.name for tool in able if not tool.follows), *of_servers])
             groups = ", ".join([DEFAULT, *registry.groups])

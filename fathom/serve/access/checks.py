@@ -45,7 +45,7 @@ def check_path(scope: Scope) -> None:
     path, raw = str(scope["path"]), bytes(scope.get("raw_path") or b"").lower()
     odd = any(part in (".", "..") for part in path.split("/")) or "\\" in path or not path.isprintable()
     if odd or any(encoded in raw for encoded in _ENCODED):
-        raise NotThere("There is no such address.")
+        raise NotThere("This address does not exist.")
 
 
 def check_host(scope: Scope, headers: Headers, options: Options) -> None:
@@ -64,7 +64,7 @@ def check_host(scope: Scope, headers: Headers, options: Options) -> None:
             return
     raise WrongHost(
         f"This server is not {', '.join(named)[:100]!r}.",
-        next_step="use the address that fathom serve printed; other names it must be told with --host-name NAME",
+        next_step="use the address that fathom serve printed; allow other names with --host-name NAME",
     )
 
 

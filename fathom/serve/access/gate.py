@@ -102,12 +102,12 @@ class Gate:
         if len(sent) > 1 or not self.options.trusts(str((scope.get("client") or ("",))[0])):
             raise NotAllowed(
                 f"Only a trusted proxy may send {self.options.user_header}, and only once.",
-                next_step="leave the header out; a proxy elsewhere is named by --trusted-proxy ADDRESS",
+                next_step="leave out the header; for a proxy on another machine, use --trusted-proxy ADDRESS",
             )
         try:
             return check_name(sent[0])
         except InvalidInput as error:
-            raise NotSignedIn(f"The proxy names a user that there cannot be: {error.message}") from None
+            raise NotSignedIn(f"The proxy names an invalid user: {error.message}") from None
 
 
 def csrf_token(request: Request) -> str:

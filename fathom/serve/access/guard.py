@@ -75,7 +75,7 @@ class Guard:
         upload = _has_files(headers) and any(_below(scope["path"], folder) for folder in UPLOADS)
         body = None if upload else await _read(receive, headers)
         if visit.session and scope["path"] != SIGN_IN and not proves(visit.session, _secret(scope, headers, body)):
-            raise ForeignPage("The secret of the form is missing or not of this session.")
+            raise ForeignPage("The secret of the form is missing or belongs to another session.")
         return body
 
     async def _pass(self, scope: Scope, receive: Receive, answering: _Answering, visit: Visit) -> None:

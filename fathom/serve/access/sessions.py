@@ -53,7 +53,7 @@ class Sessions:
         Raises:
             NotSignedIn: this store's servers did not make it, or it is over.
         """
-        over = NotSignedIn("The session is over.", next_step="sign in again")
+        over = NotSignedIn("The session has ended.", next_step="sign in again")
         if not (parts := _FORM.fullmatch(cookie)):
             raise over
         session = self._session(await self._read_key(), parts[1], int(parts[2]), parts[3])
@@ -86,7 +86,7 @@ class Sessions:
                 self._key = bytes.fromhex(json.loads(stored)["key"])
             except (ValueError, KeyError, TypeError):
                 raise StoreError(
-                    f"{self._store.address(KEY)} is damaged.", next_step="remove it; everybody signs in again"
+                    f"{self._store.address(KEY)} is damaged.", next_step="remove it; all users must then sign in again"
                 ) from None
             if len(self._key) < hmac.new(b"", b"", "sha256").digest_size:
                 self._key = b""

@@ -75,7 +75,9 @@ class Tokens:
         """
         check_name(name)
         if any(token.name == name and token.state == "valid" for token in await self.list()):
-            raise InvalidInput(f"{name} has a token.", next_step=f"fathom tokens revoke {name}, then add it again")
+            raise InvalidInput(
+                f"{name} already has a token.", next_step=f"fathom tokens revoke {name}, then add it again"
+            )
         now = datetime.now(UTC)
         secret = secrets.token_hex(32)
         token = Token(
@@ -90,7 +92,7 @@ class Tokens:
             daily_usd=limits.daily_usd,
         )
         if not await self._store.create(_path(token.id), json_bytes(token)):
-            raise StoreError("The id of the new token is taken.", next_step="try again")
+            raise StoreError("The id of the new token is already in use.", next_step="try again")
         return token, f"fathom_{token.id}_{secret}"
 
     async def list(self) -> list[Token]:

@@ -25,7 +25,7 @@ _FORMATS: dict[str, Format] = {
     "application/x-ndjson": "jsonl",
 }
 MOST_BYTES = 10_000_000  # of a body
-BatchId = Annotated[str, Path(max_length=100, description="The batch's id.", examples=["batch-1a2b3c4d"])]
+BatchId = Annotated[str, Path(max_length=100, description="Id of the batch.", examples=["batch-1a2b3c4d"])]
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -50,15 +50,22 @@ async def start_batch(  # noqa: PLR0917 - injected by name
     response: Response,
     desk: TheDesk,
     caller: TheCaller,
-    profile: Annotated[str | None, Query(max_length=20, description="Of a table: quick, standard or deep.")] = None,
-    template: Annotated[str | None, Query(max_length=60, description="Of a table: name of a template.")] = None,
-    at_once: Annotated[int, Query(ge=1, le=500, description="Of a table: most questions at the same time.")] = 8,
-    max_usd: Annotated[float | None, Query(gt=0, le=10**6, description="Of a table: most that all may cost.")] = None,
+    profile: Annotated[
+        str | None,
+        Query(max_length=20, description="For a table: profile of every question (quick, standard or deep)."),
+    ] = None,
+    template: Annotated[str | None, Query(max_length=60, description="For a table: name of a template.")] = None,
+    at_once: Annotated[
+        int, Query(ge=1, le=500, description="For a table: maximum number of questions researched at once.")
+    ] = 8,
+    max_usd: Annotated[
+        float | None, Query(gt=0, le=10**6, description="For a table: maximum cost of all questions in US dollars.")
+    ] = None,
 ) -> Batch:
     """Research many questions: a JSON object, or a table in which any setting may stand beside a question."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON and kind not in _FORMATS:
-        raise WrongMediaType(f"Questions are JSON, {', '.join(_FORMATS)}, not {kind[:60] or 'of no media type'}.")
+        raise WrongMediaType(f"Questions must be JSON, {', '.join(_FORMATS)}, not {kind[:60] or 'of no media type'}.")
     body = await _read(request)
     if kind == JSON:
         made = await batches.start(desk, caller, _asked(body))

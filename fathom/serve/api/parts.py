@@ -11,15 +11,15 @@ from fathom.errors.serving import WrongMediaType
 JSON = "application/json"
 RUN_ID = "df99f416-1f7e-4c63-94d9-a70b9f20c5f2"
 
-RunId = Annotated[str, Path(description="The run's id.", max_length=60, examples=[RUN_ID])]
-Limit = Annotated[int, Query(ge=1, le=200, description="Most entries of a page.")]
-Cursor = Annotated[str, Query(max_length=300, description="`next` of the page before.")]
+RunId = Annotated[str, Path(description="Id of the run.", max_length=60, examples=[RUN_ID])]
+Limit = Annotated[int, Query(ge=1, le=200, description="Maximum number of entries per page.")]
+Cursor = Annotated[str, Query(max_length=300, description="`next` from the previous page.")]
 Key = Annotated[
     str,
     Header(
         alias="Idempotency-Key",
         max_length=200,
-        description="With the same key, the same caller gets the same run again.",
+        description="A caller who sends the same key again gets the same run.",
     ),
 ]
 

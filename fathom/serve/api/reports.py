@@ -38,7 +38,7 @@ _PLAIN = f"default-src 'none'; {_SANDBOX}"
     responses={
         200: {"description": "The report in the form that you like best.", "content": _FORMS},
         304: {"description": "It is the one whose ETag you sent."},
-        406: {"description": "There is no such form."},
+        406: {"description": "The report does not exist in that form."},
         501: {"description": "The server lacks the library for this form."},
     },
 )
@@ -46,7 +46,7 @@ async def read_report(  # noqa: PLR0917 - injected by name
     run_id: RunId,
     desk: TheDesk,
     caller: TheCaller,
-    form: Annotated[Form | None, Query(description="The form, whatever `Accept` says.")] = None,
+    form: Annotated[Form | None, Query(description="Form of the report; overrides `Accept`.")] = None,
     accept: Annotated[str, Header(max_length=1_000, include_in_schema=False)] = "",
     if_none_match: Annotated[str, Header(max_length=1_000, include_in_schema=False)] = "",
 ) -> Response:
@@ -70,7 +70,7 @@ async def list_claims(
     run_id: RunId,
     desk: TheDesk,
     caller: TheCaller,
-    verdict: Annotated[Verdict | None, Query(description="Only claims of this verdict.")] = None,
+    verdict: Annotated[Verdict | None, Query(description="Only claims with this verdict.")] = None,
 ) -> ClaimList:
     """List the sentences of the report with the verdict on each, and the stored bytes that it rests on."""
     return await reports.claims(desk, caller, run_id, verdict)
@@ -79,7 +79,7 @@ async def list_claims(
 @router.get("/claims/{number}/trace", summary="Trace a claim")
 async def trace_claim(
     run_id: RunId,
-    number: Annotated[int, Path(ge=1, le=1_000_000, description="The claim's number.", examples=[1])],
+    number: Annotated[int, Path(ge=1, le=1_000_000, description="Number of the claim.", examples=[1])],
     desk: TheDesk,
     caller: TheCaller,
 ) -> Trace:
@@ -161,7 +161,7 @@ def _accepted(accept: str) -> Form:
     """
     media = preferred(accept, [*MEDIA_TYPES.values()])
     if media is None:
-        raise NotAcceptable(f"There is no such form. There are {', '.join(MEDIA_TYPES.values())}.")
+        raise NotAcceptable(f"The report does not exist in that form. It exists as {', '.join(MEDIA_TYPES.values())}.")
     return next(form for form, own in MEDIA_TYPES.items() if own == media)
 
 

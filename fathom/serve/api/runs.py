@@ -29,16 +29,18 @@ Since = Annotated[
     Query(
         min_length=1,
         max_length=40,
-        description="A time or a day, ISO 8601; without a zone in UTC.",
+        description="A time or day in ISO 8601; without a time zone, UTC.",
         examples=["2026-11-01"],
         json_schema_extra={"format": "date-time"},
     ),
 ]
 
 LastEvent = Annotated[
-    str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,12}$", description="The id of the last event that you had.")
+    str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,12}$", description="Id of the last event you received.")
 ]
-After = Annotated[int, Query(ge=0, lt=10**12, description="The same, for clients that can set no header.")]
+After = Annotated[
+    int, Query(ge=0, lt=10**12, description="The same as Last-Event-ID, for clients that cannot set headers.")
+]
 
 
 class EventStream(StreamingResponse):
@@ -62,13 +64,16 @@ async def list_runs(
     desk: TheDesk,
     caller: TheCaller,
     *,
-    state: Annotated[list[RunState], Query(description="In one of these states; repeatable.")] = [],  # noqa: B006
-    q: Annotated[str, Query(max_length=200, description="Words of the question, or beginnings of them.")] = "",
-    owner: Annotated[str | None, Query(max_length=200, description="Who asked.")] = None,
-    mine: Annotated[bool, Query(description="Only what you asked.")] = False,
+    state: Annotated[list[RunState], Query(description="Only runs in one of these states; repeatable.")] = [],  # noqa: B006
+    q: Annotated[
+        str,
+        Query(max_length=200, description="Only runs whose question has these words or words that begin with them."),
+    ] = "",
+    owner: Annotated[str | None, Query(max_length=200, description="Only runs of this user.")] = None,
+    mine: Annotated[bool, Query(description="Only your own runs.")] = False,
     since: Since = "",
     until: Since = "",
-    parent: Annotated[str, Query(max_length=60, description="Only what follows up on this run.")] = "",
+    parent: Annotated[str, Query(max_length=60, description="Only runs that follow up on this run.")] = "",
     watch: Annotated[str, Query(max_length=100, description="Only runs of this watch.")] = "",
     limit: Limit = 50,
     cursor: Cursor = "",

@@ -21,7 +21,7 @@ SessionId = Annotated[
     Path(
         alias="sessionId",
         max_length=60,
-        description="The session's id.",
+        description="Id of the session.",
         examples=["0b8f5c1e-6f0e-4b57-9c56-0d5a4c1f7a21"],
     ),
 ]

@@ -28,7 +28,7 @@ async def list_templates() -> TemplateList:
 
 @router.get("/templates/{name}", summary="Read a template")
 async def read_template(
-    name: Annotated[str, Path(max_length=100, description="The template's name.", examples=["due-diligence"])],
+    name: Annotated[str, Path(max_length=100, description="Name of the template.", examples=["due-diligence"])],
 ) -> UsedTemplate:
     """Return what a template sets: settings, rules for sources, questions to answer, sections of the report."""
     if name not in shipped():
@@ -46,8 +46,10 @@ async def estimate_run(request: RunRequest, desk: TheDesk, caller: TheCaller) ->
 async def read_costs(
     desk: TheDesk,
     caller: TheCaller,
-    since: Annotated[str, Query(max_length=40, description="30d, 12h, or a date.", examples=["30d"])] = "30d",
-    by: Annotated[Literal["model", "day", "deployment"], Query(description="What they are summed by.")] = "model",
+    since: Annotated[
+        str, Query(max_length=40, description="Start of the period: 30d, 12h, or a date.", examples=["30d"])
+    ] = "30d",
+    by: Annotated[Literal["model", "day", "deployment"], Query(description="How the costs are grouped.")] = "model",
 ) -> CostTable:
     """Say what the runs of the store have cost. For administrators."""
     return await standing.costs(desk, caller, since, by)

@@ -14,7 +14,7 @@ from fathom.serve.api.parts import JSON_ONLY, Limit
 from fathom.serve.state import TheCaller, TheDesk
 
 router = APIRouter(prefix="/api/v1/watches", tags=["watches"])
-Name = Annotated[str, Path(max_length=100, description="The watch's name.", examples=["pro-plan"])]
+Name = Annotated[str, Path(max_length=100, description="Name of the watch.", examples=["pro-plan"])]
 
 
 @router.get("", summary="List watches")

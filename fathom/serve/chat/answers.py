@@ -62,9 +62,7 @@ async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> Ans
     if run.state is RunState.cancelled:
         return Answer(f"This was cancelled, so there is no report.\n{foot}", [], *tokens)
     if not run.state.ended:
-        raise RunFailed(
-            f"The run {run.id} is {run.state.value}, and is not followed any more.", next_step=f"see {page}"
-        )
+        raise RunFailed(f"The run {run.id} is {run.state.value}, and is no longer followed.", next_step=f"see {page}")
     if not run.result or not run.result.report:
         why = f": {run.result.reason}" if run.result and run.result.reason else ""
         raise RunFailed(f"The run {run.id} failed{why}.", next_step=f"see {page}")

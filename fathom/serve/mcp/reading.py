@@ -50,10 +50,10 @@ def section_of(run_id: str, report: Report, section: int, part: int) -> Section:
     """
     bodies = _bodies(report)
     if not 1 <= section <= len(bodies):
-        raise InvalidInput(f"There is no section {section}.", next_step=f"they are numbered 1 to {len(bodies)}")
+        raise InvalidInput(f"Section {section} does not exist.", next_step=f"sections are numbered 1 to {len(bodies)}")
     parts = _parts(bodies[section - 1])
     if not 1 <= part <= len(parts):
-        raise InvalidInput(f"The section has no part {part}.", next_step=f"they are numbered 1 to {len(parts)}")
+        raise InvalidInput(f"The section has no part {part}.", next_step=f"parts are numbered 1 to {len(parts)}")
     return Section(
         run_id=run_id,
         title=report.title,
@@ -87,7 +87,7 @@ async def check_claim(desk: Desk, caller: Caller, run_id: str, number: int, text
     if bool(number) == bool(text.strip()):
         raise InvalidInput("Give the number of a claim, or a text.", next_step="n=1, or text='...'")
     if number and not 1 <= number <= len(record.claims):
-        raise InvalidInput(f"There is no claim {number}.", next_step=f"they are numbered 1 to {len(record.claims)}")
+        raise InvalidInput(f"There is no claim {number}.", next_step=f"claims are numbered 1 to {len(record.claims)}")
     claim = record.claims[number - 1] if number else _said(text, record.claims)
     if claim is None:
         names = sorted({call.artifact_file for call in record.calls if call.artifact_file})

@@ -155,7 +155,7 @@ class Desk:
         found, ownership = await self.readable(caller, run_id)
         ownership.check_write(caller, run_id)
         if not found.flow_run:
-            raise InvalidInput(f"The run {run_id[:8]} asks nothing.")
+            raise InvalidInput(f"The run {run_id[:8]} is not waiting for an answer.")
         waits = await answering.waiting(found.flow_run.id)
         answers = request.answers
         if waits.asked.matter is Matter.question and not request.reject:
@@ -262,7 +262,7 @@ class Desk:
         """
         for name in OF_THE_SERVER:
             if name in given:
-                raise InvalidInput(f"The setting {name!r} is not one of a request.", next_step="leave it out")
+                raise InvalidInput(f"The setting {name!r} cannot be set in a request.", next_step="leave it out")
         settings = settings_from({**given, "template": template, "artifacts": self.options.artifacts})
         check_choice(caller, settings, self.options.models)
         return settings

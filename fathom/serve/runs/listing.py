@@ -203,7 +203,9 @@ def read_cursor(cursor: str) -> tuple[str, str] | None:
         created, _, run_id = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii").partition("|")
         datetime.fromisoformat(created)
     except ValueError:
-        raise InvalidInput("That is no cursor of this list.", next_step="send the `next` of the page before") from None
+        raise InvalidInput(
+            "The cursor does not belong to this list.", next_step="send `next` from the previous page"
+        ) from None
     return created, run_id
 
 
@@ -236,4 +238,4 @@ def time_of(text: str) -> datetime | None:
         time = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise InvalidInput(f"{text!r} is no time.", next_step="such as 2026-11-01T06:00:00Z or 2026-11-01") from None
+        raise InvalidInput(f"{text!r} is not a time.", next_step="such as 2026-11-01T06:00:00Z or 2026-11-01") from None

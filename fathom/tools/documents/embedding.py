@@ -60,7 +60,7 @@ def load_encoder(model: str) -> Encoder:
     try:
         encoder: Encoder = SentenceTransformer(model)
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"There is no embedding model {model!r}.", next_step="check embed_model") from error
+        raise InvalidInput(f"The embedding model {model!r} does not exist.", next_step="check embed_model") from error
     return encoder
 
 

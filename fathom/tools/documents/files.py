@@ -43,9 +43,9 @@ def find_files(paths: Sequence[str]) -> Iterator[File]:
     for path in paths:
         root = Path(path).expanduser()
         if not root.exists():
-            raise InvalidInput(f"There is no file or folder {path!r}.", next_step="check the path")
+            raise InvalidInput(f"The file or folder {path!r} does not exist.", next_step="check the path")
         if root.is_file() and root.suffix.lower() not in ENDINGS:
-            raise InvalidInput(f"{path!r} is not of a kind that is read.", next_step=f"give files of these: {KINDS}")
+            raise InvalidInput(f"{path!r} is not a supported kind of file.", next_step=f"give files of these: {KINDS}")
         name = unused(portable(root.resolve().name), names)
         for file in [root] if root.is_file() else _walk(root):
             if not file.is_file() or (resolved := file.resolve()) in seen:

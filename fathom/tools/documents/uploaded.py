@@ -91,7 +91,7 @@ class UploadedCorpora:
             except OSError as error:
                 raise StoreError(
                     f"The file {file.name!r} of the corpus {name!r} cannot be copied to {folder}: {error.strerror}.",
-                    next_step="make room, or set FATHOM_CACHE to a folder that can be written",
+                    next_step="free some space, or set FATHOM_CACHE to a writable folder",
                 ) from error
         with suppress(OSError):
             os.utime(path)  # `fathom prune` removes what was not used for a while

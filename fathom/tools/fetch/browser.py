@@ -53,7 +53,7 @@ def find_browser(variable: Callable[[str], str]) -> Program | str:
     named = variable(BROWSER)
     path = next(filter(None, map(shutil.which, [named] if named else PROGRAMS)), "")
     if not path:
-        return f"{BROWSER} is {named!r}, which is no program" if named else f"install Chromium, or set {BROWSER}"
+        return f"{BROWSER} is {named!r}, which is not a program" if named else f"install Chromium, or set {BROWSER}"
     sandbox = variable(SANDBOX).strip().lower() != "off"
     if sandbox and os.geteuid() == 0:
         return f"root starts Chromium without its sandbox: use another user, or set {SANDBOX}=off"

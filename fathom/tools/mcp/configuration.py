@@ -51,7 +51,7 @@ class McpServer(BaseModel):
     @classmethod
     def _address(cls, url: str) -> str:
         if url and not is_page(url):
-            raise ValueError("is no web address")
+            raise ValueError("is not a web address")
         return url
 
     @model_validator(mode="after")
@@ -61,7 +61,7 @@ class McpServer(BaseModel):
         if (self.type == "stdio") != bool(self.command) and self.type:
             raise ValueError(f"has a {'command' if self.command else 'url'}, which does not fit type {self.type!r}")
         if stray := [name for name in (("args", "env") if self.url else ("headers",)) if getattr(self, name)]:
-            raise ValueError(f"has a {'command' if self.command else 'url'}, so {' and '.join(stray)} mean nothing")
+            raise ValueError(f"has a {'command' if self.command else 'url'}, so {' and '.join(stray)} have no effect")
         return self
 
 
@@ -75,7 +75,7 @@ class _File(BaseModel):
     def _names(cls, servers: dict[str, McpServer]) -> dict[str, McpServer]:
         for name in servers:
             if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
-                raise ValueError(f"{name[:60]!r} is no name: use up to 40 letters, digits, '-', '_' and '.'")
+                raise ValueError(f"{name[:60]!r} is not a valid name: use up to 40 letters, digits, '-', '_' and '.'")
         return servers
 
 
@@ -174,5 +174,5 @@ def _problems(error: ValidationError) -> Iterator[str]:
         place = problem["loc"][1:] or problem["loc"]  # without `mcpServers`
         said = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "extra_forbidden":
-            said = "there is no such field"
+            said = "this field does not exist"
         yield f"{'.'.join(map(str, place))}: {said}" if place else said

@@ -29,7 +29,7 @@ def named(names: Sequence[str], vendors: Sequence[type[SearchVendor]]) -> list[t
             found.append(vendor_of(provider))
         else:
             others = ", ".join([*known, *(f"{PREFIX}{provider}" for provider in PROVIDERS)])
-            raise InvalidInput(f"There is no search vendor {name!r}.", next_step=f"vendors: {others}")
+            raise InvalidInput(f"The search vendor {name!r} does not exist.", next_step=f"vendors: {others}")
     return found
 
 
