@@ -157,7 +157,7 @@ def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -
         ),
         (
             ["research", "q", "--depth", "2", "--set", "depth=3"],
-            "--depth and --set depth=3 contradict each other. (give one of them)",
+            "--depth and --set depth=3 contradict each other. (give only one of them)",
         ),
         (
             ["research", "q", "--set", "max-usd=1", "--set", "budget.max_usd=2"],
@@ -182,7 +182,7 @@ def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -
         (["research", "q", "--price", "openai/x=inf,1"], "--price 'openai/x=inf,1' is not MODEL=INPUT,OUTPUT"),
         (["research", "q", "--breadth", "none"], "--breadth"),
         (["research", "q", "--role-model", "reporter"], "'reporter' is not ROLE=MODEL"),
-        (["research", "q", "--role-model", "boss=extractive"], "no role 'boss'"),
+        (["research", "q", "--role-model", "boss=extractive"], "The role 'boss' does not exist"),
         (["research", "q", "--tools", "documents,google"], "no tool 'google'"),
         (["research", "q", "--tools", "web_search"], "TAVILY_API_KEY"),
         (["research", "not UTF-8: \udcff"], "not valid UTF-8"),

@@ -155,7 +155,7 @@ def test_costs_are_told(fathom_cli: FathomCLI, store: ArtifactStore, prefect_ser
     by = [row["name"] for row in costs(fathom_cli, "--by", "deployment", env=prefect_server.env)["rows"]]
     assert by == ["not known to Prefect"]
     alone = fathom_cli(["costs", "--by", "deployment"], {"PREFECT_SERVER_API_PORT": str(quiet_port())})
-    assert alone.returncode == 2 and "--by model and --by day need none" in alone.stderr
+    assert alone.returncode == 2 and "--by model and --by day work without one" in alone.stderr
     week = fathom_cli(["costs", "--by", "week"])
     assert week.returncode == 2 and "'model', 'day', 'deployment'" in week.stderr
 

@@ -426,7 +426,7 @@ async def test_meaning_finds_what_words_do_not(folder: Path, tmp_path: Path) -> 
     encoder = load_encoder("a-model")
     assert isinstance(encoder, Encoder)
     assert sorted(encoder.encoded) == ["A new text about the ocean.", "ocean"]  # the others' vectors were kept
-    with pytest.raises(InvalidInput, match="no embedding model 'missing'"):
+    with pytest.raises(InvalidInput, match="embedding model 'missing' does not exist"):
         await DocumentsTool([str(folder)], cache, 1, "missing").run("ocean")
 
 

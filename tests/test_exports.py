@@ -334,7 +334,7 @@ def test_an_export_may_go_to_a_bucket(run: Path, moto_s3: Bucket) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--to", "odt"], "no format 'odt'. (choose from md, html, json, docx, pdf, bib, ris)"),
+        (["--to", "odt"], "The format 'odt' does not exist. (choose from md, html, json, docx, pdf, bib, ris)"),
         (["--to", " ,"], "No format was given"),
         (["--to", "md,html"], "The run has not finished: it has no report yet."),
         (["--to", "md", "--out", "{run}"], "would look like tampering"),

@@ -215,7 +215,7 @@ async def test_a_run_that_cannot_be_followed_is_refused(
     assert "ended without a report" in refused(without.run_id[:8], code=3)
     assert "No run 'nothing'" in refused("nothing")
     assert "query is empty" in fathom_cli(["ask", whole.run_id[:8], " ", "--artifacts", str(root)]).stderr
-    assert "is stored beside it" in refused(whole.artifacts, "--artifacts", str(tmp_path / "other"))
+    assert "must be stored there too" in refused(whole.artifacts, "--artifacts", str(tmp_path / "other"))
     assert "--depth 9" in refused(whole.run_id[:8], "--depth", "9")
     assert "--set report.words=5: it must be" in refused(whole.run_id[:8], "--set", "report.words=5")
     elsewhere = f"artifacts={tmp_path / 'other'}"

@@ -572,7 +572,7 @@ async def test_what_the_judge_saw_and_said_is_verified_offline(providers: Stubs,
         re.sub(r"\A\([^)]*\) ", "", text.split("\n</source>")[0].strip()) for text in shown_first.values()
     ]
     for before, after, problem in (
-        ('"verdict": "supported"', '"verdict": "contradicted"', "verdict is not what the check finds"),
+        ('"verdict": "supported"', '"verdict": "contradicted"', "verdict differs from the result of the check"),
         ('"start": ', '"start": 1', "do not say what was shown to the judge"),
     ):
         changed = (folder / JUDGEMENTS).read_text()

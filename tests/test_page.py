@@ -219,7 +219,7 @@ def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:
         ("/watches", {"question": "Why?", "every": "1x"}, "every", "It must be a length of time"),
         ("/", {"question": "Why?", "template": "<b>"}, "template", "no template '<b>'"),
         ("/watches", {"question": " ", "every": "1d"}, "question", "Please write"),
-        ("/corpora", {"name": "../x"}, "files", "no form with files"),
+        ("/corpora", {"name": "../x"}, "files", "not a form with files"),
     ],
 )
 def test_a_form_says_at_its_field_what_is_wrong(

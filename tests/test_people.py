@@ -228,11 +228,11 @@ async def test_the_first_answer_counts_and_a_replay_takes_it(
         refused = api.post(f"/flow_runs/{question.run_id}/resume", json={"run_input": {"answer_1": 7}})
         assert (refused.status_code, refused.json()["status"]) == (200, "REJECT")
     await answering.answer(question, Reply(answers=["since 1900", "worldwide"], by="Ada"))
-    with pytest.raises(InvalidInput, match="does not ask this any more"):
+    with pytest.raises(InvalidInput, match="no longer waits for this answer"):
         await answering.answer(question, Reply(answers=["never", "nowhere"], by="Bob"))
 
     first = await waits(query, Matter.plan)
-    with pytest.raises(InvalidInput, match="does not ask this any more"):
+    with pytest.raises(InvalidInput, match="no longer waits for this answer"):
         await answering.answer(question, Reply(answers=["never", "nowhere"], by="Bob"))
     await answering.answer(first, Reply(remark="the costs as well", by="Ada"))
     second = await waits(query, Matter.plan, 2)

@@ -517,7 +517,7 @@ def test_the_commands(fathom_cli: FathomCLI, tmp_path: Path) -> None:
     made = fathom_cli(["tokens", "add", "ann", "--days", "30", "--daily-usd", "5", "--json", *here])
     token = json.loads(made.stdout)["token"]
     again = fathom_cli(["tokens", "add", "ann", *here])
-    assert again.returncode == 2 and "ann has a token" in again.stderr
+    assert again.returncode == 2 and "ann already has a token" in again.stderr
     for bad in (["add", "../x"], ["add", "b", "--role", "god"], ["revoke", "b"]):
         assert fathom_cli(["tokens", *bad, *here]).returncode == 2, bad
     listed = fathom_cli(["tokens", "list", *here])

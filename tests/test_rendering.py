@@ -170,7 +170,7 @@ async def test_a_browser_that_fails_is_a_page_that_cannot_be_read(
     assert "root starts Chromium without its sandbox" in str(find_browser(lambda name: variables.get(name, "")))
     variables["FATHOM_BROWSER_SANDBOX"] = "off"
     assert find_browser(lambda name: variables.get(name, "")) == Program(str(broken), sandbox=False)
-    assert "no program" in str(find_browser(lambda name: "nowhere"))
+    assert "not a program" in str(find_browser(lambda name: "nowhere"))
 
 
 @pytest.mark.usefixtures("home")

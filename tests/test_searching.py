@@ -233,9 +233,9 @@ def test_names_are_checked_before_a_run_begins(monkeypatch: pytest.MonkeyPatch, 
     def check(**settings: Any) -> None:
         check_settings(ResearchSettings.model_validate({"artifacts": str(tmp_path), **settings}))
 
-    with pytest.raises(InvalidInput, match="no search vendor 'bing'"):
+    with pytest.raises(InvalidInput, match="search vendor 'bing' does not exist"):
         check(search=["bing"])
-    with pytest.raises(InvalidInput, match="no search vendor 'litellm:brave'"):
+    with pytest.raises(InvalidInput, match="search vendor 'litellm:brave' does not exist"):
         check(search=["litellm:brave"])
     with pytest.raises(MissingCredential) as missing:
         check(search=["litellm:dataforseo"])

@@ -109,7 +109,7 @@ def test_a_forged_record_does_not_survive_the_check_itself(files: dict[str, byte
     problems = [(p.claim, p.message) for p in verify_run(misplaced).problems]
     assert any(claim == 1 and "do not say what is quoted" in message for claim, message in problems)
     fewer = resealed(files, record.model_copy(update={"sources": record.sources[1:]}))
-    assert any("sources are not those" in p.message for p in verify_run(fewer).problems)
+    assert any("sources do not match" in p.message for p in verify_run(fewer).problems)
     added = {**files, "bridge__step9_x__web_extract.json": b"{}"}
     assert [p.message for p in verify_run(added).problems] == ["no recorded call made this file"]
 
