@@ -248,7 +248,10 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "a hidden file": (lambda b: added(b, ("run/.profile", b"")), "is not a file of a run"),
     "a folder": (lambda b: added(b, ("run/folder/", b"")), "is not a file of a run"),
     "a link": (lambda b: added(b, (link(), b"/etc/passwd")), "is a link"),
-    "a file that is not listed": (lambda b: added(b, ("run/more.json", b"{}")), "are not the ones that bundle.json lists"),
+    "a file that is not listed": (
+        lambda b: added(b, ("run/more.json", b"{}")),
+        "are not the ones that bundle",
+    ),
     "a bomb": (lambda b: added(b, ("run/zeros.json", bytes(60_000_000))), "files of 60,"),
     "two files of one name": (lambda b: added(b, ("run/plan.json", b"{}")), "two files with the same name"),
     "another format": (lambda b: repacked(b, format=2), "its format is 2, and this version reads format 1"),
