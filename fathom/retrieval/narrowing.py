@@ -186,7 +186,9 @@ def assemble(text: str, parsed: ParsedText, kept: Sequence[Piece]) -> str:
 
 def _closed(text: str) -> str:
     """Return what is shown of a text, with a fence behind it if it ends in code that nothing closes."""
-    fence = ""
+    fence = above = ""
     for line in text.split("\n"):
-        fence = open_fence(fence, line)
+        underlines = not fence and above.strip() and not line.strip("~")  # a heading, as in reST
+        fence = fence if underlines else open_fence(fence, line)
+        above = line
     return f"{text}\n{fence}" if fence else text
