@@ -60,6 +60,24 @@ def test_a_span_of_code_opens_no_fence(line: str) -> None:
     assert [block.kind for block in split_blocks(text)][-1] == "heading"
 
 
+def test_tildes_below_a_title_underline_it_and_open_no_fence() -> None:
+    text = "Copper lids\n~~~~~~~~~~~\n\nThey last long.\n\nOld spouts\n~~~~~~~~~~\n\nThey leak now and then."
+    assert [block.kind for block in split_blocks(text)] == ["heading", "prose"] * 2
+    narrowed = narrow(
+        [SourceText(source_id="S00000a", title="", kind="document", url="a.txt", text=f"{FILLER * 20}\n\n{text}")],
+        "leak",
+        80,
+    )
+    assert narrowed.texts[0].text.endswith("Old spouts\n~~~~~~~~~~\n\nThey leak now and then.")
+
+
+@pytest.mark.parametrize("above", ["Boil it for ten minutes:", "", "~~~~~~\nfill()\n~~~~~~"])
+def test_tildes_that_underline_no_title_open_a_fence(above: str) -> None:
+    text = f"{above}\n~~~~~~\nboil()\n~~~~~~\n\nPour it."
+    kinds = [block.kind for block in split_blocks(text)]
+    assert kinds[-4:] == ["code"] * 3 + ["prose"]
+
+
 def test_an_item_is_shown_with_the_items_around_it() -> None:
     text = "All of:\n\n- lids\n  - copper\n    - old\n- spouts"
     sentences = split_sentences(text)

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.models import SourceText
@@ -105,7 +106,9 @@ def _pieces(number: int, text: str, parsed: ParsedText, room: int) -> Iterator[P
         whole = sum(costs[n] for n in unit) <= limit and next((k for k in kinds if k != "heading"), "") != "prose"
         for part in [unit] if whole else chunks.lines(unit):
             cost = sum(costs[n] for n in part)
-            if part[0] > first and (size + cost > PASSAGE_BYTES or sentences[part[0]].kind == "heading"):
+            stranded = part[0] and sentences[part[0] - 1].kind == "heading"  # it would end the piece, and head nothing
+            full = size > PASSAGE_BYTES if stranded else size + cost > PASSAGE_BYTES
+            if part[0] > first and (full or (sentences[part[0]].kind == "heading" and not stranded)):
                 yield piece(range(first, part[0]))
                 first, size = part[0], 0
             size += cost
@@ -186,9 +189,7 @@ def assemble(text: str, parsed: ParsedText, kept: Sequence[Piece]) -> str:
 
 def _closed(text: str) -> str:
     """Return what is shown of a text, with a fence behind it if it ends in code that nothing closes."""
-    fence = above = ""
-    for line in text.split("\n"):
-        underlines = not fence and above.strip() and not line.strip("~")  # a heading, as in reST
-        fence = fence if underlines else open_fence(fence, line)
-        above = line
+    fence = ""
+    for above, line in pairwise(["", *text.split("\n")]):
+        fence = open_fence(fence, line, above)
     return f"{text}\n{fence}" if fence else text

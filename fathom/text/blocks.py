@@ -78,11 +78,12 @@ def is_signature(text: str) -> bool:
     return "\n" not in text and bool(_SIGNATURE.match(text[:300]))
 
 
-def open_fence(fence: str, line: str) -> str:
+def open_fence(fence: str, line: str, above: str = "") -> str:
     """Return the fence that is open after a line of Markdown, empty if none is; `fence` is that before the line.
 
     A fence may stand in a list item or quotation, on the line of its marker too. It is given with what stands before,
-    an item's marker as spaces, so that it is the line that closes it.
+    an item's marker as spaces, so that it is the line that closes it. `above`: the line before, where the text may be
+    reST: four or more tildes below a title that is no longer than they are underline it.
     """
     if "```" not in line and "~~~" not in line:
         return fence
@@ -91,7 +92,9 @@ def open_fence(fence: str, line: str) -> str:
         return fence
     before, item, marks, rest = marker.groups()
     if not fence:
-        return f"{before}{' ' * len(item)}{marks}"
+        alone = marks.startswith("~~~~") and line.strip() == marks
+        titled = not _RULE.match(above) and len(above.strip()) <= len(marks)
+        return "" if alone and titled else f"{before}{' ' * len(item)}{marks}"
     opened = fence.lstrip(" \t>")
     closes = not item and len(before) < len(fence) - len(opened) + 4 and marks.startswith(opened) and not rest.strip()
     return "" if closes else fence
@@ -106,7 +109,7 @@ def split_blocks(text: str) -> Iterator[Block]:
     fence = ""
     before = ""  # the last line of the run before: code often follows a colon
     for line in _lines(text):
-        after = open_fence(fence, text[line.start - line.indent : line.end])
+        after = open_fence(fence, text[line.start - line.indent : line.end], run[-1].text if run else "")
         if fence or after:
             yield from _blocks_of(run, before)
             run = []

@@ -30,7 +30,7 @@ from fathom.tools.documents.worker import Unfinished
 
 KEPT_INDEXES = 8
 UPLOADED = "corpus:"
-FORMAT = "8"  # changes when readers, layout or index treat the same files differently
+FORMAT = "9"  # changes when readers, layout or index treat the same files differently
 _opening = threading.Lock()
 
 
