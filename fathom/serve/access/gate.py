@@ -110,12 +110,6 @@ class Gate:
             raise NotSignedIn(f"The proxy names an invalid user: {error.message}") from None
 
 
-def csrf_token(request: Request) -> str:
-    """Return what a form of the page sends as `csrf_token`; empty where there is no session, and none is needed."""
-    session = request.state.session
-    return session.csrf if isinstance(session, Session) else ""
-
-
 def proves(session: Session, sent: str) -> bool:
     """Whether what was sent with a request is the secret of the session's forms."""
     return sent.isascii() and compare_digest(session.csrf, sent)
