@@ -136,7 +136,7 @@ class Cluster:
         command = [
             sys.executable,
             "-m",
-            "fathom.cli.main",
+            "fathom",
             "worker",
             "--limit",
             str(limit),

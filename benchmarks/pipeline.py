@@ -160,7 +160,7 @@ def measure(api: str, home: Path, options: list[str], arguments: list[str], unit
                 TAVILY_API_KEY="stub",
                 TAVILY_BASE_URL=url,
             )
-            command = [sys.executable, "-m", "fathom.cli.main", "research", QUERY, "--model", "openai/stub", "--json"]
+            command = [sys.executable, "-m", "fathom", "research", QUERY, "--model", "openai/stub", "--json"]
             command += ["--quiet", "--fresh", "--artifacts", str(Path(folder) / "artifacts"), *arguments]
             began = time.monotonic()
             process = subprocess.Popen(command, env=env, cwd=ROOT, stdout=subprocess.PIPE)

@@ -85,7 +85,7 @@ def measure(cluster: Cluster, options: argparse.Namespace) -> Outcome:
     time.sleep(12)  # what their start takes is no part of a question
     names = [("worker",), ("server", "services"), ("postgres", "redis", "balancer")]
     before = [cluster.cpu(*group) for group in names]
-    command = [sys.executable, "-m", "fathom.cli.main", "batch", str(file), "--json", "--profile", options.profile]
+    command = [sys.executable, "-m", "fathom", "batch", str(file), "--json", "--profile", options.profile]
     command += ["--at-once", str(options.at_once or options.workers * options.limit), "--set", "fresh=true"]
     command += ["--model", "extractive" if options.extractive else "openai/stub"]
     kills: list[float] = []

@@ -151,7 +151,7 @@ def _prefect(folder: Path) -> Iterator[dict[str, str]]:
 def _server(env: dict[str, str]) -> Iterator[tuple[str, int, float]]:
     """A Fathom server: its address, its process id, and in how many seconds it was there."""
     port, began = free_port(), time.monotonic()
-    command = [sys.executable, "-m", "fathom.cli.main", "serve", "--port", str(port), "--pool", POOL]
+    command = [sys.executable, "-m", "fathom", "serve", "--port", str(port), "--pool", POOL]
     process = subprocess.Popen(command, env=env, cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         _until(f"http://127.0.0.1:{port}/api/v1/health", process)

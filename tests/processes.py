@@ -32,7 +32,7 @@ _started: list[subprocess.Popen[str]] = []
 
 def fathom(env: Mapping[str, str], *arguments: str) -> subprocess.Popen[str]:
     """Start the command line afresh. The fixture `forked` starts it in a hundredth of the time."""
-    command = [sys.executable, "-m", "fathom.cli.main", *arguments]
+    command = [sys.executable, "-m", "fathom", *arguments]
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
     _started.append(process)
     return process

@@ -364,7 +364,7 @@ def test_ctrl_c_leaves_a_run_that_resume_finishes(
     stubs.settings.llm_delay = 0.1
     env = {**os.environ, **prefect_server.env, **stubs.env, "PYTHONPATH": str(ROOT)}
     options = ["--model", "openai/stub", "--profile", "quick"]
-    command = [sys.executable, "-m", "fathom.cli.main", "research", "How do tides form?", *options]
+    command = [sys.executable, "-m", "fathom", "research", "How do tides form?", *options]
     process = subprocess.Popen(
         command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -106,7 +106,7 @@ async def test_what_is_wrong_is_told(served: Served) -> None:
 async def test_a_process_speaks_only_the_protocol(prefect_server: PrefectServer, tmp_path: Path) -> None:
     env = {**base_env(), **prefect_server.env, "HOME": str(tmp_path)}
     program = StdioServerParameters(
-        command=sys.executable, args=["-m", "fathom.cli.main", "mcp", "--artifacts", str(tmp_path / "store")], env=env
+        command=sys.executable, args=["-m", "fathom", "mcp", "--artifacts", str(tmp_path / "store")], env=env
     )
     async with Client(program) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS

@@ -174,7 +174,7 @@ def test_the_commands_need_only_the_folder(files: dict[str, bytes], tmp_path: Pa
         (folder / name).write_bytes(data)
 
     def fathom(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "fathom.cli.main", *arguments, "--artifacts", str(tmp_path)]
+        command = [sys.executable, "-m", "fathom", *arguments, "--artifacts", str(tmp_path)]
         return subprocess.run(command, capture_output=True, text=True, check=False, env={"COLUMNS": "80"})
 
     done = fathom("verify", "bridge")

@@ -30,7 +30,3 @@ def main() -> None:
         command._main_shell_completion({}, "fathom")  # exits if a shell asks what can be completed
         with command.make_context("fathom", arguments) as context:
             command.invoke(context)
-
-
-if __name__ == "__main__":
-    main()
