@@ -35,7 +35,7 @@ def mcp(
     from fathom.flows.server import be_patient, ensure_api
 
     try:
-        import mcp as _package  # noqa: F401
+        import mcp as _package  # noqa: F401  (only whether it is installed)
     except ImportError:
         raise InvalidInput(
             "The package mcp is not installed.",

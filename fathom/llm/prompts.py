@@ -243,7 +243,8 @@ def strict_schema(schema: dict[str, Any], *, bounds: bool) -> dict[str, Any]:
 def _without_unused(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a JSON schema without definitions that nothing in it refers to: a model would read them for nothing."""
     definitions: dict[str, Any] = schema.get("$defs", {})
-    waiting: list[Any] = [{name: part for name, part in schema.items() if name != "$defs"}]
+    rest = {name: part for name, part in schema.items() if name != "$defs"}
+    waiting: list[Any] = [rest]
     used = set[str]()
     while waiting:
         node = waiting.pop()
@@ -256,5 +257,4 @@ def _without_unused(schema: dict[str, Any]) -> dict[str, Any]:
                 used.add(name)
                 waiting.append(definitions[name])
     kept = {name: part for name, part in definitions.items() if name in used}
-    rest = {name: part for name, part in schema.items() if name != "$defs"}
     return {**({"$defs": kept} if kept else {}), **rest}

@@ -92,12 +92,13 @@ def _end(markdown: str) -> int:
     leads = lead_ins(sentences).values()
     lines = [0, *(found.end() for found in re.finditer(r"\r\n?|\n|\Z", markdown))]
     blocks = [(block.type, block.map[0], block.map[1]) for block in _blocks(markdown) if block.map]
-    for number, (kind, _, last) in enumerate(blocks):
+    for (kind, _, last), following in zip(blocks, [*blocks[1:], None], strict=True):
         within = [sentence for sentence in sentences if sentence.start < lines[last]]
         end = max([lines[last], *(sentence.end for sentence in within)])
         shown = markdown[:end].rstrip()
         going_on = len(within) - 1 in leads or shown.endswith((":", "："))
-        for beside, first, behind in blocks[number + 1 : number + 2]:
+        if following:
+            beside, first, behind = following
             told = sum(lines[first] <= sentence.start < lines[behind] for sentence in sentences)
             going_on |= (kind, beside) == (_PARAGRAPH, _TABLE) or (
                 (kind, beside) == (_TABLE, _PARAGRAPH) and told <= MOST_BESIDE_TABLE

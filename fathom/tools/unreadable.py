@@ -26,10 +26,9 @@ class Unreadable:
     @asynccontextmanager
     async def turn(self, urls: Iterable[str]) -> AsyncIterator[None]:
         """Let calls that read the same pages do so one after the other, so that each knows what failed before."""
+        pages = sorted({canonical_url(url) for url in urls})  # in one order, so that no two wait for each other
         async with AsyncExitStack() as held:
-            for page in sorted(
-                {canonical_url(url) for url in urls}
-            ):  # in one order, so that no two wait for each other
+            for page in pages:
                 await held.enter_async_context(self._locks.setdefault(page, asyncio.Lock()))
             yield
 
