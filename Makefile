@@ -37,7 +37,7 @@ help:
 	@echo '                                  ARGS=--shown: what a model that compresses is shown)'
 	@echo 'make bench-claims EVAL_DATA=folder [MODEL=provider/name]   measure whether the check tells true claims from false ones'
 	@echo 'make bench-research SET=name DATA=path MODEL=provider/name LIMIT=n ARGS="--max-usd 5"'
-	@echo '                                  answer a published benchmark'"'"'s questions in the form it scores (docs/benchmarks.md)'
+	@echo '                                  answer a published benchmark'"'"'s questions in the form it scores (docs/measuring.md)'
 	@echo 'make bench-world MODEL=provider/name LIMIT=n OUT=folder'
 	@echo '                                  answer questions over a web that a script makes; without a model in half a minute (docs/world.md)'
 	@echo '                                  (ARGS=--held-out: the questions that were not used to choose any rule)'

@@ -110,7 +110,7 @@ packages that register them in the entry-point group `fathom.tools` ([an example
 
 The tools of a group are asked only by runs that choose them, by name or together: `--tools default,{groups}`, where
 `default` is what a run uses by itself. They need no key, so every question would be sent to them. A step is offered
-those that fit it: [routing.md](routing.md).
+those that fit it: [Which tool a step uses](searching.md#which-tool-a-step-uses).
 
 | tool | group | good for | optional variables |
 |---|---|---|---|

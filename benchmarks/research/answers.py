@@ -144,7 +144,7 @@ ANSWERS = (
         mode=Mode.answer,
         read=_read_browsecomp,
         write=_write_responses,
-        score=f"a sampler over submission/{RESPONSES} for BrowseCompEval of simple-evals: docs/benchmarks.md has it",
+        score=f"a sampler over submission/{RESPONSES} for BrowseCompEval of simple-evals: docs/measuring.md has it",
     ),
     Benchmark(
         name="browsecomp-zh",
@@ -158,7 +158,7 @@ ANSWERS = (
         write=_write_zh,
         score=(
             "cp submission/infer.jsonl CHECKOUT/predict_data/MODEL/; generate_infer_eval of run.py with "
-            "--input_file_path submission/questions.json; python run_acc_calibration_error.py: docs/benchmarks.md"
+            "--input_file_path submission/questions.json; python run_acc_calibration_error.py: docs/measuring.md"
         ),
     ),
     Benchmark(
@@ -183,6 +183,6 @@ ANSWERS = (
         mode=Mode.answer,
         read=_read_simple,
         write=_write_simple,
-        score=f"a sampler over submission/{RESPONSES} for SimpleQAEval of simple-evals: docs/benchmarks.md has it",
+        score=f"a sampler over submission/{RESPONSES} for SimpleQAEval of simple-evals: docs/measuring.md has it",
     ),
 )
