@@ -24,6 +24,8 @@ from fathom.sources.published import published_on
 from fathom.sources.recency import UNKNOWN, is_outdated, recency, topic_of
 from fathom.sources.signals import Signals, author_authority, content_score, read_signals
 from fathom.sources.succession import standing_of
+from fathom.text.boilerplate import asks_of_orders, orders
+from fathom.text.parsed import parse
 from fathom.text.terms import query_terms, terms
 from fathom.text.urls import canonical_url
 
@@ -38,6 +40,7 @@ hoax site stays below with all three. `docs/sources.md` has the measured scale.
 """
 AUTHORITATIVE = 0.7  # authority from which another source's link or contradiction counts
 NEWER_DAYS = 365
+ORDERING = 0.3  # share of its score that is left to a page that gives orders to language models
 SAME_SUBJECT, LEAST_SUBJECT = 0.6, 2  # of the words of a title, the share and number that one on the same subject has
 STEP = 0.5  # weight of the words of a step's title beside the question's
 _OF_SERIES = frozenset({"status", "replaces", "obsoletes", "supersedes", "updates", "amends"})
@@ -65,7 +68,7 @@ def score_sources(
     ratings = {text.source_id: rate(text, rules.scores if rules else None) for text in merged}
     cited, contradicted = _validations(merged, ratings, contradictions)
     agreement = corroborate(merged, facts)
-    topic = topic_of(query)
+    topic, about_orders = topic_of(query), asks_of_orders(query_terms(query))
     dates = {text.source_id: published_on(text, text.text, today) for text in merged}
     qualities: list[SourceQuality] = []
     for text, relevance in zip(merged, _relevance(query, steps, merged), strict=True):
@@ -87,13 +90,15 @@ def score_sources(
             "low_authority": rating.authority <= UNKNOWN_AUTHORITY,
             "paywalled": signals.paywalled and text.kind == "web",
             "possibly_machine_made": signals.machine_made and text.kind == "web",
+            "gives_orders": text.kind == "web" and not about_orders and bool(orders(parse(text.text))),
         }
+        overall = sum(OVERALL[name] * score for name, score in scores.items())
         qualities.append(
             SourceQuality(
                 source_id=text.source_id,
                 type=rating.type,
                 **{name: round(score, 3) for name, score in scores.items()},
-                overall=round(sum(OVERALL[name] * score for name, score in scores.items()), 3),
+                overall=round(overall * (ORDERING if flags["gives_orders"] else 1), 3),
                 published=published.isoformat() if published else "",
                 flags=[flag for flag, raised in flags.items() if raised],
             )
@@ -102,9 +107,14 @@ def score_sources(
 
 
 def trust(quality: SourceQuality) -> float:
-    """Return how far a source can be trusted, 0 to 1: its overall score without the relevance to the question."""
+    """Return how far a source can be trusted, 0 to 1: its overall score without the relevance to the question.
+
+    A page that gives orders to language models can be right, but somebody wants to deceive by it, or has broken into
+    it: however recent or repeated it is, others come first.
+    """
     parts = {name: weight for name, weight in OVERALL.items() if name != "relevance"}
-    return sum(weight * float(getattr(quality, name)) for name, weight in parts.items()) / sum(parts.values())
+    share = sum(weight * float(getattr(quality, name)) for name, weight in parts.items()) / sum(parts.values())
+    return share * (ORDERING if "gives_orders" in quality.flags else 1)
 
 
 def _is_standard(text: SourceText, rating: Rating) -> bool:
