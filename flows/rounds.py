@@ -7,11 +7,11 @@ not refused is heard.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fathom.config.profiles import Execution
 from fathom.evidence.provenance import RoundRecord
-from fathom.models import Call, PlanStep, Reflection, Remark, StepOutcome, StepStatus
+from fathom.models import Call, PlanStep, Reflection, Remark, StepOutcome
 from fathom.retrieval.working_memory import Memory
 from fathom.run.checklist import next_steps, waves
 from fathom.run.convergence import decide
@@ -117,24 +117,26 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
     for wave in waves(steps, engine.settings.execution, engine.settings.concurrency):
         if run.stopped:
             break
-        for step in wave:
-            run.mark(step.step_id, StepStatus.in_progress)
-        _show_plan(display, run)
+        now = {str(step.step_id) for step in wave}
+        _show_plan(display, run, now)
         known, made, useless, reading = run.memory, run.all_calls, run.useless, Reading(wave)
 
         async def research(
             step: PlanStep,
+            *,
             known: Memory = known,
             made: list[Call] = made,
             useless: list[Useless] = useless,
             reading: Reading = reading,
+            now: set[str] = now,
         ) -> StepOutcome:
             outcome: StepOutcome = await research_step(
                 run.plan.plan_title, step, known, made, useless, _reading=reading, _engine=engine
             )
             run.mark(step.step_id, outcome.status)
+            now.remove(str(step.step_id))
             if engine.settings.execution is Execution.parallel:
-                _show_plan(display, run)
+                _show_plan(display, run, now)
             return outcome
 
         for outcome in await asyncio.gather(*map(research, wave)):
@@ -142,9 +144,9 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
         await _keep(engine, run)
 
 
-def _show_plan(display: Display, run: RunState) -> None:
+def _show_plan(display: Display, run: RunState, now: Collection[str] = ()) -> None:
     publish(Event("plan", plan=run.plan))
-    display.plan(run.plan)
+    display.plan(run.plan, now)
 
 
 async def _keep(engine: Engine, run: RunState) -> None:

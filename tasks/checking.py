@@ -39,6 +39,8 @@ from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids
 from fathom.text.counting import counted
 
+Passage = tuple[str, ShownPassage]
+"""A passage behind the id of its source."""
 LASTING: frozenset[Kind] = frozenset(("table", "code"))
 """What is corrected or marked, and never taken out: a row is missed by those below it."""
 
@@ -133,7 +135,8 @@ class Reviewer:
         """Return a section as the writer corrects it, and the sentences that it takes out."""
         cited = cited_ids(section.markdown)
         shown = {one: await asyncio.to_thread(self._shown, one, said, cited) for one, said in found.items()}
-        statements = [one for one in found if shown[one]]
+        elsewhere = {one: await asyncio.to_thread(self._elsewhere, one, shown[one]) for one in found}
+        statements = [one for one in found if shown[one] or elsewhere[one]]
         if not statements:  # nothing to correct them by: they are marked
             return section.markdown, []
         written = as_written(section.markdown, {statement.sentence for statement in statements})
@@ -141,10 +144,12 @@ class Reviewer:
             query=self._engine.question_for(CORRECTION),
             heading=section.heading,
             objections=[
-                _objection(number, written.get(s.sentence, s.sentence), s, found[s], shown[s])
+                _objection(
+                    number, written.get(s.sentence, s.sentence), s, found[s], shown=shown[s], elsewhere=elsewhere[s]
+                )
                 for number, s in enumerate(statements, 1)
             ],
-            source_ids=list(dict.fromkeys([*cited, *(source_id for s in statements for source_id, _ in shown[s])])),
+            source_ids=list(dict.fromkeys([*cited, *(i for s in statements for i, _ in (*shown[s], *elsewhere[s]))])),
         )
         answer, usage = await ask(CORRECTION, request, self._engine)
         self.usage[CORRECTION.name] += usage
@@ -159,12 +164,28 @@ class Reviewer:
         markdown, _ = with_replacements(section.markdown, replaced)
         return _taken_out(markdown, gone)
 
-    def _shown(self, statement: Statement, said: Settled, cited: Sequence[str]) -> list[tuple[str, ShownPassage]]:
+    def _shown(self, statement: Statement, said: Settled, cited: Sequence[str]) -> list[Passage]:
         """Return the passages to correct a sentence by: those that decided, or else those that bear most on it.
 
         These are of the sources that its section cites, or of all that the notes quote where it cites none.
         """
         return said.shown or bearing_on(statement, [*statement.checked_against, *cited] or self._noted, self._bearing)
+
+    def _elsewhere(self, statement: Statement, shown: Sequence[Passage]) -> list[Passage]:
+        """Return what the run's other sources say on a sentence, for which its own may be the wrong ones.
+
+        First comes what other sentences with the same facts were supported by, then what bears on it by its words. Both
+        together have about twice the room of one claim that is judged again.
+        """
+        others = set(self._noted).difference(statement.checked_against, (source_id for source_id, _ in shown))
+        found = [
+            (span.text.source.source_id, passage)
+            for passage in supporting(statement.sentence, others, self.asked)
+            if (span := self._bearing.span(passage))
+        ]
+        said = " ".join(passage.text for _, passage in found)
+        more = bearing_on(statement, sorted(others), self._bearing)
+        return [*found, *((source_id, passage) for source_id, passage in more if passage.text not in said)]
 
     def _left(self, section: ReportSection, found: Mapping[Statement, Settled]) -> ReportSection:
         """Return a section with what the judge still objects to marked, or removed if the settings say so."""
@@ -189,7 +210,13 @@ def _taken_out(markdown: str, sentences: Collection[str]) -> tuple[str, list[str
 
 
 def _objection(
-    number: int, written: str, statement: Statement, said: Settled, shown: Sequence[tuple[str, ShownPassage]]
+    number: int,
+    written: str,
+    statement: Statement,
+    said: Settled,
+    *,
+    shown: Sequence[Passage],
+    elsewhere: Sequence[Passage],
 ) -> Objection:
     return Objection(
         number=number,
@@ -198,4 +225,5 @@ def _objection(
         verdict=said.judgement.verdict.words,
         reason=said.judgement.reason,
         passages=[f"[{source_id}] {passage.text}" for source_id, passage in shown],
+        elsewhere=[f"[{source_id}] {passage.text}" for source_id, passage in elsewhere],
     )

@@ -15,7 +15,7 @@ from fathom.retrieval.working_memory import Memory
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import BRIEF_FROM, BRIEF_TOKENS
 from fathom.run.engine import Engine
-from fathom.run.reading import Reading, Useless
+from fathom.run.reading import NotedBefore, Reading, Useless, noted_whole
 from fathom.tasks import events
 from fathom.tasks.durable import computed_task, recorded_task
 from fathom.tasks.model_calls import ask
@@ -94,6 +94,7 @@ class _StepResearch:
         self._notes: list[Note] = []
         self._reused: list[str] = []  # files of notes of other steps
         self._shared: dict[str, Note] = {}  # notes of the steps beside it, by file
+        self._before = NotedBefore()  # by the earlier run
         self._reads_for_nothing = engine.model_for(COMPRESSOR).model == EXTRACTIVE
         self._deciding = self._compressing = Usage()
 
@@ -101,6 +102,8 @@ class _StepResearch:
         """Decide, call tools and compress until nothing is left to ask."""
         engine, step = self._engine, self._step
         cut, stopped, brief = False, None, None
+        if engine.earlier and not self._reads_for_nothing:
+            self._before = await noted_before(_engine=engine)
         before = 1 if engine.start.parent else 0  # turns of a follow-up that only look at what the earlier run has read
         for turn in range(turns := before + engine.settings.turns):
             checked = await check_budget(step, turn, bool(self._memory.notes or self._notes), _engine=engine)
@@ -113,7 +116,7 @@ class _StepResearch:
             down = resting([call.result for call in (*self._made, *self._calls)])
             breadth = engine.settings.breadth if allowance is Allowance.full else 1
             if turn < before:
-                decided = Decided(calls=[_look_back(step)], usage=Usage())
+                decided = Decided(calls=_look_back(step)[:breadth], usage=Usage())
             else:
                 notes = [*self._memory.notes, *self._shared.values(), *self._notes]
                 known = Memory(notes=notes, briefs=self._memory.briefs)
@@ -144,7 +147,7 @@ class _StepResearch:
         fresh = _fresh(results, self._calls)
         await reading.found(step, itertools.chain.from_iterable(fresh))
         own = [reading.reads(step, keys) for keys in fresh]
-        known = {} if self._reads_for_nothing else _noted_whole(self._made, self._memory.notes)
+        known = {} if self._reads_for_nothing else noted_whole(self._made, self._memory.notes)
         useless_before = [] if self._reads_for_nothing else self._useless
         compressed: list[Compressed] = await asyncio.gather(
             *(
@@ -155,6 +158,7 @@ class _StepResearch:
                     keys,
                     also=reading.others(step, keys),
                     known={key: known[key] for key in keys if key in known},
+                    before=self._before,
                     useless=[each for each in useless_before if any(map(each.has, result.sources))],
                     narrow=narrow,
                     _engine=self._engine,
@@ -203,16 +207,13 @@ def _fresh(results: Sequence[ToolResult], calls: Sequence[Call]) -> list[list[st
     return fresh
 
 
-def _noted_whole(made: Sequence[Call], notes: Sequence[Note]) -> dict[str, Note]:
-    """Return the notes by the keys of the texts that were shown whole for them."""
-    by_file = {note.artifact_file: note for note in notes}
-    return {
-        source.key: note
-        for call in made
-        if not call.narrowed_tokens and (note := by_file.get(call.result.artifact_file))
-        for source in call.result.sources
-        if source.source_id in note.source_ids
-    }
+@recorded_task(name="earlier notes", run_name="read the notes of the earlier run", shown=False, absent=NotedBefore())
+async def noted_before(_engine: Engine) -> NotedBefore:
+    """Return what the earlier run has noted: it may be gone when the follow-up is replayed."""
+    if not _engine.earlier:
+        return NotedBefore()
+    steps, calls, notes = await _engine.earlier.noted()
+    return NotedBefore(notes=noted_whole(calls, notes), steps=steps)
 
 
 @recorded_task(name="budget", run_name="check the budget", shown=False)
@@ -238,9 +239,9 @@ async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) 
     )
 
 
-def _look_back(step: PlanStep) -> ToolCall:
-    """Return the call that searches what the earlier run has read."""
-    return ToolCall(tool=EarlierRunTool.name, input=step.queries[0] if step.queries else step.title)
+def _look_back(step: PlanStep) -> list[ToolCall]:
+    """Return the calls that search what the earlier run has read, one for each query of a step."""
+    return [ToolCall(tool=EarlierRunTool.name, input=query) for query in step.queries or [step.title]]
 
 
 async def _run_calls(

@@ -22,7 +22,7 @@ from fathom.retrieval.working_memory import message_tokens
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
-from fathom.run.reading import Useless, bears_on, worth_reading
+from fathom.run.reading import NotedBefore, Useless, about, bears_on, worth_reading
 from fathom.storage.names import artifact_name
 from fathom.tasks.durable import computed_task, recorded_task, run_logger
 from fathom.tasks.model_calls import answer_without_model, ask, find_window
@@ -119,6 +119,7 @@ async def compress(
     *,
     also: list[PlanStep],
     known: dict[str, Note],
+    before: NotedBefore,
     useless: list[Useless],
     narrow: bool,
     _engine: Engine,
@@ -132,6 +133,7 @@ async def compress(
         fresh: the keys of its texts that are to be read.
         also: steps for which the same texts were found, and which do not read them themselves.
         known: notes by the keys of texts that were read for earlier steps; where they bear on this one they are reused.
+        before: what the run has noted that this one follows up on; the note of this call takes over what bears on it.
         useless: texts that had nothing for earlier steps; what surely has nothing for this one either is not read.
         narrow: one request reads the best passages of a long output, because little of the budget is left.
     """
@@ -141,8 +143,11 @@ async def compress(
     by_key = {key: text for text in stored.results if (key := text.source().key) in fresh}
     bearing = await asyncio.to_thread(_bearing, known, by_key, [step, *also])
     reused = [note.artifact_file for note in bearing.values()]
-    unread = [text for key, text in by_key.items() if key not in bearing]
-    if not (texts := await asyncio.to_thread(_worth_reading, unread, useless, [step, *also])):
+    new = {key: text for key, text in by_key.items() if key not in bearing}
+    taken = await asyncio.to_thread(_taken_over, before, new, [step, *also])
+    unread = [text for key, text in new.items() if key not in taken]
+    texts = await asyncio.to_thread(_worth_reading, unread, useless, [step, *also])
+    if not texts and not taken:
         return Compressed(note=None, usage=Usage(), reused=reused)
     request = CompressRequest(
         plan_title=plan_title,
@@ -153,7 +158,7 @@ async def compress(
         texts=texts,
         page_tokens=_page_tokens(texts, _engine),
     )
-    spread = await _spread(request, narrow=narrow, engine=_engine)
+    spread = await _spread(request, narrow=narrow, engine=_engine) if texts else Shown([], 0)
     requests = [
         request.model_copy(update={"texts": some, "page_tokens": _page_tokens(some, _engine)})
         for some in spread.requests
@@ -161,20 +166,25 @@ async def compress(
     # While the model is waited for, the texts are parsed: the check of the note, the scores and the report need it.
     asking = asyncio.gather(*(ask(COMPRESSOR, one, _engine) for one in requests))
     answers, _ = await asyncio.gather(asking, asyncio.to_thread(_parse, texts))
-    answer, usage = merged([one for one, _ in answers]), sum((used for _, used in answers), Usage())
+    usage = sum((used for _, used in answers), Usage())
+    said_before = _answers(taken, new)
+    said_now = [one for one, _ in answers]
+    answer = merged([*said_before, *said_now])
     if spread.left_out_tokens and answer.is_useful:
         answer = answer.model_copy(update={"summary": f"{answer.summary} {NARROWED}"})
-    grounded = await asyncio.to_thread(_grounded, step, result, answer, texts)
-    if grounded.dropped and not grounded.note.extraction:
+    quoted = [*(new[key] for key in taken), *texts]
+    grounded = await asyncio.to_thread(_grounded, step, result, answer, quoted)
+    if texts and grounded.dropped and not grounded.note.extraction:
         failure = Failure(code=AnswerInvalid.code, message="Nothing that the note quotes is in its sources.")
-        answer, more = await answer_without_model(COMPRESSOR, request, failure, _engine)
-        usage, grounded = usage + more, await asyncio.to_thread(_grounded, step, result, answer, texts)
+        instead, more = await answer_without_model(COMPRESSOR, request, failure, _engine)
+        answer, usage = merged([*said_before, instead]), usage + more
+        grounded = await asyncio.to_thread(_grounded, step, result, answer, quoted)
     compressed = Compressed(
         note=None,
         usage=usage,
         narrowed_tokens=spread.left_out_tokens,
         reused=reused,
-        useless=[] if spread.left_out_tokens or usage.fallbacks else _unquoted(texts, answer),
+        useless=[] if spread.left_out_tokens or usage.fallbacks or not said_now else _unquoted(texts, merged(said_now)),
     )
     if not answer.is_useful:
         return compressed
@@ -197,6 +207,23 @@ async def compress(
     return compressed.model_copy(update={"note": note})
 
 
+def _taken_over(before: NotedBefore, texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
+    """Return the notes of an earlier run, by the keys of their texts, that say what these texts have for some steps."""
+    return {
+        key: note
+        for key, note in before.notes.items()
+        if key in texts and all(before.bears_on(texts[key], step) for step in steps)
+    }
+
+
+def _answers(taken: Mapping[str, Note], texts: Mapping[str, SourceText]) -> list[CompressAnswer]:
+    """Return what notes, given by the keys of their texts, say of these texts, as the compressor answers."""
+    notes = {note.artifact_file: note for note in taken.values()}
+    ids = {file: [texts[key].source_id for key, n in taken.items() if n.artifact_file == file] for file in notes}
+    kept = [about(note, ids[file]) for file, note in notes.items()]
+    return [CompressAnswer(**note.model_dump(include=set(CompressAnswer.model_fields))) for note in kept]
+
+
 def _worth_reading(
     texts: Sequence[SourceText], useless: Sequence[Useless], steps: Sequence[PlanStep]
 ) -> list[SourceText]:
@@ -214,7 +241,8 @@ def _unquoted(texts: Sequence[SourceText], answer: CompressAnswer) -> list[str]:
 def _page_tokens(texts: Sequence[SourceText], engine: Engine) -> int:
     """Return how many tokens a note may take for each source, so that it fits the answer of a model."""
     most = int(NOTE_SHARE * engine.model_for(COMPRESSOR).max_tokens)
-    return min(engine.settings.compression.summary_tokens, max(1, most // len({text.source_id for text in texts})))
+    sources = {text.source_id for text in texts}
+    return min(engine.settings.compression.summary_tokens, max(1, most // max(1, len(sources))))
 
 
 async def serving(result: ToolResult, noted: Mapping[str, Note], step: PlanStep, engine: Engine) -> list[Note]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from time import monotonic
 from typing import Any, Self
 from uuid import UUID
@@ -27,7 +27,6 @@ from fathom.tasks.durable import current_run_id, run_logger
 from fathom.text.counting import counted
 
 PLAN_SECONDS = 10.0  # between two changes of the plan's table, but for the last
-_FINISHED = (StepStatus.done, StepStatus.blocked)
 
 
 class Display:
@@ -60,13 +59,16 @@ class Display:
         """Tag the flow run with its profile and the reporter's model, to filter by in the UI."""
         self._tag({settings.profile.value, settings.role_models[Role.reporter].model})
 
-    def plan(self, plan: Plan) -> None:
-        """Show the plan as a table, and how far it is; later changes appear in the same table."""
+    def plan(self, plan: Plan, now: Collection[str]) -> None:
+        """Show the plan as a table, and how far it is; later changes appear in the same table.
+
+        `now` are the ids of the steps that are being researched.
+        """
         table = [
-            {"step": str(s.step_id), "title": s.title, "status": plan.state_of(s), "description": s.description}
+            {"step": str(s.step_id), "title": s.title, "status": plan.state_of(s, now), "description": s.description}
             for s in plan.steps
         ]
-        finished = sum(step.status in _FINISHED for step in plan.steps)
+        finished = sum(step.status is not StepStatus.todo for step in plan.steps)
         if finished < len(table) and monotonic() - self._plan_drawn < PLAN_SECONDS:
             return
         self._plan_drawn = monotonic()

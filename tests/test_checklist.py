@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from fathom.config.profiles import Execution
 from fathom.models import Ending, Plan, PlanStep, Priority, Reflection, Remark, StepStatus
 from fathom.run.checklist import next_steps, waves, within
+from fathom.serve.page.rendering import templates
 from fathom.storage.names import artifact_name
+from tests.conftest import FathomCLI
 from tests.inprocess import investigated
 from tests.stubs import Stubs
 
@@ -126,6 +129,24 @@ async def test_a_step_that_found_nothing_is_tried_again_with_a_model(providers: 
     report = Path(str(result.report)).read_text()
     assert "Not found" not in report
     assert any("__stepr2_1_" in path.name for path in Path(result.artifacts).iterdir())
+
+
+async def test_a_step_that_is_answered_in_part_is_shown_as_done_nowhere(
+    providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI
+) -> None:
+    providers.settings.partly, providers.settings.follow_ups = ("2",), 0
+    result = await investigated(tmp_path)
+    plan = Plan.model_validate_json(Path(result.artifacts, "plan.json").read_bytes())
+    assert [step.status.value for step in plan.steps] == ["done", "in_progress", "done"]
+    rows = json.loads(Path(result.artifacts, "report.json").read_bytes())["coverage"]
+    assert [row["status"] for row in rows] == ["done", "in_progress", "done"]
+    page = str(templates().get_template("parts.html.j2").module.checklist(plan))  # type: ignore[attr-defined]
+    shown = fathom_cli(["show", result.run_id[:8], "--artifacts", str(tmp_path)]).stdout.partition("\n\n")[2]
+    for text in (page, shown, Path(str(result.report)).read_text()):
+        assert text.count("answered in part") == 1
+        assert "in progress" not in text
+    page = str(templates().get_template("parts.html.j2").module.checklist(plan, {"3"}))  # type: ignore[attr-defined]
+    assert re.findall('class="facts">(.*?)<', page) == ["done", "answered in part", "in progress"]
 
 
 async def test_a_step_that_found_nothing_is_tried_again_without_a_model(tmp_path: Path) -> None:

@@ -355,7 +355,7 @@ def test_an_unfinished_run_is_shown_with_its_steps_as_planned(fathom_cli: Fathom
     done = fathom_cli(["show", "0123abcd"])
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("When?\n  ended    not finished\n")
-    assert "1. When __del__ is called (in progress)" in done.stdout
+    assert "1. When __del__ is called (answered in part)" in done.stdout
 
 
 def test_ctrl_c_leaves_a_run_that_resume_finishes(

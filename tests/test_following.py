@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -33,6 +34,7 @@ from fathom.tools.toolbox import open_toolbox
 from tests.conftest import FathomCLI, PrefectServer
 from tests.inprocess import QUERY, investigated, research
 from tests.stubs import Stubs
+from tests.test_loop import said
 
 PUMPS = "How many heat pumps were sold in the USA in 2023?"
 LOOKUP = "How does Python look up an attribute on an instance?"
@@ -266,3 +268,28 @@ def test_limits_that_an_older_run_stored_are_read_as_they_are_now() -> None:
     assert CompressionSettings.model_validate(old) == CompressionSettings(summary_tokens=300)
     chosen = {"max_input_tokens": 20_000, "max_note_tokens": 1_500}
     assert CompressionSettings.model_validate(chosen) == CompressionSettings(max_input_tokens=20_000)
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_only_a_page_that_has_more_for_a_follow_up_is_noted_again(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.steps, providers.settings.breadth, providers.settings.page_bytes = 1, 2, 1_500
+    text = "FACT-0a1b2c3d: the first study of tides on moons liquid causes figures counted 41 cases in 2021."
+    providers.settings.planted = {"https://shared.example/page": f"<p>{text} On planets, these are smaller.</p>"}
+    first = await research(tmp_path, profile="quick")
+    (more,) = [
+        source["source_id"] for source in stored(first, "provenance.json")["sources"] if "shared" in source["url"]
+    ]
+    asked = len(providers.requests)
+    second = await ask(tmp_path, first, "and on planets?")
+    again = [record for record in providers.requests[asked:] if record.role == "compressor"]
+    assert [re.findall('<source id="(.+?)"', said(record, "user")) for record in again] == [[more]]
+
+    calls = stored(second, "provenance.json")["calls"]
+    assert [call["tool"] for call in calls] == ["earlier_run", "earlier_run"], "each query of the step"
+    before, after = ({line for note in stored(r, "notes.json") for line in note["extraction"]} for r in (first, second))
+    assert len(after) > 5
+    assert after <= before
+    store = ArtifactStore(str(tmp_path))
+    shutil.rmtree(first.artifacts)
+    assert verify_run(await files_of(store, await find(store, second.run_id))).problems == []
+    assert {file.state for file in await replay(store, await find(store, second.run_id))} == {"same"}

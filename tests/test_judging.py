@@ -532,6 +532,20 @@ async def test_a_judge_that_fails_leaves_the_claims_unchecked_and_the_run_degrad
     assert not providers.calls("correction")
 
 
+async def test_a_correction_may_cite_what_another_source_of_the_run_says(providers: Stubs, tmp_path: Path) -> None:
+    url, said = "https://rivets.example/count", "Quillon Vasterby counted 4711 rivets of the viaduct"
+    providers.settings.planted = {url: f"<p>Tides of moons. {said}.</p>"}
+    providers.settings.section = "Quillon Vasterby counted 4712 rivets in vain [ID]."
+    own = source_ids([url])[url]
+    providers.settings.verdicts, providers.settings.replacement = {"in vain": "not_stated"}, f"{said} [{own}]."
+    report = report_of(await investigated(tmp_path))
+    asked = "\n".join(message["content"] for message in providers.calls("correction")[0].body["messages"])
+    assert f"[{own}]" in asked.partition("From elsewhere:")[2]
+    assert [(claim.source_ids, claim.verdict) for claim in report.claims if "Vasterby" in claim.sentence] == [
+        ([own], Verdict.supported)
+    ] * len(report.claims)
+
+
 @pytest.mark.usefixtures("prefect_server")
 async def test_a_judge_with_a_small_window_is_asked_in_smaller_batches_and_a_replay_asks_nobody_for_it(
     providers: Stubs, tmp_path: Path

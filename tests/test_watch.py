@@ -29,7 +29,7 @@ def drawn(events: list[Event], width: int = 80, height: int = 24) -> list[str]:
 
 
 def planned(steps: int, done: int) -> Event:
-    statuses = [StepStatus.done] * done + [StepStatus.in_progress] * (steps - done)
+    statuses = [StepStatus.done] * done + [StepStatus.todo] * (steps - done)
     plan = [
         PlanStep(step_id=n, title=f"A rather long title of step {n}, " * 4, description="d", status=status)
         for n, status in enumerate(statuses, 1)

@@ -16,6 +16,7 @@ from rich.text import Text
 from fathom.cli.exits import logged
 from fathom.cli.printing import MARKS, dollars, one_line, printable
 from fathom.config.environment import Environment
+from fathom.models import StepStatus
 from fathom.tasks.sentences import lead_of, sentence_of
 from fathom.telemetry.audit_events import AuditType
 from fathom.text.blocks import split_blocks
@@ -168,12 +169,8 @@ class Watch:
             self._sources.update(event.sources)
         elif event.plan:
             self._plan = event.plan
-            known = self._statuses  # a step of a wave is in progress as soon as the wave is; here, once it begins
             planned = {str(step.step_id): step.status.value for step in event.plan.steps}
-            self._statuses = {
-                step_id: known.get(step_id, "todo") if status == "in_progress" else status
-                for step_id, status in planned.items()
-            }
+            self._statuses |= {step_id: status for step_id, status in planned.items() if status != "todo"}
         elif event.spent:
             self._spent, self._caps, self._heard = event.spent, event.caps, monotonic()
             self._priced &= event.priced
@@ -220,7 +217,7 @@ class Watch:
         statuses = [self._statuses.get(str(step.step_id), "todo") for step in steps]
         drawn = zip(statuses, steps, strict=True)
         lines = [drawn_line(f"  {MARKS[status]} {s.step_id}. {s.title}", _STYLES[status]) for status, s in drawn]
-        at = next((n for n, status in enumerate(statuses) if status in ("todo", "in_progress")), 0)
+        at = next((n for n, step in enumerate(steps) if step.status is StepStatus.todo), 0)
         if len(lines) > room:
             first = max(0, min(at - 1, len(lines) - room + 1))
             shown = lines[first : first + room - 1]

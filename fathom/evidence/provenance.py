@@ -59,6 +59,7 @@ class CallRecord(Model):
     bytes: int
     retrieved: str  # ISO 8601, UTC
     useful: bool  # a note was made of it
+    narrowed_tokens: int = 0  # of it that no note was made from, because the compressor was not shown them
     source_ids: list[str]
     failures: list[ToolFailure] = []
 
@@ -128,6 +129,7 @@ def build(
                 **call.result.model_dump(include=_SHARED),
                 bytes=call.result.raw_bytes,
                 useful=call.useful,
+                narrowed_tokens=call.narrowed_tokens,
                 source_ids=list(dict.fromkeys(source.source_id for source in call.result.sources)),
                 failures=call.result.failures,
             )

@@ -24,6 +24,7 @@ from fathom.telemetry.progress import Event, publish
 
 SPARE_TOKENS = 64  # beyond the limit that a server was given; then the answer is not read any further
 LEAST_PACE_TOKENS = 10  # with fewer, the speed would be a guess
+LEAST_PACE_SECONDS = 0.1  # what is sent in less was ready before it was sent, and says nothing of the model
 TELL_SECONDS = 0.25  # at least, from one draft to the next
 
 
@@ -169,7 +170,7 @@ class _Hearing:
 
     def _pace(self) -> Pace | None:
         seconds = self._last - self._first
-        if self.tokens < LEAST_PACE_TOKENS or seconds <= 0:
+        if self.tokens < LEAST_PACE_TOKENS or seconds < LEAST_PACE_SECONDS:
             return None
         tokens = max(self.tokens, self._completion_tokens) - 1
         return Pace(wait=round(self._first - self.began, 3), tokens_per_second=round(tokens / seconds, 3))

@@ -115,7 +115,7 @@ SourceType = Literal[
     "document",
     "unknown",
 ]
-SourceFlag = Literal["outdated", "single_source", "low_authority", "paywalled", "possibly_machine_made"]
+SourceFlag = Literal["outdated", "single_source", "low_authority", "paywalled", "possibly_machine_made", "gives_orders"]
 
 
 class SourceQuality(Model):

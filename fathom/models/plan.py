@@ -6,6 +6,7 @@ as before there was such a thing.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from textwrap import shorten
 from typing import Literal
@@ -18,12 +19,17 @@ REASON_CHARS = 300
 
 
 class StepStatus(StrEnum):
-    """The status of a step of the plan."""
+    """The status of a step of the plan; also of one that is researched right now, which a plan does not say."""
 
     todo = "todo"
-    in_progress = "in_progress"
+    in_progress = "in_progress"  # in a plan: answered in part, as the critic judged last
     done = "done"
     blocked = "blocked"  # researched, but nothing useful was found
+
+    @property
+    def words(self) -> str:
+        """What became of a step, for a person."""
+        return "answered in part" if self is StepStatus.in_progress else self.value
 
 
 class Priority(StrEnum):
@@ -108,10 +114,12 @@ class Plan(Model):
         """Return the step that tries a blocked one again, if there is one."""
         return next((s for s in self.steps if str(s.retries) == str(step.step_id)), None)
 
-    def state_of(self, step: PlanStep) -> str:
-        """Return the status of a step, for a person: `blocked, again as R2_1`."""
+    def state_of(self, step: PlanStep, now: Collection[str] = ()) -> str:
+        """Return the status of a step, for a person: `blocked, again as R2_1`; `now` are the ids of those in work."""
+        if str(step.step_id) in now:
+            return "in progress"
         again = self.retry_of(step)
-        return step.status.value.replace("_", " ") + (f", again as {again.step_id}" if again else "")
+        return step.status.words + (f", again as {again.step_id}" if again else "")
 
 
 class Gap(Model):

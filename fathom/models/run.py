@@ -53,7 +53,7 @@ class StepCoverage(Model):
     @property
     def state(self) -> str:
         """What became of the step, for a person."""
-        return "answered in part" if self.status is StepStatus.in_progress else self.status.value
+        return self.status.words
 
 
 class Answered(StrEnum):

@@ -18,7 +18,6 @@ from fathom.models import (
     Source,
     SourceQuality,
     StepCoverage,
-    StepStatus,
     UnreadFile,
     Verdict,
 )
@@ -29,14 +28,12 @@ from fathom.text.terms import query_terms
 
 
 def coverage(run: RunState) -> list[StepCoverage]:
-    """Return what became of each step of the plan; one that a model judged answered in part is in progress."""
-    judged = run.judged.statuses if run.judged else {}
-    partly = {step_id for step_id in run.evident if judged.get(step_id) is StepStatus.in_progress}
+    """Return what became of each step of the plan."""
     return [
         StepCoverage(
             step_id=step.step_id,
             title=step.title,
-            status=StepStatus.in_progress if str(step.step_id) in partly else step.status,
+            status=step.status,
             calls=len(calls),
             useful_notes=sum(str(step.step_id) in note.steps for note in run.notes),
             sources=len({source.source_id for call in calls for source in call.result.sources}),

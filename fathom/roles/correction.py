@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import not_
+
 from pydantic import Field
 
 from fathom.config.models import Role
@@ -18,6 +20,7 @@ class Objection(Request):
     verdict: str  # "contradicted" or "not stated"
     reason: str
     passages: list[str]  # of the sources, each behind its id; the deciding ones first
+    elsewhere: list[str] = Field([], exclude_if=not_)  # of the run's other sources, what bears on it
 
 
 class CorrectionRequest(Request):

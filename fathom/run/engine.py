@@ -100,7 +100,7 @@ class Engine:
         self.folder: RunFolder | None = None
         self.simple = False  # whether the question is, which the planner judges
         self._environment = environment
-        self._earlier = EarlierRun(RunFolder(store, start.parent.folder)) if start.parent else None
+        self.earlier = EarlierRun(RunFolder(store, start.parent.folder)) if start.parent else None
         self._corpora = UploadedCorpora(Corpora(store), start.corpora)
         self.extractive: Backend = ExtractiveBackend()
         self.ledger = ledger
@@ -130,7 +130,7 @@ class Engine:
             self,
             self.start.query,
             ledger=self.ledger,
-            earlier=self._earlier,
+            earlier=self.earlier,
             corpora=self._corpora,
             servers=servers,
         )

@@ -1,4 +1,4 @@
-"""Pages that several steps find: each is read once, and its note serves all of them.
+"""Pages that several steps find: each is read once, and its note serves all of them, also steps of a follow-up.
 
 What was read whole for a step and had nothing for it is not read for it again.
 """
@@ -9,7 +9,10 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from fathom.models import Note, PlanStep, Source
+from fathom.evidence.grounding import ground
+from fathom.models import Call, Model, Note, PlanStep, Source, SourceText
+from fathom.text.citations import cited_ids
+from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms, terms
 
 BEARS = 0.6  # of what a page has of a step's words, the share that a note of the page must have to serve the step
@@ -104,6 +107,31 @@ def _asked(step: PlanStep) -> set[str]:
     return set(query_terms(" ".join([step.title, *step.queries])))
 
 
+def noted_whole(made: Iterable[Call], notes: Iterable[Note]) -> dict[str, Note]:
+    """Return the notes by the keys of the texts that were shown whole for them."""
+    by_file = {note.artifact_file: note for note in notes}
+    return {
+        source.key: note
+        for call in made
+        if not call.narrowed_tokens and (note := by_file.get(call.result.artifact_file))
+        for source in call.result.sources
+        if source.source_id in note.source_ids
+    }
+
+
+def about(note: Note, ids: Collection[str]) -> Note:
+    """Return what a note says of some of its sources.
+
+    Of its summary, these are only sentences that cite them and no other.
+    """
+    if set(note.source_ids) <= set(ids):
+        return note
+    sentences = [sentence.text for sentence in split_sentences(note.summary)]
+    own = [sentence for sentence in sentences if (cited := cited_ids(sentence)) and set(cited) <= set(ids)]
+    bullets = [bullet for bullet in note.extraction if not set(ids).isdisjoint(cited_ids(bullet))]
+    return note.model_copy(update={"summary": " ".join(own) or f"{note.summary_title}.", "extraction": bullets})
+
+
 def bears_on(note: Note, source_id: str, text: str, step: PlanStep) -> bool:
     """Whether a note, made for another step, says of a source what its text has for this one.
 
@@ -112,5 +140,27 @@ def bears_on(note: Note, source_id: str, text: str, step: PlanStep) -> bool:
     if source_id not in note.cited:
         return False
     wanted = _asked(step) & set(terms(text))
+    return bool(wanted) and _has_most(note, wanted)
+
+
+def _has_most(note: Note, wanted: Collection[str]) -> bool:
     held = set(terms(" ".join([note.summary_title, note.summary, *note.extraction])))
-    return bool(wanted) and len(wanted & held) >= BEARS * len(wanted)
+    return len(held.intersection(wanted)) >= BEARS * len(wanted)
+
+
+class NotedBefore(Model):
+    """What an earlier run has noted, by the keys of the texts that it read whole, and the steps for which it did."""
+
+    notes: dict[str, Note] = {}
+    steps: list[PlanStep] = []
+
+    def bears_on(self, text: SourceText, step: PlanStep) -> bool:
+        """Whether the note of a text says what the text has for a step of a later run.
+
+        A follow-up asks for something else about the same thing, so the words that are new in it count by themselves.
+        """
+        note = self.notes[text.source().key]
+        own = ground(about(note, [text.source_id]), [text]).note
+        before = set[str]().union(*(_asked(other) for other in self.steps if str(other.step_id) in note.steps))
+        new = (_asked(step) - before) & set(terms(text.text))
+        return bears_on(own, text.source_id, text.text, step) and _has_most(own, new)

@@ -191,8 +191,9 @@ class RunState:
         self.spend("critic", usage)
         for step_id, status in reflection.statuses.items():
             if step_id in self.evident:
-                # A step that the critic calls in progress is researched too; the gaps say what it lacks.
-                self.mark(step_id, status if status is StepStatus.blocked else StepStatus.done)
+                # Without a model, how much of a step is answered is a rule of thumb.
+                kept = status is StepStatus.blocked or (status is StepStatus.in_progress and self.judged)
+                self.mark(step_id, status if kept else StepStatus.done)
 
     def extend(self, steps: Sequence[PlanStep]) -> None:
         """Add follow-up steps to the plan."""

@@ -233,8 +233,7 @@ def _state(run: Run) -> SessionState:
         return state
     if run.plan is None:
         return "planning"
-    open_steps = [step for step in run.plan.steps if step.status in (StepStatus.todo, StepStatus.in_progress)]
-    if open_steps:
+    if any(step.status is StepStatus.todo for step in run.plan.steps):
         return "researching"
     return "reflecting" if "reflect" in run.phase else "synthesizing"
 

@@ -15,13 +15,17 @@ from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, SourceText, described
 from fathom.models.claims import SourceFlag, SourceQuality
 from fathom.retrieval.dated import asks_for_newest
+from fathom.retrieval.identifiers import identifiers_of
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.selection import Reader
 from fathom.sources.corroboration import corroborate, site
 from fathom.sources.domains import DOCUMENT_AUTHORITY, UNKNOWN_AUTHORITY, Rating, rate
 from fathom.sources.published import published_on
-from fathom.sources.recency import is_outdated, recency, topic_of
+from fathom.sources.recency import UNKNOWN, is_outdated, recency, topic_of
 from fathom.sources.signals import Signals, author_authority, content_score, read_signals
+from fathom.sources.succession import standing_of
+from fathom.text.boilerplate import asks_of_orders, orders
+from fathom.text.parsed import parse
 from fathom.text.terms import query_terms, terms
 from fathom.text.urls import canonical_url
 
@@ -36,8 +40,11 @@ hoax site stays below with all three. `docs/sources.md` has the measured scale.
 """
 AUTHORITATIVE = 0.7  # authority from which another source's link or contradiction counts
 NEWER_DAYS = 365
+ORDERING = 0.3  # share of its score that is left to a page that gives orders to language models
 SAME_SUBJECT, LEAST_SUBJECT = 0.6, 2  # of the words of a title, the share and number that one on the same subject has
 STEP = 0.5  # weight of the words of a step's title beside the question's
+_OF_SERIES = frozenset({"status", "replaces", "obsoletes", "supersedes", "updates", "amends"})
+"""Header fields, in lower case, of a document that holds until another one takes its place."""
 INSTITUTIONS = frozenset({"academic", "government", "standards"})
 # Neither brackets nor other than ASCII: a page could else write an address that `urlsplit` refuses to read.
 _LINK = re.compile(r"https?://[^\s<>\"'`()\[\]\x80-\U0010ffff]+")
@@ -61,7 +68,7 @@ def score_sources(
     ratings = {text.source_id: rate(text, rules.scores if rules else None) for text in merged}
     cited, contradicted = _validations(merged, ratings, contradictions)
     agreement = corroborate(merged, facts)
-    topic = topic_of(query)
+    topic, about_orders = topic_of(query), asks_of_orders(query_terms(query))
     dates = {text.source_id: published_on(text, text.text, today) for text in merged}
     qualities: list[SourceQuality] = []
     for text, relevance in zip(merged, _relevance(query, steps, merged), strict=True):
@@ -70,25 +77,28 @@ def score_sources(
             signals = signals._replace(byline=True)
         published = dates[text.source_id]
         old = is_outdated(published, topic, today)
+        holds = _is_standard(text, rating) and not _is_changed(text, merged)
         scores = {
             "credibility": _credibility(rating, signals, text.source_id in cited, text.source_id in contradicted),
             "relevance": relevance,
-            "recency": recency(published, topic, today),
+            "recency": UNKNOWN if holds else recency(published, topic, today),
             "corroboration": sum(1 - 0.5**others for others in shared) / (len(shared) or 1),
         }
         flags: dict[SourceFlag, bool] = {
-            "outdated": old and (asks_for_newest(query) or _has_newer(text, merged, dates)),
+            "outdated": old and ((asks_for_newest(query) and not holds) or _has_newer(text, merged, dates)),
             "single_source": bool(shared) and not any(shared),
             "low_authority": rating.authority <= UNKNOWN_AUTHORITY,
             "paywalled": signals.paywalled and text.kind == "web",
             "possibly_machine_made": signals.machine_made and text.kind == "web",
+            "gives_orders": text.kind == "web" and not about_orders and bool(orders(parse(text.text))),
         }
+        overall = sum(OVERALL[name] * score for name, score in scores.items())
         qualities.append(
             SourceQuality(
                 source_id=text.source_id,
                 type=rating.type,
                 **{name: round(score, 3) for name, score in scores.items()},
-                overall=round(sum(OVERALL[name] * score for name, score in scores.items()), 3),
+                overall=round(overall * (ORDERING if flags["gives_orders"] else 1), 3),
                 published=published.isoformat() if published else "",
                 flags=[flag for flag, raised in flags.items() if raised],
             )
@@ -97,9 +107,33 @@ def score_sources(
 
 
 def trust(quality: SourceQuality) -> float:
-    """Return how far a source can be trusted, 0 to 1: its overall score without the relevance to the question."""
+    """Return how far a source can be trusted, 0 to 1: its overall score without the relevance to the question.
+
+    A page that gives orders to language models can be right, but somebody wants to deceive by it, or has broken into
+    it: however recent or repeated it is, others come first.
+    """
     parts = {name: weight for name, weight in OVERALL.items() if name != "relevance"}
-    return sum(weight * float(getattr(quality, name)) for name, weight in parts.items()) / sum(parts.values())
+    share = sum(weight * float(getattr(quality, name)) for name, weight in parts.items()) / sum(parts.values())
+    return share * (ORDERING if "gives_orders" in quality.flags else 1)
+
+
+def _is_standard(text: SourceText, rating: Rating) -> bool:
+    """Whether a source is a standard or another numbered document of a series, such as RFC 9110 or PEP 572.
+
+    The age of such a document says little: it holds, word for word, until another one replaces or amends it, however
+    long ago it was published. A page without this promise describes a state that may have passed since.
+    """
+    if rating.type == "standards":
+        return True
+    numbered = any(one.sure for one in identifiers_of(text.title))
+    return numbered and (rating.type == "documentation" or not _OF_SERIES.isdisjoint(map(str.casefold, text.fields)))
+
+
+def _is_changed(text: SourceText, texts: Sequence[SourceText]) -> bool:
+    """Whether it says itself that another document changes it, or another one that was read does."""
+    own = standing_of(text, text.text)
+    others = (each for each in texts if each.source_id != text.source_id)
+    return bool(own.earlier_than) or any(standing_of(each, each.text).changes(own) for each in others)
 
 
 def _has_newer(text: SourceText, texts: Sequence[SourceText], dates: Mapping[str, date | None]) -> bool:

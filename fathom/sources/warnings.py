@@ -20,6 +20,7 @@ TITLE_CHARS, SENTENCE_CHARS = 70, 120
 FEW = 3  # claims from which resting on one site or source is worth a warning
 MOST_ALONE = 0.5  # share of the claims that rest on a single source, above which a reader is told
 _REASONS: Mapping[SourceFlag, str] = {
+    "gives_orders": "gives orders to language models: somebody wants what is written from it to say something else",
     "possibly_machine_made": "may have been written by a machine",
     "paywalled": "is behind a paywall: only a part of it was read",
 }

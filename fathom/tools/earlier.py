@@ -8,23 +8,39 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
+from fathom.config.models import EXTRACTIVE, Role
 from fathom.errors import StoreError, ToolError, ToolRejected
-from fathom.evidence.provenance import PROVENANCE, read, results_of
-from fathom.evidence.stored import StoredText, stored_texts
+from fathom.evidence.provenance import PROVENANCE, Provenance, read, results_of
+from fathom.evidence.stored import StoredText, locate, stored_texts
+from fathom.models import Call, Note, PlanStep
 from fathom.storage.store import RunFolder
 from fathom.text.urls import canonical_url
 from fathom.tools.pages import WebPage
 
+_NOTES = TypeAdapter(list[Note])
+
+
+class _Files(NamedTuple):
+    """What is read of a run: its record, its notes, and its raw outputs by name."""
+
+    record: Provenance
+    notes: list[Note]
+    outputs: dict[str, bytes]
+
 
 class EarlierRun:
-    """The texts of a finished run. As a reader of pages, it gives those that the run has read in full."""
+    """The texts and the notes of a finished run. As a reader of pages, it gives those that the run has read in full."""
 
     name = "earlier_run"
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder.folder
         self._folder = folder
+        self._files: _Files | None = None
         self._texts: list[StoredText] | None = None
         self._reading = asyncio.Lock()
 
@@ -34,21 +50,47 @@ class EarlierRun:
         Raises:
             ToolRejected: its files are gone or damaged.
         """
+        record, _, outputs = await self._read()
+        if self._texts is None:
+            found = stored_texts(outputs, results_of(record))
+            whole = {text.source.source_id for text in found if text.source.full}
+            self._texts = [text for text in found if text.source.full or text.source.source_id not in whole]
+        return self._texts
+
+    async def noted(self) -> tuple[list[PlanStep], list[Call], list[Note]]:
+        """Return its steps, their calls, and the notes that a model made of them; none if files are gone or damaged."""
+        try:
+            record, notes, outputs = await self._read()
+            if record.run.models.get(Role.compressor.value) == EXTRACTIVE:
+                return [], [], []
+            calls = [
+                Call(
+                    result=result.model_copy(update={"sources": [text.source() for text, _ in found]}),
+                    useful=made.useful,
+                    narrowed_tokens=made.narrowed_tokens,
+                )
+                for made, result in zip(record.calls, results_of(record), strict=True)
+                if (name := result.artifact_file) and (found := locate(name, outputs[name], result.sources))
+            ]
+        except (ToolRejected, StoreError):  # what it noted is then noted again
+            return [], [], []
+        return record.plan.steps, calls, notes
+
+    async def _read(self) -> _Files:
         async with self._reading:
-            if self._texts is None:
+            if self._files is None:
                 try:
                     record, _ = read(await self._folder.load(PROVENANCE))
                     names = sorted({call.artifact_file for call in record.calls if call.artifact_file})
-                    files = dict(zip(names, await asyncio.gather(*map(self._folder.load, names)), strict=True))
-                except (FileNotFoundError, StoreError) as error:
+                    outputs = dict(zip(names, await asyncio.gather(*map(self._folder.load, names)), strict=True))
+                    notes = _NOTES.validate_python(await self._folder.load_json("notes.json"))
+                except (FileNotFoundError, StoreError, ValidationError) as error:
                     raise ToolRejected(
                         f"The earlier run cannot be read any more: {error}.",
                         next_step="restore its folder, or ask the question by itself",
                     ) from error
-                found = stored_texts(files, results_of(record))
-                whole = {text.source.source_id for text in found if text.source.full}
-                self._texts = [text for text in found if text.source.full or text.source.source_id not in whole]
-            return self._texts
+                self._files = _Files(record, notes, outputs)
+            return self._files
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
         """Return those of some pages that it has read in full; the others did not fail here."""

@@ -11,14 +11,11 @@ from fathom.errors import ToolRejected
 from fathom.evidence.stored import StoredText
 from fathom.models import ToolOutput
 from fathom.retrieval.identifiers import borne_by, naming
-from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.relevance import best_places
 from fathom.retrieval.titles import titled
 from fathom.sources.rules import admitted
 from fathom.tools.base import RunContext, Tool
 from fathom.tools.earlier import EarlierRun
-
-MOST_TOKENS = 3_500  # of one text, which is returned whole up to then
 
 
 class EarlierRunTool(Tool):
@@ -42,7 +39,7 @@ class EarlierRunTool(Tool):
         return cls(run.earlier, run.settings.max_results, run.settings.sources)
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Return the texts that are closest to the query: small ones whole, of long ones the best passages."""
+        """Return the texts that are closest to the query, as the earlier run read them."""
         if not self._earlier:
             raise ToolRejected("This run follows up on no other.", next_step="fathom ask RUN QUESTION")
         texts = [text for text in await self._earlier.texts() if admitted(text.source, self._rules)]
@@ -62,5 +59,5 @@ def _closest(query: str, texts: Sequence[StoredText], most: int) -> ToolOutput:
     for number in sorted(worth, key=lambda number: worth[number], reverse=True):
         best.setdefault(texts[number].source.source_id, texts[number])
     chosen = list(best.values())[:most]
-    shown = [part for text in chosen for part in narrow([text.source_text()], query, MOST_TOKENS).texts]
-    return ToolOutput(results=shown, retrieved=min((text.retrieved for text in chosen if text.retrieved), default=""))
+    oldest = min((text.retrieved for text in chosen if text.retrieved), default="")
+    return ToolOutput(results=[text.source_text() for text in chosen], retrieved=oldest)

@@ -99,7 +99,10 @@ def _criticise(prompt: Prompt, settings: Settings) -> dict[str, Any]:
         "read_whole": _wanted(prompt, settings),
         "sufficiency_score": (first and settings.score) or (5 if aspects else 9),
         "reasoning": "Some aspects lack numbers." if aspects else "Every step is answered with numbers.",
-        "step_statuses": [{"step_id": step_id, "status": "done"} for step_id in prompt.step_ids],
+        "step_statuses": [
+            {"step_id": step_id, "status": "in_progress" if str(step_id) in settings.partly else "done"}
+            for step_id in prompt.step_ids
+        ],
         "gaps": [
             {
                 "description": f"Nothing was found on {aspect}.",

@@ -39,7 +39,8 @@ class Story:
     sections: list[Draft] = field(default_factory=list)  # in the order of the report
     remarks: list[Told] = field(default_factory=list)
     warnings: list[Told] = field(default_factory=list)
-    steps: dict[str, StepStatus] = field(default_factory=dict)  # by their ids, as far as they have begun
+    steps: dict[str, StepStatus] = field(default_factory=dict)  # by their ids, as far as they have ended
+    now: set[str] = field(default_factory=set)  # ids of those that have begun and not ended
     sources: int = 0
     log: list[RunEvent] = field(default_factory=list)
 
@@ -88,8 +89,11 @@ def story_of(events: Sequence[RunEvent]) -> Story:
                 with suppress(ValidationError):  # a line of another version
                     section = Draft.model_validate({name: data.get(name) for name in Draft.model_fields})
                     sections[section.position] = section
-            case EventType.step_started | EventType.step_completed:
+            case EventType.step_started:
+                story.now.add(str(data.get("step_id")))
+            case EventType.step_completed:
                 story.steps[str(data.get("step_id"))] = StepStatus(str(data["status"]))
+                story.now.discard(str(data.get("step_id")))
             case EventType.warning | EventType.error:
                 story.warnings.append(Told(event.message, event.at))
             case _ if state == "steered":
