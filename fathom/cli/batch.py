@@ -74,8 +74,7 @@ def batch(
     name = "batch" if file == "-" else Path(file).stem
     written = format_of(f".{kind}" if kind else "" if file == "-" else file)
     budget = batch_caps({"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls})
-    given = Given.of(context)
-    settings = given.checked(given.chosen())
+    settings = Given.of(context).over_defaults()
     questions = read_questions(sys.stdin.read() if file == "-" else _read(Path(file)), written, settings)
     settings, questions, notices = check_batch(settings, questions)
     if estimate:

@@ -53,7 +53,7 @@ COMMANDS = (
     *(runs, show, verify, trace, diff, audit, replay, export, import_, prune),
     *(serve, mcp, worker, deploy, costs, metrics, doctor),
 )
-WITH_SETTINGS = (research, ask, batch)
+WITH_SETTINGS = (research, ask, batch, doctor)
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"), cls=SettingsCommand if command in WITH_SETTINGS else None)(command)
 for name, group in (("watch", watch), ("corpora", corpora), ("notify", notify), ("limits", limits), ("tokens", tokens)):

@@ -17,6 +17,7 @@ from typer.core import TyperCommand
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
+    from fathom.config.layers import Layer
     from fathom.config.settings import ResearchSettings
     from fathom.errors import WrongValue
 
@@ -181,8 +182,8 @@ class Given:
         given: Given = context.obj
         return given
 
-    def chosen(self, usual: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the settings of the options, then of --set, then what is usual.
+    def layers(self) -> list[Layer]:
+        """Return the settings of the options, then those of --set.
 
         Raises:
             InvalidInput: a text cannot be read, or an option and --set contradict each other.
@@ -190,19 +191,37 @@ class Given:
         from shlex import quote
 
         from fathom.config.given import contradictory, from_option, pair_for, placed, read_settings
-        from fathom.config.templates import merged
+        from fathom.config.layers import Layer, template_from
         from fathom.errors import InvalidInput
-        from fathom.flows.preflight import template_from
 
-        by_option = placed({path: from_option(path, typed) for path, typed in self.options.items()})
+        options = {path: from_option(path, typed) for path, typed in self.options.items()}
         by_set = read_settings(self.pairs)
-        if path := contradictory(by_option, by_set):
-            both = f"{_flag(_above(path, self.options) or path)} and --set {quote(pair_for(path, self.pairs))}"
-            raise InvalidInput(f"{both} contradict each other.", next_step="give only one of them")
-        settings = merged(merged(usual or {}, by_set), by_option)
-        if isinstance(template := settings.get("template"), str):
-            settings["template"] = template_from(template)
-        return settings
+        for values in (options, by_set):
+            if isinstance(template := values.get("template"), str):
+                values["template"] = template_from(template)
+        by_option = [Layer(f"option {_flag(path)}", placed({path: value})) for path, value in options.items()]
+        for layer, own in zip(by_option, options, strict=True):
+            if path := contradictory(layer.values, by_set):
+                both = f"{_flag(own)} and --set {quote(pair_for(path, self.pairs))}"
+                raise InvalidInput(f"{both} contradict each other.", next_step="give only one of them")
+        return [*by_option, Layer("--set", by_set)]
+
+    def chosen(self, usual: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the settings of the options, then of --set, then what is usual; `layers` raises what this raises."""
+        from fathom.config.layers import given_in
+
+        return given_in(self.layers(), usual)
+
+    def over_defaults(self, usual: Mapping[str, Any] | None = None) -> ResearchSettings:
+        """Return the settings that were given, over those of the file of settings, over what is usual.
+
+        Raises:
+            InvalidInput: some cannot be used; the message has each as it was given.
+        """
+        from fathom.config.environment import Environment
+        from fathom.config.layers import given_in, layered
+
+        return self.checked(given_in(layered(self.layers(), Environment.read()), usual))
 
     def checked(self, settings: Mapping[str, Any]) -> ResearchSettings:
         """Return settings that were chosen here, perhaps with others below them.

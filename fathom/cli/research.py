@@ -47,8 +47,7 @@ def research(
     from fathom.flows.preflight import check_request, estimated
 
     usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
-    given = Given.of(context)
-    settings = given.checked(given.chosen(usual))
+    settings = Given.of(context).over_defaults(usual)
     if estimate:
         phases = estimated(query, settings)
         output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)

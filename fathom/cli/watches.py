@@ -61,8 +61,7 @@ def add(
 
     if only_changes and not notify:
         raise InvalidInput("--only-changes needs a webhook.", next_step="give its address: --notify URL")
-    given = Given.of(context)
-    request = check_request(query, given.checked(given.chosen()))
+    request = check_request(query, Given.of(context).over_defaults())
     ensure_api()
 
     async def made() -> Watch:

@@ -35,6 +35,7 @@ _KINDS = {
 """What a field takes, by the beginning of the type of Pydantic's error."""
 _PLACES = {setting_of(field).option.removeprefix("--").replace("-", "_"): path for path, field in SETTINGS.items()}
 """Paths of settings by the names of their options, such as `max_usd`."""
+_BY_VARIABLE = {variable.lower(): path for path, field in SETTINGS.items() if (variable := setting_of(field).variable)}
 
 
 def settings_from(given: Mapping[str, object]) -> ResearchSettings:
@@ -199,7 +200,7 @@ def _unknown(place: Sequence[str | int], model: type[BaseModel] | None) -> str:
     *outer, name = place
     above = "".join(f"{part}." for part in outer)
     beside = {key: f"{above}{path}" for key, path in keys_at(model, outer).items()}
-    near = meant(str(name), beside) or meant(str(name), keys_at(model, []))
+    near = meant(str(name), beside) or meant(str(name), {**keys_at(model, []), **_BY_VARIABLE})
     return f"there is no such setting{near}"
 
 
