@@ -104,7 +104,7 @@ def bounds_of(field: FieldInfo) -> str:
 
 def default_of(field: FieldInfo) -> str:
     """Return what holds where nobody sets a setting; empty if that is nothing."""
-    value = field.get_default(call_default_factory=True)
+    value = None if field.is_required() else field.get_default(call_default_factory=True)
     if otherwise := setting_of(field).otherwise:
         return otherwise
     if value is None or value is False or value in ([], {}):
