@@ -286,12 +286,13 @@ def _yes(value: bool) -> str:
 def settings_page() -> str:
     """Return `docs/settings.md` with its tables as the settings are declared."""
     text = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
-    for name, table in (
-        ("settings", _table_of(SETTINGS)),
-        ("profiles", _profiles()),
-        ("role_models", _table_of(RoleModel.model_fields)),
-    ):
-        text = re.sub(rf"(<!-- {name}: .*?-->\n).*?(<!-- end -->)", rf"\g<1>{table}\n\g<2>", text, flags=re.DOTALL)
+    tables = {
+        "settings": _table_of(SETTINGS),
+        "profiles": _profiles(),
+        "role_models": _table_of(RoleModel.model_fields),
+    }
+    for name, lines in tables.items():
+        text = re.sub(rf"(<!-- {name}: .*?-->\n).*?(<!-- end -->)", rf"\g<1>{lines}\n\g<2>", text, flags=re.DOTALL)
     return text
 
 

@@ -18,7 +18,7 @@ from fathom.config.environment import Environment
 from fathom.config.form import Read, SetBy, Setting, fields_in
 from fathom.config.groups import CompressionSettings, Judging, PeopleSettings, ReportSettings, SourceRules
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
-from fathom.config.profiles import PROFILES, Effort, Execution, Profile
+from fathom.config.profiles import ABOUT, PROFILES, Effort, Execution, Profile
 from fathom.config.templated import TemplatedSettings
 from fathom.errors import InvalidInput
 
@@ -57,8 +57,8 @@ class ResearchSettings(TemplatedSettings):
     profile: Annotated[Profile, Setting("--profile", "NAME")] = Field(
         Profile.standard,
         title="How deep: profile",
-        description="How thorough the research is. quick: one round, no reflection. standard: two rounds. deep: "
-        "three rounds, more steps and more searches.",
+        description="How thorough the research is. "
+        + " ".join(f"{profile}: {about[0].lower()}{about[1:]}" for profile, about in ABOUT.items()),
     )
     effort: Annotated[Effort, Setting("--effort", "NAME", page="pipeline")] = Field(
         Effort.auto,
