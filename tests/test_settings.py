@@ -19,6 +19,7 @@ from fathom.config.form import setting_of
 from fathom.config.layers import Layer, given_in, layered, origins
 from fathom.config.settings import SETTINGS, ResearchSettings, resolve
 from fathom.config.settings_file import user_folder
+from fathom.errors import InvalidInput
 from tests.conftest import ROOT, FathomCLI
 
 ENVIRONMENT = {"FATHOM_MODEL": "openai/of-environment"}
@@ -137,6 +138,7 @@ def test_the_file_of_an_empty_folder_is_used_by_the_real_command(
         ("[report]\nwrods = 300\n", "report.wrods = 300: there is no such setting; did you mean report.words?", ""),
         ('FATHOM_MODEL = "openai/x"\n', "there is no such setting; did you mean model?", ""),
         ("model = 5\n", "model = 5: it must be text.", ""),
+        ('docs = "notes"\n', "docs = 'notes': it must be a list.", ""),
         ('profile = "fast"\n', "profile = 'fast': it must be 'quick', 'standard' or 'deep'.", ""),
         ("max_usd = 1\n[budget]\nmax_usd = 2\n", "budget.max_usd is set twice, differently.", "delete one of them"),
         ("model = openai/x\n", "fathom.toml is not TOML: Invalid value (at line 1, column 9)", "in quotes"),
@@ -174,6 +176,10 @@ def test_the_nearest_file_counts_and_a_project_can_have_it(folder: Path, home: P
     assert (environment.model, environment.artifacts) == ("a/project", "s3://bucket")
     (folder / "fathom.toml").write_text('model = "a/folder"\nartifacts = "kept"\n')
     assert (environment.model, environment.artifacts) == ("a/folder", str(folder / "kept"))
+    (folder / "fathom.toml").unlink()
+    (folder / "pyproject.toml").write_text("[tool]\nfathom = 3\n")
+    with pytest.raises(InvalidInput, match=r"tool\.fathom is not a table"):
+        _ = environment.model
     assert Environment.read({}).file is None  # as a replay sees it
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from fathom.config.periods import period
 from fathom.errors import InvalidInput
 from fathom.text.cleaning import without_controls
 
 MAX_QUERY_CHARS = 10_000
 _WORDS = re.compile(r"\b(\d{2,3}(?:,?\d{3})?)[ -](?:words?|Wörtern?|mots|palabras|parole)\b", re.IGNORECASE)
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def check_query(query: str) -> str:
@@ -55,3 +55,18 @@ def parse_since(text: str, now: datetime) -> datetime:
     if since > now:
         raise InvalidInput(f"--since {text!r} is in the future.", next_step="such as 30d, 12h or 2026-11-01")
     return since
+
+
+def period(text: str, option: str) -> timedelta:
+    """Return the length of time that the text of an option stands for.
+
+    Raises:
+        InvalidInput: it stands for none, or for one of no length.
+    """
+    found = re.fullmatch(r"([0-9]{1,5})([mhdw])", text.strip().lower())
+    length = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta()
+    if not length:
+        raise InvalidInput(
+            f"{option} {text!r} is not a length of time.", next_step=f"give a number with m, h, d or w: {option} 90d"
+        )
+    return length

@@ -83,17 +83,17 @@ def defaults_in(file: SettingsFile) -> dict[str, Any]:
         if twice := contradictory(settings, own):
             raise InvalidInput(f"{file}: {twice} is set twice, differently.", next_step="delete one of them")
         settings = merged(settings, own)
-    for path, field in SETTINGS.items():
-        value = _at(settings, path)
-        if setting_of(field).is_path and isinstance(value, str | list):
-            there = file.at(value) if isinstance(value, str) else [file.at(str(one)) for one in value]
-            settings = merged(settings, placed({path: there}))
     try:
         settings_from({name: value for name, value in settings.items() if name != "template"})
     except InvalidInput as error:
         told = (one.told(one.path if one.value is None else f"{one.path} = {one.value!r}") for one in error.wrong)
         how = "correct it in the file, or delete it there; docs/settings.md describes the settings"
         raise InvalidInput(f"{file}: {' '.join(told)}", next_step=how) from None
+    for path, field in SETTINGS.items():
+        value = _at(settings, path)
+        if setting_of(field).is_path and isinstance(value, str | list):
+            there = file.at(value) if isinstance(value, str) else [file.at(str(one)) for one in value]
+            settings = merged(settings, placed({path: there}))
     if isinstance(template := settings.get("template"), str):
         is_name = not Path(template).suffix and "/" not in template
         try:

@@ -43,8 +43,8 @@ class SettingsFile:
     values: Mapping[str, Any]
 
     def at(self, path: str) -> str:
-        """Return a path of the file, which is meant from its folder; an address stays as it is."""
-        return path if "://" in path else str(self.path.parent / Path(path).expanduser())
+        """Return a path of the file, which is meant from its folder; an address stays as it is, and so does nothing."""
+        return str(self.path.parent / Path(path).expanduser()) if path.strip() and "://" not in path else path
 
     def __str__(self) -> str:
         return f"{self.path} [{self.table}]" if self.table else str(self.path)
@@ -102,7 +102,9 @@ def _read(path: Path, table: str, _changed: int) -> SettingsFile | None:
         values = values.get(part) if isinstance(values, dict) else None
     if values is None:
         return None
-    found = SettingsFile(path, table, values if isinstance(values, dict) else {table: values})
+    if not isinstance(values, dict):
+        raise InvalidInput(f"{path}: {table} is not a table.", next_step=f"begin a table with [{table}]")
+    found = SettingsFile(path, table, values)
     for key, value in _leaves(found.values):
         _check_public(found, key, value)
     return found
