@@ -6,17 +6,21 @@ import asyncio
 import os
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 
 from fathom.budget.prices import Pricing
 from fathom.config.environment import Environment
+from fathom.config.form import as_text
 from fathom.config.given import settings_from
+from fathom.config.layers import Layer, layered, origins
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role
+from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
-from fathom.errors import ModelError, UserError
+from fathom.config.settings_file import NAME, user_folder
+from fathom.errors import InvalidInput, ModelError, UserError
 from fathom.flows.findings import Finding, checked
 from fathom.flows.preflight import artifact_root
 from fathom.flows.server import find_api
@@ -33,9 +37,13 @@ _EXTRA = re.compile(r"(?m)^([\w.-]+).*\bextra == ['\"](\w+)['\"]")
 PROBE_CALLS = ModelCallSettings(seconds=120, backoff_seconds=0.5)
 
 
-def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator[Finding]:
-    """Check everything a run needs, and ask a model one question if it is named; the findings hold no secrets."""
+def examine(model: str | None = None, given: Sequence[Layer] = (), registry: Registry = REGISTRY) -> Iterator[Finding]:
+    """Check everything that a run with given settings needs, and ask a model one question if it is named.
+
+    The findings hold no secrets.
+    """
     environment = Environment.read()
+    yield from examine_settings(given, environment)
     yield Finding("python", "ok", platform.python_version())
     for package in ("prefect", "litellm"):
         yield _package(package)
@@ -49,6 +57,20 @@ def examine(model: str | None = None, registry: Registry = REGISTRY) -> Iterator
     yield _corpus()
     yield checked("artifacts", _artifacts)
     yield _cache(environment)
+
+
+def examine_settings(given: Sequence[Layer], environment: Environment) -> Iterator[Finding]:
+    """Say which settings are not their defaults, and where each comes from."""
+    try:
+        found = origins(layered(given, environment))
+    except InvalidInput as error:
+        yield Finding("settings", "broken", f"{error.code} {error.message}", error.next_step)
+        return
+    scrubber = Scrubber(environment.secrets)
+    for path, value, where in found:
+        yield Finding(path, "ok", scrubber.message(f"{as_text(value)} ({where})"))
+    if not found:
+        yield Finding("settings", "ok", f"all defaults; no {NAME} here or in {user_folder(environment.variables)}")
 
 
 def examine_model(model: str, environment: Environment) -> Iterator[Finding]:

@@ -12,7 +12,6 @@ from uuid import uuid4
 
 from fathom.budget.ledger import Ledger
 from fathom.budget.purse import purse_of
-from fathom.config.caps import Price
 from fathom.config.environment import Environment
 from fathom.config.given import settings_from
 from fathom.config.models import EXTRACTIVE, Role
@@ -49,7 +48,7 @@ class Wish:
     sources: Path | None = None  # a folder
     fetch: bool = False
     model: str | None = None
-    prices: Mapping[str, Price] | None = None
+    prices: Mapping[str, object] | None = None  # as `ResearchSettings` takes them
     max_usd: float | None = None
 
 

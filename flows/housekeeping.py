@@ -6,7 +6,7 @@ from prefect import flow, get_run_logger
 from prefect.artifacts import acreate_table_artifact
 
 from fathom.config.environment import Environment
-from fathom.config.periods import period
+from fathom.config.inputs import period
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.errors import StoreError
 from fathom.flows.keeping import Pruned, prune

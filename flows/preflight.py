@@ -18,7 +18,6 @@ from fathom.config.given import wrong_in
 from fathom.config.inputs import check_query
 from fathom.config.secrets import HIDDEN, Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings, SearchMode, resolve
-from fathom.config.templates import read_template, settings_in, shipped, template_of, text_in
 from fathom.errors import InvalidInput
 from fathom.extractive.judging import judge
 from fathom.flows.server import find_api
@@ -57,22 +56,6 @@ def batch_caps(options: Mapping[str, float | None]) -> dict[str, float]:
         how = "give a larger value, or leave it out for no cap"
         raise InvalidInput(wrong=wrong_in(error.errors(), BatchBudget), next_step=how) from None
     return given
-
-
-def template_from(name_or_file: str | None) -> str | None:
-    """Return a template as the settings have it: the name of one that is shipped, else the text of a file.
-
-    Raises:
-        InvalidInput: it is neither, or something in the file is wrong.
-    """
-    if name_or_file is None or name_or_file in shipped():
-        return name_or_file
-    path = Path(name_or_file).expanduser()
-    if not path.suffix and "/" not in name_or_file:
-        template_of(name_or_file)  # says that there is none
-    text = text_in(path)
-    settings_in(read_template(text, str(path)), ResearchSettings, str(path))
-    return text
 
 
 def check_request(query: str, settings: ResearchSettings, *, follow_up: bool = False) -> Checked:

@@ -29,7 +29,7 @@ from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
 from prefect.exceptions import ObjectNotFound
 
 from fathom.config.groups import NEVER
-from fathom.config.periods import period
+from fathom.config.inputs import period
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunBusy, WrongValue
 from fathom.flows.deep_research import deep_research

@@ -61,7 +61,7 @@ _THIRD_PARTY_WARNINGS = (
     # Prefect's client that asks for the server's default result storage is never closed.
     r"ignore:unclosed <socket.*raddr=\('127\.0\.0\.1', 2\d{4}\)>:ResourceWarning",
 )
-_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "PYTHONDONTWRITEBYTECODE")
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "PYTHONDONTWRITEBYTECODE")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -75,6 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(lambda: shutil.rmtree(session, ignore_errors=True))
     os.environ.update(
         XDG_CACHE_HOME=f"{session}/cache",
+        XDG_CONFIG_HOME=f"{session}/config",  # where no file of settings is
         PREFECT_HOME=f"{session}/prefect",
         PREFECT_API_URL=f"http://127.0.0.1:{quiet_port()}/api",
         PREFECT_SERVER_ANALYTICS_ENABLED="false",

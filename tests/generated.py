@@ -7,6 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 
+from pydantic.fields import FieldInfo
+
+from fathom.config.form import SetBy, Setting, bounds_of, default_of, setting_of
+from fathom.config.models import RoleModel
+from fathom.config.profiles import PROFILES, Profile
+from fathom.config.settings import SETTINGS
 from fathom.errors import FathomError, ModelRejected
 from fathom.errors import serving as _serving  # noqa: F401 - its errors are listed too
 from fathom.llm import limits, services
@@ -277,6 +283,54 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
+def settings_page() -> str:
+    """Return `docs/settings.md` with its tables as the settings are declared."""
+    text = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
+    tables = {
+        "settings": _table_of(SETTINGS),
+        "profiles": _profiles(),
+        "role_models": _table_of(RoleModel.model_fields),
+    }
+    for name, lines in tables.items():
+        text = re.sub(rf"(<!-- {name}: .*?-->\n).*?(<!-- end -->)", rf"\g<1>{lines}\n\g<2>", text, flags=re.DOTALL)
+    return text
+
+
+def _profiles() -> str:
+    values = [*PROFILES[Profile.quick]]
+    lines = [f"| profile | {' | '.join(f'`{name}`' for name in values)} |", f"|---|{'--:|' * len(values)}"]
+    for profile, implied in PROFILES.items():
+        cells = (str(implied[name]) if isinstance(implied[name], str) else f"{implied[name]:,}" for name in values)
+        lines.append(f"| `{profile}` | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _table_of(fields: Mapping[str, FieldInfo]) -> str:
+    """Return a table of settings, with a column of options if some have one."""
+    has_options = any(setting_of(field).option for field in fields.values())
+    heads = ["setting", *(["option"] if has_options else []), "default", "meaning", *(["who"] if has_options else [])]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for path, field in fields.items():
+        setting = setting_of(field)
+        option = f"`{setting.option} {setting.value}`".replace(" `", "`") if setting.option else ""
+        about = [field.description or "", f"({bounds_of(field)})" if bounds_of(field) else ""]
+        about += [f"See [{setting.page}]({setting.page}.md)."] if setting.page else []
+        default = default_of(field)
+        shown = default if setting.otherwise or not default else f"`{default}`"
+        cells = [f"`{path}`", *([option] if has_options else []), shown, " ".join(filter(None, about))]
+        cells += [_who(setting)] if has_options else []
+        escaped = (cell.replace("|", chr(92) + "|") for cell in cells)
+        lines.append(f"| {' | '.join(escaped)} |")
+    return "\n".join(lines)
+
+
+def _who(setting: Setting) -> str:
+    """Return who may not set a setting, or not to any value; empty if everybody may."""
+    told = {SetBy.anyone: "", SetBy.admins: "on a server: administrators", SetBy.server: "not in requests"}
+    most = "" if setting.most is None else f"on a server: at most {setting.most:,}"
+    return "; ".join(filter(None, (told[setting.set_by], most, "" if setting.by_template else "not in templates")))
+
+
 def openapi_document() -> str:
     """Return `docs/openapi.json`, without the routes of the page."""
     from fathom.serve.app import create_app
@@ -291,6 +345,7 @@ DOCUMENTS: Mapping[str, Callable[[], str]] = {
     "docs/faults.md": faults_page,
     "docs/openapi.json": openapi_document,
     "docs/providers.md": providers_page,
+    "docs/settings.md": settings_page,
     "docs/tools.md": tools_page,
 }
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from fathom.budget.ledger import Allowance, Cost, Ledger
 from fathom.budget.prices import Pricing
 from fathom.config.caps import Budget, Price
-from fathom.config.inputs import parse_prices
+from fathom.config.given import settings_from, table_from
 from fathom.errors import BudgetExceeded, InvalidInput, StoreError
 from fathom.llm.services import FAILURES
 from fathom.models import Ending, RunResult
@@ -212,8 +212,8 @@ def test_a_dollar_cap_needs_a_price(providers: Stubs, prefect_server: PrefectSer
     ],
 )
 def test_a_price_that_is_none_is_refused(price: str) -> None:
-    with pytest.raises(InvalidInput, match="--price"):
-        parse_prices([price])
+    with pytest.raises(InvalidInput, match="price"):
+        settings_from({"prices": table_from("prices", [price])})
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_a_call_costs_what_its_length_costs(model: str, sent: int, dollars: floa
     ],
 )
 def test_tokens_at_the_cache_have_prices_of_their_own(model: str, cached: int, written: int, dollars: float) -> None:
-    pricing = Pricing({"openai/stub": PRICE, **parse_prices(["openai/cached=3,15,0.3"])})
+    pricing = Pricing({"openai/stub": PRICE, "openai/cached": Price.model_validate("3,15,0.3")})
     cost = pricing.cost(model, 100_000, 0, cached, written)
     assert cost == pytest.approx(Decimal(str(dollars)))
     highest = pricing.highest(model)

@@ -11,17 +11,17 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fathom.cli.options import checked, chosen
+from fathom.cli.options import Given
 from fathom.cli.printing import open_page
 from fathom.config.given import read_settings
 from fathom.config.groups import Clarify
-from fathom.config.inputs import parse_role_models
 from fathom.config.models import Role, RoleModel
 from fathom.config.profiles import Profile
 from fathom.config.settings import ResearchSettings
@@ -148,7 +148,7 @@ def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -
             ["research", "q", "--max-calls", "-1"],
             "--max-calls -1: it must be at least 1",
         ),
-        (["research", "q", "--max-seconds", "0"], "--max-seconds 0.0: it must be more than 0"),
+        (["research", "q", "--max-seconds", "0"], "--max-seconds 0: it must be more than 0"),
         (["research", "q", "--set", "depth"], "'depth' is not NAME=VALUE. (for example --set depth=2)"),
         (["research", "q", "--set", "depht=2"], "--set depht=2: there is no such setting; did you mean depth?"),
         (["research", "q", "--set", "wrods=9"], "did you mean report.words?"),
@@ -180,10 +180,15 @@ def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -
             "--set report.words=5: it must be at least 100 and at most 20,000",
         ),
         (["watch", "add", "q", "--set", "max_results=many"], "--set max_results=many: it must be a whole number"),
-        (["research", "q", "--price", "openai/x=inf,1"], "--price 'openai/x=inf,1' is not MODEL=INPUT,OUTPUT"),
-        (["research", "q", "--breadth", "none"], "--breadth"),
-        (["research", "q", "--role-model", "reporter"], "'reporter' is not ROLE=MODEL"),
-        (["research", "q", "--role-model", "boss=extractive"], "The role 'boss' does not exist"),
+        (["research", "q", "--price", "openai/x=inf,1"], "--price openai/x=inf,1: it must be INPUT,OUTPUT"),
+        (
+            ["research", "q", "--breadth", "none"],
+            "--breadth none: it must be a whole number, at least 1 and",
+        ),
+        (["ask", "r", "q", "--depth", "9", "--set", "depth=9"], "E5001 No run 'r'"),
+        (["watch", "add", "q", "--max-usd", "much"], "--max-usd much: it must be a number"),
+        (["research", "q", "--role-model", "reporter"], "--role-model reporter is not ROLE=MODEL"),
+        (["research", "q", "--role-model", "boss=extractive"], "--role-model boss: the name must be 'clarifier', "),
         (["research", "q", "--tools", "documents,google"], "no tool 'google'"),
         (["research", "q", "--tools", "web_search"], "TAVILY_API_KEY"),
         (["research", "not UTF-8: \udcff"], "not valid UTF-8"),
@@ -220,19 +225,25 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     assert set(tmp_path.rglob("*")) == before
 
 
+def checked(
+    options: Mapping[str, str | bool | Sequence[str]], pairs: list[str], usual: dict[str, Any] | None = None
+) -> ResearchSettings:
+    given = Given(options, pairs)
+    return given.checked(given.chosen(usual))
+
+
 def test_an_option_beats_set_which_beats_the_template_and_what_is_usual() -> None:
-    options = {"template": "literature-review", "budget.max_usd": 1.0, "depth": 2, "tools": None, "fresh": False}
+    options = {"template": "literature-review", "budget.max_usd": "1", "depth": "2"}
     pairs = ["depth=2", "max-calls=7", "max_results=3", "tools=documents,web_search", 'sources.scores={"a.org": 1}']
     usual = {"people": {"clarify": "auto"}}
-    settings = checked(chosen(options, pairs, usual), options, pairs)
-    template = checked(chosen({"template": "literature-review"}, []), {}, [])
+    settings = checked(options, pairs, usual)
+    template = checked({"template": "literature-review"}, [])
     assert (template.max_results, settings.max_results, settings.max_steps) == (8, 3, template.max_steps)
     assert settings.tools == ["documents", "web_search"]
     assert (settings.depth, settings.budget.max_usd, settings.budget.max_calls) == (2, 1, 7)
     assert (settings.people.clarify, settings.sources.scores, settings.fresh) == (Clarify.auto, {"a.org": 1}, False)
-    assert checked(chosen({}, ["people.clarify=never"], usual), {}, []).people.clarify is Clarify.never
-    given = ["role_models.reporter.temperature=0.5"]
-    merged = checked(chosen({"role_models": parse_role_models(["reporter=openai/a"])}, given), {}, given)
+    assert checked({}, ["people.clarify=never"], usual).people.clarify is Clarify.never
+    merged = checked({"role_models": ["reporter=openai/a"]}, ["role_models.reporter.temperature=0.5"])
     assert merged.role_models[Role.reporter] == RoleModel(model="openai/a", temperature=0.5)
 
 

@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fathom.config.environment import Environment
-from fathom.config.given import settings_from
-from fathom.config.inputs import check_query, parse_prices, parse_role_models
+from fathom.config.given import settings_from, table_from
+from fathom.config.inputs import check_query
 from fathom.config.models import RoleModel
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import AnswerInvalid, FathomError, InvalidInput, StoreError, ToolRejected
@@ -227,7 +227,11 @@ def test_any_options_are_settings_or_refused(nearly: Any, options: dict[str, Any
 
 @given(TEXT, st.lists(st.text("=,.e-1 an\0") | TEXT, max_size=3), st.dictionaries(TEXT, TEXT))
 def test_any_words_of_a_user_are_parsed_or_refused(query: str, pairs: list[str], variables: dict[str, str]) -> None:
-    for parse in (lambda: check_query(query), lambda: parse_role_models(pairs), lambda: parse_prices(pairs)):
+    for parse in (
+        lambda: check_query(query),
+        lambda: table_from("role_models", pairs),
+        lambda: table_from("prices", pairs),
+    ):
         try:
             parse()
         except InvalidInput as error:

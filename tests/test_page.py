@@ -212,7 +212,7 @@ def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:
     [
         ("/", {"question": "  "}, "question", "Please write something"),
         ("/", {"question": "Why?", "depth": "99"}, "depth", "It must be at least 1 and at most 5."),
-        ("/", {"question": "Why?", "max_usd": "much"}, "max_usd", "It must be a number."),
+        ("/", {"question": "Why?", "max_usd": "much"}, "max_usd", "It must be a number, at least 0."),
         ("/", {"question": "Why?", "max_usd": "-1"}, "max_usd", "It must be at least 0."),
         ("/", {"question": "Why?", "minutes": "0"}, "minutes", "It must be more than 0."),
         ("/", {"question": "Why?", "approve": "all"}, "form", "people.approve 'all': it must be 'never'"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fathom.config.periods import period
+from fathom.config.inputs import period
 from fathom.errors import InvalidInput, NoReport, RunBusy
 from fathom.flows.housekeeping import housekeeping
 from fathom.flows.keeping import Pruned, prune

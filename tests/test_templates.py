@@ -12,6 +12,7 @@ import pytest
 from fastapi.encoders import jsonable_encoder
 
 from fathom.config.environment import Environment
+from fathom.config.layers import template_from
 from fathom.config.profiles import Profile
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.config.templates import MOST_BYTES, shipped, template_of
@@ -19,7 +20,6 @@ from fathom.errors import InvalidInput
 from fathom.extractive.sections import NOTHING_FOUND
 from fathom.flows.deep_research import deep_research
 from fathom.flows.local import execute, new_run
-from fathom.flows.preflight import template_from
 from fathom.flows.replay import replay
 from fathom.models import Ending
 from fathom.storage.store import ArtifactStore, runs

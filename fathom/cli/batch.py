@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathom.cli.options import Corpora, Json, Mcp, Quiet, Root, Set, Template, checked, chosen
+from fathom.cli.options import Given, Json, Mcp, Quiet
 from fathom.cli.printing import output
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def batch(
+    context: typer.Context,
     file: Annotated[str, typer.Argument(help="File of questions: txt, csv or jsonl; - for standard input.")],
     *,
     at_once: Annotated[
@@ -27,15 +28,6 @@ def batch(
         str | None,
         typer.Option("--format", metavar="NAME", help="txt, csv or jsonl (default: by the file extension)."),
     ] = None,
-    docs: Annotated[list[str] | None, typer.Option(metavar="PATH", help="File or folder to read; repeatable.")] = None,
-    corpus: Corpora = None,
-    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
-    template: Template = None,
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help="How thorough: quick, standard (default) or deep.")
-    ] = None,
-    mode: Annotated[str | None, typer.Option(metavar="NAME", help="Output: report (default) or answer.")] = None,
-    setting: Set = None,
     max_usd: Annotated[
         float | None, typer.Option(metavar="USD", help="Maximum cost of all questions together.")
     ] = None,
@@ -49,7 +41,6 @@ def batch(
         str, typer.Option(metavar="NAME", help="Deployment that runs each question.")
     ] = "deep-research/on-demand",
     mcp: Mcp = None,
-    artifacts: Root = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print the expected usage of all questions without starting them.")
     ] = False,
@@ -83,16 +74,7 @@ def batch(
     name = "batch" if file == "-" else Path(file).stem
     written = format_of(f".{kind}" if kind else "" if file == "-" else file)
     budget = batch_caps({"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls})
-    options = {
-        "docs": docs,
-        "corpora": corpus,
-        "model": model,
-        "template": template,
-        "profile": profile,
-        "mode": mode,
-        "artifacts": artifacts,
-    }
-    settings = checked(chosen(options, setting), options, setting)
+    settings = Given.of(context).over_defaults()
     questions = read_questions(sys.stdin.read() if file == "-" else _read(Path(file)), written, settings)
     settings, questions, notices = check_batch(settings, questions)
     if estimate:

@@ -26,6 +26,7 @@ from fathom.cli.limits import limits
 from fathom.cli.mcp import mcp
 from fathom.cli.metrics import metrics
 from fathom.cli.notify import notify
+from fathom.cli.options import SettingsCommand
 from fathom.cli.prune import prune
 from fathom.cli.replay import replay
 from fathom.cli.research import research, resume
@@ -52,8 +53,9 @@ COMMANDS = (
     *(runs, show, verify, trace, diff, audit, replay, export, import_, prune),
     *(serve, mcp, worker, deploy, costs, metrics, doctor),
 )
+WITH_SETTINGS = (research, ask, batch, doctor)
 for command in COMMANDS:
-    app.command(command.__name__.rstrip("_"))(command)
+    app.command(command.__name__.rstrip("_"), cls=SettingsCommand if command in WITH_SETTINGS else None)(command)
 for name, group in (("watch", watch), ("corpora", corpora), ("notify", notify), ("limits", limits), ("tokens", tokens)):
     app.add_typer(group, name=name)
 

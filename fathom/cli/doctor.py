@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from fathom.cli.options import Json, Mcp
+from fathom.cli.options import Given, Json, Mcp
 from fathom.cli.printing import output, row
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 def doctor(
+    context: typer.Context,
+    *,
     model: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Send this model one question and show what it can do.")
     ] = None,
@@ -32,9 +34,10 @@ def doctor(
 ) -> None:
     """Check what is configured and what can be reached.
 
-    Also says how to configure what is missing. Exits with 1 if something that a run needs is broken. With --model, one
-    request shows whether the model answers in JSON, its speed, its context window and its price. With --online, one
-    query to each search vendor and source shows whether they answer; vendors charge for it.
+    Also says how to configure what is missing, and where each setting that is not the default comes from. Exits with 1
+    if something that a run needs is broken. With --model, one request shows whether the model answers in JSON, its
+    speed, its context window and its price. With --online, one query to each search vendor and source shows whether
+    they answer; vendors charge for it. With other options, it says what a run with them would use.
 
     Example: fathom doctor --model ollama_chat/qwen3
     """
@@ -45,7 +48,10 @@ def doctor(
     logging.disable(logging.WARNING)  # what is tried again is no finding
     if model and not as_json:
         typer.echo(f"Asking {model} one question ...", err=True)
-    findings = list(examine(model))
+    given = Given.of(context)
+    if model:
+        given = Given({**given.options, "model": model}, given.pairs)
+    findings = list(examine(model, given.layers()))
     if online:
         findings += asyncio.run(reach(Environment.read()))
     output(findings, _show_findings, as_json=as_json)

@@ -110,7 +110,7 @@ def refuse(options: Options) -> None:
 def verify_report(file: str, options: Options, *, as_json: bool) -> None:
     """Check a report of another system, print what was found, and exit with 1 if a claim is objected to."""
     from fathom.cli.watch import Watch
-    from fathom.config.inputs import parse_prices
+    from fathom.config.given import table_from
     from fathom.flows.foreign import Wish, check_file
     from fathom.telemetry.progress import listen
 
@@ -119,7 +119,7 @@ def verify_report(file: str, options: Options, *, as_json: bool) -> None:
     if page:
         _check_page(page)
     folder = options.sources.expanduser() if options.sources else None
-    prices = parse_prices(options.price or []) or None
+    prices = table_from("prices", options.price or [])
     wish = Wish(path, folder, options.fetch, options.model, prices, options.max_usd)
     # Whatever a library prints must not get between the results on stdout.
     with Watch(progress=not as_json) as watch, redirect_stdout(sys.stderr), listen(watch):

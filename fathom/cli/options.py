@@ -1,28 +1,28 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, the options of settings among them.
+
+`fathom.config.settings` declares those. A command of the class `SettingsCommand` has them all beside its own; it makes
+them when it is asked for its help or run, since reading the declarations takes as long as all of `fathom --help`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from fathom.config.layers import Layer
     from fathom.config.settings import ResearchSettings
     from fathom.errors import WrongValue
 
 MOST_COMPLETIONS = 50
 _HOW = "docs/settings.md describes the settings"
-_OPTIONS = {
-    "corpora": "--corpus",
-    "role_models": "--role-model",
-    "fallback_models": "--fallback-model",
-    "model_calls.seconds": "--model-seconds",
-    "model_calls.at_once": "--model-at-once",
-    "prices": "--price",
-    "search_prices": "--search-price",
-}
-"""Options by the path of their setting, where they do not have the last word of it."""
 
 
 def known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
@@ -66,129 +66,217 @@ Root = Annotated[
     str | None,
     typer.Option("--artifacts", metavar="URL", help="Where runs are stored: a folder or s3:// URL. [FATHOM_ARTIFACTS]"),
 ]
-Corpora = Annotated[
-    list[str] | None,
-    typer.Option("--corpus", metavar="NAME", help="Uploaded corpus to read (see fathom corpora list); repeatable."),
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="Any setting in docs/settings.md, such as sources.min_quality=0.4; repeatable.",
-    ),
-]
-Template = Annotated[
-    str | None,
-    typer.Option(metavar="NAME|FILE", help="Template for the kind of research (see fathom templates)."),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print only JSON, without progress or notices.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report's page in the browser.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not print progress or notices.")]
 
 
-def chosen(
-    options: Mapping[str, object], pairs: Sequence[str] | None, usual: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return the settings that a command line chooses: options by path, then those of --set, then what is usual.
+class _Option(NamedTuple):
+    path: str  # of its setting; empty for --set
+    section: str  # of the help
+    parameter: Any  # as Typer has it
 
-    Raises:
-        InvalidInput: a pair is none, or an option and --set contradict each other.
+
+class SettingsCommand(TyperCommand):
+    """A command with an option for every setting that declares one, and `--set` for all; its own options go first.
+
+    What they were given is `Given.of` its context.
     """
-    from shlex import quote
 
-    from fathom.config.given import contradictory, pair_for, read_settings
-    from fathom.config.templates import merged
-    from fathom.errors import InvalidInput
-    from fathom.flows.preflight import template_from
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return all parameters."""
+        return [*super().get_params(ctx), *(option.parameter for option in self._settings())]
 
-    by_option, by_set = _by_option(options), read_settings(pairs or [])
-    if path := contradictory(by_option, by_set):
-        both = f"{_option(path)} and --set {quote(pair_for(path, pairs or []))}"
-        raise InvalidInput(f"{both} contradict each other.", next_step="give only one of them")
-    settings = merged(merged(usual or {}, by_set), by_option)
-    if isinstance(template := settings.get("template"), str):
-        settings["template"] = template_from(template)
-    return settings
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        typed = {option.path: ctx.params.pop(option.parameter.name) for option in self._settings()}
+        pairs = typed.pop("")
+        ctx.obj = Given(
+            {path: value for path, value in typed.items() if value not in (None, False, [], ())}, pairs or []
+        )
+        return super().invoke(ctx)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options of the command, then the options of settings by the sections of Prefect's form."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        named = {option.parameter.name: option.section for option in self._settings()}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                sections.setdefault(named.get(parameter.name, kind), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def _settings(self) -> list[_Option]:
+        own = {text for parameter in self.params for text in parameter.opts}
+        return [option for option in _setting_options() if own.isdisjoint(option.parameter.opts)]
 
 
-def checked(
-    settings: Mapping[str, Any], options: Mapping[str, object], pairs: Sequence[str] | None
-) -> ResearchSettings:
-    """Return settings that options by path and the pairs of --set chose, perhaps with others below them.
+@lru_cache(maxsize=1)
+def _setting_options() -> list[_Option]:
+    from inspect import Parameter, Signature
 
-    Raises:
-        InvalidInput: some cannot be used; the message has each as the command line gave it.
-    """
-    from fathom.config.given import settings_from
-    from fathom.errors import InvalidInput
+    from fathom.config.form import setting_of
+    from fathom.config.settings import SETTINGS, ResearchSettings
 
-    try:
-        return settings_from(settings)
-    except InvalidInput as error:
-        by_option = _by_option(options)
-        told = [_told(one) if _has(by_option, one.path) else _told_of_set(one, pairs or []) for one in error.wrong]
-        raise InvalidInput(" ".join(told), next_step=_HOW) from None
+    declared = {path: field for path, field in SETTINGS.items() if setting_of(field).option}
+    made = {path: _parameter(setting_of(field).option, *_option_of(field)) for path, field in declared.items()}
+    about = "Any setting in docs/settings.md, such as sources.min_quality=0.4; repeatable."
+    made[""] = _parameter("--set", list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=about))
+
+    def settings(**_: object) -> None:
+        """Stand for a command that has these options, of which Typer makes what it understands."""
+
+    settings.__dict__["__signature__"] = Signature(
+        [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in made.values()]
+    )
+    alone = typer.Typer(add_completion=False)
+    alone.command()(settings)
+    parameters = {parameter.name: parameter for parameter in typer.main.get_command(alone).params}
+    tops = {path: ResearchSettings.model_fields[path.partition(".")[0]].title or "" for path in declared}
+    sections = {path: title.partition(":")[0] for path, title in tops.items()}
+    return [_Option(path, sections.get(path, "Any setting"), parameters[name]) for path, (name, _) in made.items()]
+
+
+def _parameter(option: str, kind: Any, about: Any) -> tuple[str, Any]:
+    return option.removeprefix("--").replace("-", "_"), Annotated[kind, about]
+
+
+def _option_of(field: FieldInfo) -> tuple[Any, Any]:
+    """Return the type and the description of the option of a setting."""
+    from fathom.config.form import bounds_of, default_of, has, setting_of
+
+    setting = setting_of(field)
+    several = (has(field, list) or has(field, dict)) and not setting.value.endswith(",...")
+    told = [
+        _example(field, several=several),
+        bounds_of(field),
+        f"default: {setting.empty or default_of(field)}" if default_of(field) else "",
+        "repeatable" if several else "",
+    ]
+    more = "; ".join(filter(None, told))
+    text = f"{field.description}{f' ({more})' if more else ''}{f' [{setting.variable}]' if setting.variable else ''}"
+    kind: Any = bool if has(field, bool) else list[str] | None if several else str | None
+    return kind, typer.Option(setting.option, metavar=setting.value or None, help=text, show_default=False)
+
+
+def _example(field: FieldInfo, *, several: bool) -> str:
+    """Return the example of a setting that takes texts."""
+    example = field.examples[0] if field.examples else None
+    if isinstance(example, list):
+        example = example[0] if several else ",".join(example)
+    return f"such as {example}" if isinstance(example, str) else ""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The settings that a command line gives."""
+
+    options: Mapping[str, str | bool | Sequence[str]]  # as they were typed, by the paths of their settings
+    pairs: Sequence[str]  # of --set
+
+    @classmethod
+    def of(cls, context: typer.Context) -> Given:
+        """Return what a command of the class `SettingsCommand` was given."""
+        given: Given = context.obj
+        return given
+
+    def layers(self) -> list[Layer]:
+        """Return the settings of the options, then those of --set.
+
+        Raises:
+            InvalidInput: a text cannot be read, or an option and --set contradict each other.
+        """
+        from shlex import quote
+
+        from fathom.config.given import contradictory, from_option, pair_for, placed, read_settings
+        from fathom.config.layers import Layer, template_from
+        from fathom.errors import InvalidInput
+
+        options = {path: from_option(path, typed) for path, typed in self.options.items()}
+        by_set = read_settings(self.pairs)
+        for values in (options, by_set):
+            if isinstance(template := values.get("template"), str):
+                values["template"] = template_from(template)
+        by_option = [Layer(f"option {_flag(path)}", placed({path: value})) for path, value in options.items()]
+        for layer, own in zip(by_option, options, strict=True):
+            if path := contradictory(layer.values, by_set):
+                both = f"{_flag(own)} and --set {quote(pair_for(path, self.pairs))}"
+                raise InvalidInput(f"{both} contradict each other.", next_step="give only one of them")
+        return [*by_option, Layer("--set", by_set)]
+
+    def chosen(self, usual: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the settings of the options, then of --set, then what is usual; `layers` raises what this raises."""
+        from fathom.config.layers import given_in
+
+        return given_in(self.layers(), usual)
+
+    def over_defaults(self, usual: Mapping[str, Any] | None = None) -> ResearchSettings:
+        """Return the settings that were given, over those of the file of settings, over what is usual.
+
+        Raises:
+            InvalidInput: some cannot be used; the message has each as it was given.
+        """
+        from fathom.config.environment import Environment
+        from fathom.config.layers import given_in, layered
+
+        return self.checked(given_in(layered(self.layers(), Environment.read()), usual))
+
+    def checked(self, settings: Mapping[str, Any]) -> ResearchSettings:
+        """Return settings that were chosen here, perhaps with others below them.
+
+        Raises:
+            InvalidInput: some cannot be used; the message has each as the command line gave it.
+        """
+        from fathom.config.given import settings_from
+        from fathom.errors import InvalidInput
+
+        try:
+            return settings_from(settings)
+        except InvalidInput as error:
+            raise InvalidInput(" ".join(map(self._told, error.wrong)), next_step=_HOW) from None
+
+    def _told(self, one: WrongValue) -> str:
+        from shlex import quote
+
+        from fathom.config.given import pair_for, path_of
+
+        if (own := _above(one.path, self.options)) is not None:
+            return _told_of_option(one, own)
+        if not (pair := pair_for(one.path, self.pairs)):
+            return one.told()
+        if path_of(pair.partition("=")[0]) != one.path:  # it is a part of a table, or one that has it as a part
+            pair = one.path if one.value is None else f"{one.path}={one.value}"
+        return one.told(f"--set {quote(pair)}")
 
 
 def worded(wrong: Sequence[WrongValue]) -> str:
     """Return what is wrong with values that options gave."""
-    return " ".join(map(_told, wrong))
+    from fathom.config.settings import SETTINGS
+
+    return " ".join(_told_of_option(one, _above(one.path, SETTINGS) or one.path) for one in wrong)
 
 
-def _told(one: WrongValue) -> str:
+def _above(path: str, settings: Iterable[str]) -> str | None:
+    """Return the setting of some that has a path or has it as a part."""
+    return next((own for own in settings if path == own or path.startswith(f"{own}.")), None)
+
+
+def _told_of_option(one: WrongValue, setting: str) -> str:
+    """Return what is wrong with a value that the option of a setting gave, perhaps in a table or list."""
     from shlex import quote
 
-    value = "" if one.value is None else f" {quote(str(one.value))}"
-    return one.told(f"{_option(one.path)}{value}")
+    inner = one.path[len(setting) + 1 :]
+    name = inner if inner and not inner.isdecimal() else ""
+    value = "" if one.value is None else quote(f"{name}={one.value}" if name else f"{one.value}")
+    return one.told(f"{_flag(setting)} {value or name}".strip())
 
 
-def _told_of_set(one: WrongValue, pairs: Sequence[str]) -> str:
-    from shlex import quote
+def _flag(path: str) -> str:
+    """Return the option of a setting, or of what else a command may be given."""
+    from fathom.config.form import setting_of
+    from fathom.config.settings import SETTINGS
 
-    from fathom.config.given import pair_for, path_of
-
-    if not (pair := pair_for(one.path, pairs)):
-        return one.told()
-    if path_of(pair.partition("=")[0]) != one.path:  # it is a part of a table, or one that has it as a part
-        pair = one.path if one.value is None else f"{one.path}={one.value}"
-    return one.told(f"--set {quote(pair)}")
-
-
-def _option(path: str) -> str:
-    """Return the option that sets what has a path."""
-    return _OPTIONS.get(path) or f"--{path.rpartition('.')[2].replace('_', '-')}"
-
-
-def _has(settings: Any, path: str) -> bool:
-    """Whether settings have a value at a path, or above it one that is no table."""
-    for part in path.split("."):
-        if not isinstance(settings, dict):
-            return True
-        if part not in settings:
-            return False
-        settings = settings[part]
-    return True
-
-
-def _by_option(options: Mapping[str, object]) -> dict[str, Any]:
-    """Return the settings that options by path give, nested."""
-    from fathom.config.given import placed
-
-    return placed({path: _data(value) for path, value in options.items() if _is_given(value)})
-
-
-def _is_given(value: object) -> bool:
-    return not (value is None or value is False or value in ([], {}))
-
-
-def _data(value: object) -> object:
-    """Return models that stand by name as plain data, to be compared and brought together."""
-    from pydantic import BaseModel
-
-    if not isinstance(value, dict):
-        return value
-    return {
-        str(name): one.model_dump(mode="json", exclude_unset=True) if isinstance(one, BaseModel) else one
-        for name, one in value.items()
-    }
+    declared = setting_of(SETTINGS[path]).option if path in SETTINGS else ""
+    return declared or f"--{path.replace('_', '-')}"

@@ -48,7 +48,7 @@ def prune(
     """
     import asyncio
 
-    from fathom.config.periods import period
+    from fathom.config.inputs import period
     from fathom.errors import InvalidInput
     from fathom.flows.keeping import prune as remove
     from fathom.flows.preflight import artifact_root

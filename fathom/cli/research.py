@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from fathom.cli.options import Corpora, Json, Mcp, Open, Quiet, Root, Run, Set, Template, checked, chosen
+from fathom.cli.options import Given, Json, Mcp, Open, Quiet, Root, Run
 from fathom.cli.printing import line, open_page, output, show_summary
 
 if TYPE_CHECKING:
@@ -23,105 +23,13 @@ if TYPE_CHECKING:
 
 
 def research(
+    context: typer.Context,
     query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
     *,
-    docs: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="File or folder to read (txt md rst html pdf docx yaml ...); repeatable."),
-    ] = None,
-    corpus: Corpora = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="Model for every role, such as openai/gpt-5-mini. [FATHOM_MODEL]"),
-    ] = None,
-    role_model: Annotated[
-        list[str] | None, typer.Option(metavar="ROLE=MODEL", help="Model for one role; repeatable.")
-    ] = None,
-    fallback_model: Annotated[
-        list[str] | None,
-        typer.Option(metavar="MODEL", help="Model to use when the main one is unavailable; repeatable."),
-    ] = None,
-    model_seconds: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="Seconds without a token before a request is abandoned (default: 120)."),
-    ] = None,
-    model_at_once: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Maximum concurrent model requests (default: 8; 1 for a small server)."),
-    ] = None,
-    template: Template = None,
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help="How thorough: quick, standard (default) or deep.")
-    ] = None,
-    mode: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Output: report (default) or answer (at most 140 characters).")
-    ] = None,
-    effort: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="How much of the profile to use. auto (default): less for simple questions; fixed: all.",
-        ),
-    ] = None,
-    depth: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of research rounds, 1 to 5 (default: by profile).")
-    ] = None,
-    breadth: Annotated[
-        int | None, typer.Option(metavar="N", help="Tool calls per decision, 1 to 10 (default: by profile).")
-    ] = None,
-    summary_tokens: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Approximate note length per source in tokens, 100 to 1,000 (default: 500)."),
-    ] = None,
-    tools: Annotated[
-        str | None,
-        typer.Option(metavar="NAME,...", help="Use only these tools or groups, such as default,scholarly."),
-    ] = None,
-    search: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Search with these vendors, such as brave,tavily.")
-    ] = None,
-    search_mode: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="first (default): ask the next vendor if one fails or finds nothing. all: ask all."
-        ),
-    ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Do not use cached search results and pages.")] = False,
-    max_usd: Annotated[
-        float | None, typer.Option(metavar="USD", help="Maximum cost of the run (default: 5 if all prices are known).")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="Maximum tokens sent and received (default: 3,000,000).")
-    ] = None,
-    max_calls: Annotated[int | None, typer.Option(metavar="N", help="Maximum model requests (default: 500).")] = None,
-    max_seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="Maximum working time in seconds (default: no limit).")
-    ] = None,
-    price: Annotated[
-        list[str] | None,
-        typer.Option(metavar="MODEL=IN,OUT[,CACHED]", help="Model price in dollars per million tokens; repeatable."),
-    ] = None,
-    search_price: Annotated[
-        list[str] | None, typer.Option(metavar="VENDOR=USD", help="Price of one search in dollars; repeatable.")
-    ] = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print the expected usage of the run without starting it.")
     ] = False,
-    clarify: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHEN", help="When to ask you for clarification: never, auto (default in a terminal) or always."
-        ),
-    ] = None,
-    approve: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="What you must approve first: plan, report or never (default).")
-    ] = None,
-    wait_minutes: Annotated[
-        float | None, typer.Option(metavar="N", help="Minutes to wait for your answer outside a terminal (default: 5).")
-    ] = None,
-    setting: Set = None,
     mcp: Mcp = None,
-    artifacts: Root = None,
     run_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Key of the run; runs with the same key share finished calls.")
     ] = None,
@@ -136,41 +44,10 @@ def research(
 
     Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
     """
-    from fathom.config.inputs import names_in, parse_prices, parse_role_models, parse_search_prices
     from fathom.flows.preflight import check_request, estimated
 
-    options = {
-        "docs": docs,
-        "corpora": corpus,
-        "model": model,
-        "role_models": parse_role_models(role_model or []),
-        "fallback_models": fallback_model,
-        "model_calls.seconds": model_seconds,
-        "model_calls.at_once": model_at_once,
-        "template": template,
-        "profile": profile,
-        "mode": mode,
-        "effort": effort,
-        "depth": depth,
-        "breadth": breadth,
-        "compression.summary_tokens": summary_tokens,
-        "tools": names_in(tools),
-        "search": names_in(search),
-        "search_mode": search_mode,
-        "fresh": fresh,
-        "budget.max_usd": max_usd,
-        "budget.max_tokens": max_tokens,
-        "budget.max_calls": max_calls,
-        "budget.max_seconds": max_seconds,
-        "prices": parse_prices(price or []),
-        "search_prices": parse_search_prices(search_price or []),
-        "people.clarify": clarify,
-        "people.approve": approve,
-        "people.wait_minutes": wait_minutes,
-        "artifacts": artifacts,
-    }
     usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
-    settings = checked(chosen(options, setting, usual), options, setting)
+    settings = Given.of(context).over_defaults(usual)
     if estimate:
         phases = estimated(query, settings)
         output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)

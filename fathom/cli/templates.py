@@ -28,13 +28,13 @@ def templates(
 
     Example: fathom templates due-diligence > own.toml
     """
+    from fathom.config.layers import template_from
     from fathom.config.templates import shipped, template_of, text_of
-    from fathom.flows.preflight import template_from
 
     if name is None:
         output([template_of(one) for one in shipped()], _show, as_json=as_json)
         return
-    given = template_from(name) or ""
+    given = template_from(name)
     text = text_of(given) if given in shipped() else given
     output(template_of(given), lambda _: typer.echo(text, nl=False), as_json=as_json)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathom.cli.options import Corpora, Json, Quiet, Root, Set, Template, checked, chosen
+from fathom.cli.options import Given, Json, Quiet, Root, SettingsCommand
 from fathom.cli.printing import line, one_line, output, row
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ watch = typer.Typer(
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the watch, as fathom watch list shows it.")]
 
 
-@watch.command()
+@watch.command(cls=SettingsCommand)
 def add(
+    context: typer.Context,
     query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
     *,
     every: Annotated[str | None, typer.Option(metavar="TIME", help="How often to ask: 30m, 6h, 1d, 2w.")] = None,
@@ -43,19 +44,6 @@ def add(
     only_changes: Annotated[
         bool, typer.Option("--only-changes", help="Call the webhook only when something changed.")
     ] = False,
-    docs: Annotated[
-        list[str] | None, typer.Option(metavar="PATH", help="File or folder to research; repeatable.")
-    ] = None,
-    corpus: Corpora = None,
-    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Model for every role. [FATHOM_MODEL]")] = None,
-    template: Template = None,
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help="How thorough: quick, standard (default) or deep.")
-    ] = None,
-    tools: Annotated[str | None, typer.Option(metavar="NAME,...", help="Use only these tools or groups.")] = None,
-    max_usd: Annotated[float | None, typer.Option(metavar="USD", help="Maximum cost of each run.")] = None,
-    setting: Set = None,
-    artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
     """Ask a question on a schedule and report what changed.
@@ -67,24 +55,13 @@ def add(
     """
     import asyncio
 
-    from fathom.config.inputs import names_in
     from fathom.errors import InvalidInput
     from fathom.flows.preflight import check_request
     from fathom.flows.server import ensure_api
 
     if only_changes and not notify:
         raise InvalidInput("--only-changes needs a webhook.", next_step="give its address: --notify URL")
-    options = {
-        "docs": docs,
-        "corpora": corpus,
-        "model": model,
-        "template": template,
-        "profile": profile,
-        "tools": names_in(tools),
-        "budget.max_usd": max_usd,
-        "artifacts": artifacts,
-    }
-    request = check_request(query, checked(chosen(options, setting), options, setting))
+    request = check_request(query, Given.of(context).over_defaults())
     ensure_api()
 
     async def made() -> Watch:

@@ -10,10 +10,10 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from urllib.parse import unquote
 
+from fathom.config.settings_file import SECRET, SettingsFile, find_file
 from fathom.errors import InvalidInput
 
 SHORTEST_SECRET = 8  # characters; anything shorter would be found in ordinary words
-_SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|AUTH_STRING|CREDENTIALS?)$", re.IGNORECASE)
 # A key or password of a local server, such as `not-needed` or `postgres`, is also an ordinary word.
 _PLACEHOLDER = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*")
 _LONGEST_PLACEHOLDER = 15
@@ -26,12 +26,11 @@ _E_MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,6
 class Environment:
     """What the process was started with. Secrets are kept out of its repr."""
 
-    model: str | None
-    artifacts: str
     cache: Path
     fetch_allow: tuple[str, ...]
     log: str  # how log lines are written: `json`, or empty
     variables: Mapping[str, str]
+    is_given: bool  # whether it was given, and is not the process's
 
     @classmethod
     def read(cls, variables: Mapping[str, str] | None = None) -> Environment:
@@ -39,18 +38,52 @@ class Environment:
         env = dict(os.environ if variables is None else variables)
         home = Path(env.get("XDG_CACHE_HOME") or Path(env.get("HOME") or Path.home()) / ".cache")
         return cls(
-            model=env.get("FATHOM_MODEL") or None,
-            artifacts=env.get("FATHOM_ARTIFACTS") or "artifacts",
             cache=Path(env.get("FATHOM_CACHE") or home / "fathom"),
             fetch_allow=tuple(env.get("FATHOM_FETCH_ALLOW", "").replace(",", " ").split()),
             log=env.get("FATHOM_LOG", "").strip().lower(),
             variables=env,
+            is_given=variables is not None,
         )
+
+    @property
+    def file(self) -> SettingsFile | None:
+        """The file of settings that counts for the process.
+
+        Raises:
+            InvalidInput: it cannot be read.
+        """
+        return None if self.is_given else find_file(self.variables)
+
+    @property
+    def model(self) -> str | None:
+        """The model of every role, if neither a run nor its template has one.
+
+        Raises:
+            InvalidInput: the file of settings cannot be read.
+        """
+        return self.variables.get("FATHOM_MODEL") or self._of_file("model") or None
+
+    @property
+    def artifacts(self) -> str:
+        """The root of the artifact store, if the run has none.
+
+        Raises:
+            InvalidInput: the file of settings cannot be read.
+        """
+        return self.variables.get("FATHOM_ARTIFACTS") or self._of_file("artifacts") or "artifacts"
+
+    def _of_file(self, name: str) -> str:
+        """Return a text in the file of settings; empty if there is none."""
+        if not (file := self.file):
+            return ""
+        if not isinstance(value := file.values.get(name, ""), str):
+            raise InvalidInput(f"{file}: {name} must be text.", next_step=f'write it in quotes: {name} = "..."')
+        return file.at(value) if value and name == "artifacts" else value
 
     @property
     def secrets(self) -> frozenset[str]:
         """Keys, tokens and passwords, including those in the URLs of proxies and databases."""
-        found = {value for name, value in self.variables.items() if _SECRET.search(name)}
+        found = {value for name, value in self.variables.items() if SECRET.search(name)}
         for user in (user for value in self.variables.values() for user in _USER.findall(value)):
             found |= {user, unquote(user), unquote(user.partition(":")[2])}
         # The path of a file of credentials is not a secret.
@@ -131,7 +164,7 @@ class Environment:
         os.environ.setdefault("LITELLM_LOG", "ERROR")
 
     def __repr__(self) -> str:
-        return f"Environment(model={self.model!r}, artifacts={self.artifacts!r})"
+        return f"Environment({sorted(name for name in self.variables if name.startswith('FATHOM_'))})"
 
 
 def _is_placeholder(value: str) -> bool:

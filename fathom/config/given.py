@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from math import isfinite
 from shlex import quote
 from typing import Any
@@ -14,15 +15,13 @@ from typing import Any
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
-from fathom.config.caps import Budget
-from fathom.config.models import ModelCallSettings
-from fathom.config.settings import ResearchSettings
+from fathom.config.form import BOUNDS, FormModel, has, limits_of, setting_of
+from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.config.templates import keys_at, meant, merged, models_in
 from fathom.errors import InvalidInput, WrongValue
 
 _MOST = 20  # wrong values of one request
 _CHARS = 200  # of a wrong value, or of a name
-_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _KINDS = {
     "int": "a whole number",
     "float": "a number",
@@ -34,11 +33,9 @@ _KINDS = {
     "model": "a table of names and values",
 }
 """What a field takes, by the beginning of the type of Pydantic's error."""
-_PLACES: Mapping[str, str] = {
-    **{name: f"budget.{name}" for name in Budget.model_fields},
-    **{f"model_{name}": f"model_calls.{name}" for name in ModelCallSettings.model_fields},
-}
-"""Paths of settings that the command line has as options of their own, such as `max_usd`."""
+_PLACES = {setting_of(field).option.removeprefix("--").replace("-", "_"): path for path, field in SETTINGS.items()}
+"""Paths of settings by the names of their options, such as `max_usd`."""
+_BY_VARIABLE = {variable.lower(): path for path, field in SETTINGS.items() if (variable := setting_of(field).variable)}
 
 
 def settings_from(given: Mapping[str, object]) -> ResearchSettings:
@@ -76,6 +73,45 @@ def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
             raise InvalidInput(f"{both} contradict each other.", next_step="give one of them")
         settings = merged(settings, own)
     return settings
+
+
+def from_option(path: str, typed: str | bool | Sequence[str]) -> Any:
+    """Return the value of a setting as its option gives it: once, or each time that it was given.
+
+    Raises:
+        InvalidInput: one is no NAME=VALUE, as tables are given.
+    """
+    if isinstance(typed, bool):
+        return typed
+    if isinstance(typed, str):
+        return _value(path, typed)
+    return table_from(path, typed) if has(SETTINGS[path], dict) else [*typed]
+
+
+def table_from(path: str, pairs: Sequence[str]) -> dict[str, Any]:
+    """Return a setting that is a table as the `NAME=VALUE` texts of its option give it; names may have `=` in them.
+
+    Raises:
+        InvalidInput: one has another form.
+    """
+    found: dict[str, Any] = {}
+    field, setting = SETTINGS[path], setting_of(SETTINGS[path])
+    for pair in pairs:
+        name, _, text = pair.rpartition("=")
+        if not name.strip() or not text.strip():
+            what = f"{setting.option} {quote(pair)} is not {setting.value}."
+            raise InvalidInput(what, next_step="docs/settings.md describes the settings")
+        found[name.strip()] = _stands_for(field, text.strip())
+    return found
+
+
+def _stands_for(field: FieldInfo, text: str) -> object:
+    """Return what a text in a table stands for; one that stands for nothing is refused with the settings."""
+    for model in models_in(field.annotation):
+        if issubclass(model, FormModel):
+            with suppress(ValueError):
+                return model.from_text(text)
+    return text
 
 
 def pair_for(path: str, pairs: Sequence[str]) -> str:
@@ -137,15 +173,13 @@ def field_at(model: type[BaseModel], place: Sequence[str | int]) -> FieldInfo | 
 
 def _value(path: str, text: str) -> JsonValue:
     field = field_at(ResearchSettings, path.split("."))
-    kind = str(field.annotation) if field else ""
     try:
         value: JsonValue = json.loads(text)
     except (ValueError, RecursionError):
         value = text
-    if kind.startswith("list[") and not isinstance(value, list | None):
+    if field and has(field, list) and not isinstance(value, list | None):
         return [part.strip() for part in text.split(",") if part.strip()]
-    is_text = kind in {"<class 'str'>", "str | None"}
-    return text if is_text and not isinstance(value, str | None) else value
+    return text if field and has(field, str) and not isinstance(value, str | None) else value
 
 
 def _wrong(error: Mapping[str, Any], model: type[BaseModel] | None) -> WrongValue:
@@ -166,7 +200,7 @@ def _unknown(place: Sequence[str | int], model: type[BaseModel] | None) -> str:
     *outer, name = place
     above = "".join(f"{part}." for part in outer)
     beside = {key: f"{above}{path}" for key, path in keys_at(model, outer).items()}
-    near = meant(str(name), beside) or meant(str(name), keys_at(model, []))
+    near = meant(str(name), beside) or meant(str(name), {**keys_at(model, []), **_BY_VARIABLE})
     return f"there is no such setting{near}"
 
 
@@ -185,13 +219,8 @@ def _allowed(error: Mapping[str, Any], model: type[BaseModel] | None) -> str:
         case "string_too_long" | "too_long":
             return f"it may have at most {context['max_length']:,} {'characters' if kind[0] == 's' else 'items'}"
     field = field_at(model, error["loc"]) if model else None
-    rules = [{name: getattr(rule, name, None) for name in _BOUNDS} for rule in field.metadata] if field else []
-    bounds = [
-        f"{word} {_number(bound)}"
-        for rule in rules or [context]
-        for name, word in _BOUNDS.items()
-        if isinstance(bound := rule.get(name), int | float)
-    ]
+    limits = (limits_of(field) if field else {}) or context
+    bounds = [f"{word} {_number(limits[name])}" for name, word in BOUNDS.items() if name in limits]
     what = context.get("expected") or _KINDS.get(kind.partition("_")[0], "")
     told = ", ".join(part for part in (what, " and ".join(bounds)) if part)
     return f"it must be {told}" if told else f"{error['msg'][:1].lower()}{error['msg'][1:]}"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from fathom.config.form import FormModel
+from fathom.config.form import FormModel, Read, Setting
 from fathom.text.urls import domain_of
 
 
@@ -31,17 +31,17 @@ class Approve(StrEnum):
 class PeopleSettings(FormModel):
     """What is asked of people while the run waits: in the terminal, in Prefect's UI, or by `fathom answer`."""
 
-    clarify: Clarify = Field(
+    clarify: Annotated[Clarify, Setting("--clarify", "WHEN", page="people")] = Field(
         Clarify.never,
         description="When you are asked to clarify the question. never: not at all. auto: if it is ambiguous. always: "
         "whenever something could be clearer. In a terminal, `fathom research` sets auto.",
     )
-    approve: Approve = Field(
+    approve: Annotated[Approve, Setting("--approve", "WHAT", page="people")] = Field(
         Approve.never,
         description="What you must approve. never: nothing. plan: nothing is searched until you accept the plan. "
         "report: nothing is published until you accept the draft.",
     )
-    wait_minutes: float = Field(
+    wait_minutes: Annotated[float, Setting("--wait-minutes", "N", page="people", most=60)] = Field(
         5,
         ge=0,
         le=10_080,
@@ -79,7 +79,7 @@ class CompressionSettings(FormModel):
         "best passages are chosen.",
         examples=[20_000],
     )
-    summary_tokens: int = Field(
+    summary_tokens: Annotated[int, Setting("--summary-tokens", "N")] = Field(
         500,
         ge=100,
         le=1_000,
@@ -123,19 +123,19 @@ class Judging(StrEnum):
 class ReportSettings(FormModel):
     """Length and checks of the report."""
 
-    words: int | None = Field(
+    words: Annotated[int | None, Setting(empty="the length that the question asks for or needs")] = Field(
         None,
         ge=100,
         le=20_000,
-        description="Approximate length in words. Empty: the length that the question asks for or needs.",
+        description="Approximate length of the report in words.",
         examples=[500],
     )
-    judge: Judging = Field(
+    judge: Annotated[Judging, Setting(page="evidence")] = Field(
         Judging.auto,
         description="Whether a model judges each claim by its sources. auto: if the run has a model. always: a run "
         "without a model is refused. never: claims are checked only by comparing words.",
     )
-    unsupported: Unsupported = Field(
+    unsupported: Annotated[Unsupported, Setting(page="evidence")] = Field(
         Unsupported.mark,
         description="What happens to a sentence that the judge still objects to after the writer has corrected "
         "it. mark: it is kept and marked. remove: it is removed.",
@@ -154,21 +154,25 @@ Domain = Annotated[str, AfterValidator(_domain)]
 class SourceRules(FormModel):
     """Which web sources are read and how far they are trusted. `example.org` covers its subdomains too."""
 
-    allow: list[Domain] = Field(
-        [], description="Read only pages of these domains. Empty: all domains.", examples=[["gov"]]
+    allow: Annotated[list[Domain], Setting(empty="all domains", page="sources", tools=Read.always)] = Field(
+        [], description="Read only pages of these domains.", examples=[["gov"]]
     )
-    prefer: list[Domain] = Field([], description="Read pages of these domains first.", examples=[["who.int"]])
-    block: list[Domain] = Field(
+    prefer: Annotated[list[Domain], Setting(page="sources", tools=Read.always)] = Field(
+        [], description="Read pages of these domains first.", examples=[["who.int"]]
+    )
+    block: Annotated[list[Domain], Setting(page="sources", tools=Read.always)] = Field(
         [],
         description="Never read pages of these domains, even if `allow` includes them.",
         examples=[["example.com"]],
     )
-    scores: dict[Domain, Annotated[float, Field(ge=0, le=1)]] = Field(
-        {},
-        description="Authority of a domain, from 0 to 1, that replaces Fathom's own rating.",
-        examples=[{"example.org": 0.9}],
+    scores: Annotated[dict[Domain, Annotated[float, Field(ge=0, le=1)]], Setting(page="sources", tools=Read.always)] = (
+        Field(
+            {},
+            description="Authority of a domain, from 0 to 1, that replaces Fathom's own rating.",
+            examples=[{"example.org": 0.9}],
+        )
     )
-    min_quality: float = Field(
+    min_quality: Annotated[float, Setting(page="sources")] = Field(
         0,
         ge=0,
         le=1,

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from pydantic import ValidationError
-
-from fathom.config.caps import Price
-from fathom.config.models import ROLES, Role, RoleModel
-from fathom.config.periods import period
 from fathom.errors import InvalidInput
 from fathom.text.cleaning import without_controls
 
 MAX_QUERY_CHARS = 10_000
 _WORDS = re.compile(r"\b(\d{2,3}(?:,?\d{3})?)[ -](?:words?|Wörtern?|mots|palabras|parole)\b", re.IGNORECASE)
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def check_query(query: str) -> str:
@@ -61,70 +57,16 @@ def parse_since(text: str, now: datetime) -> datetime:
     return since
 
 
-def names_in(text: str | None) -> list[str] | None:
-    """Return the names in a text, which commas divide; None if there are none."""
-    return [name.strip() for name in (text or "").split(",") if name.strip()] or None
-
-
-def parse_role_models(pairs: list[str]) -> dict[Role, RoleModel]:
-    """Parse `ROLE=MODEL` options.
+def period(text: str, option: str) -> timedelta:
+    """Return the length of time that the text of an option stands for.
 
     Raises:
-        InvalidInput: a pair has another form or names an unknown role.
+        InvalidInput: it stands for none, or for one of no length.
     """
-    parsed: dict[Role, RoleModel] = {}
-    for pair in pairs:
-        name, equals, model = pair.partition("=")
-        if not equals or not name.strip() or not model.strip():
-            raise InvalidInput(
-                f"{pair!r} is not ROLE=MODEL.", next_step="for example --role-model compressor=extractive"
-            )
-        if name.strip() not in ROLES:
-            raise InvalidInput(
-                f"The role {name.strip()!r} does not exist.", next_step="the roles are " + ", ".join(ROLES)
-            )
-        parsed[Role(name.strip())] = RoleModel(model=model.strip())
-    return parsed
-
-
-def parse_prices(pairs: list[str]) -> dict[str, Price]:
-    """Parse `MODEL=INPUT,OUTPUT` and `MODEL=INPUT,OUTPUT,CACHED` options, in US dollars per million tokens.
-
-    Raises:
-        InvalidInput: a pair has another form or an amount is not a price.
-    """
-    parsed: dict[str, Price] = {}
-    for pair in pairs:
-        model, _, amounts = pair.rpartition("=")
-        try:
-            price = Price.model_validate(dict(zip(Price.model_fields, amounts.split(","), strict=False)))
-        except ValidationError:
-            price = None
-        if price is None or amounts.count(",") >= len(Price.model_fields) or not model.strip():
-            raise InvalidInput(
-                f"--price {pair!r} is not MODEL=INPUT,OUTPUT or MODEL=INPUT,OUTPUT,CACHED.",
-                next_step="give dollars per million tokens, for example --price openai/my-model=0.25,2",
-            )
-        parsed[model.strip()] = price
-    return parsed
-
-
-def parse_search_prices(pairs: list[str]) -> dict[str, float]:
-    """Parse `VENDOR=USD` options, in US dollars of a search.
-
-    Raises:
-        InvalidInput: a pair has another form or its amount is not a price.
-    """
-    parsed: dict[str, float] = {}
-    for pair in pairs:
-        vendor, _, amount = pair.rpartition("=")
-        try:
-            usd = float(amount)
-        except ValueError:
-            usd = -1.0
-        if not vendor.strip() or not 0 <= usd < float("inf"):
-            raise InvalidInput(
-                f"--search-price {pair!r} is not VENDOR=USD.", next_step="for example --search-price brave=0.003"
-            )
-        parsed[vendor.strip().lower()] = usd
-    return parsed
+    found = re.fullmatch(r"([0-9]{1,5})([mhdw])", text.strip().lower())
+    length = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta()
+    if not length:
+        raise InvalidInput(
+            f"{option} {text!r} is not a length of time.", next_step=f"give a number with m, h, d or w: {option} 90d"
+        )
+    return length

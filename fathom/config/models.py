@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import Field
 
-from fathom.config.form import FormModel
+from fathom.config.form import FormModel, Setting
 
 EXTRACTIVE = "extractive"
 """Name of the model-free backend, usable wherever a model name is."""
@@ -39,14 +40,14 @@ class StructuredOutput(StrEnum):
 class ModelCallSettings(FormModel):
     """Limits and waits of model calls. They change no answer."""
 
-    at_once: int = Field(
+    at_once: Annotated[int, Setting("--model-at-once", "N", page="models", most=8)] = Field(
         8,
         ge=1,
         le=64,
-        description="Maximum number of model calls at the same time, over all roles and steps.",
+        description="Maximum number of model calls at the same time, over all roles and steps; 1 for a small server.",
         examples=[1],
     )
-    seconds: float = Field(
+    seconds: Annotated[float, Setting("--model-seconds", "S", page="models", most=600)] = Field(
         120, gt=0, le=3_600, description="Seconds without a token after which an attempt is abandoned.", examples=[300]
     )
     backoff_seconds: float = Field(
@@ -56,10 +57,10 @@ class ModelCallSettings(FormModel):
         description="Seconds before the second attempt; doubled before each of the three attempts after it.",
         examples=[5],
     )
-    per_minute: int | None = Field(
+    per_minute: Annotated[int | None, Setting(empty="no limit", page="models")] = Field(
         None,
         ge=1,
-        description="Maximum requests per minute to one service, evenly spaced. Empty: no limit.",
+        description="Maximum requests per minute to one service, evenly spaced.",
         examples=[60],
     )
 
@@ -75,8 +76,8 @@ class RoleModel(FormModel):
         description="litellm models to try in turn while this one is unavailable.",
         examples=[["openai/gpt-5-nano"]],
     )
-    temperature: float | None = Field(
-        None, ge=0, le=2, description="Sampling temperature. Empty: the provider's default.", examples=[0.2]
+    temperature: Annotated[float | None, Setting(empty="the provider's default")] = Field(
+        None, ge=0, le=2, description="Sampling temperature.", examples=[0.2]
     )
     max_tokens: int = Field(4_096, ge=64, le=64_000, description="Maximum tokens in an answer.", examples=[8_192])
     thinking_tokens: int = Field(
@@ -86,12 +87,17 @@ class RoleModel(FormModel):
         description="Maximum tokens that a reasoning model may use for thinking, in addition to `max_tokens`.",
         examples=[32_000],
     )
-    window: int | None = Field(
+    window: Annotated[int | None, Setting(empty="as the server or litellm's table says")] = Field(
         None,
         ge=1_024,
-        description="Maximum tokens of prompt and answer together. Empty: as the server or litellm's table says.",
+        description="Maximum tokens of prompt and answer together.",
         examples=[32_768],
     )
-    structured_output: StructuredOutput | None = Field(
-        None, description="How the model is asked for JSON. Empty: as the provider supports it."
+    structured_output: Annotated[StructuredOutput | None, Setting(empty="as the provider supports it")] = Field(
+        None, description="How the model is asked for JSON."
     )
+
+    @classmethod
+    def from_text(cls, text: str) -> object:
+        """Take the name of a model, too."""
+        return {"model": text.strip()}

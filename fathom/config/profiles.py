@@ -29,6 +29,12 @@ class Execution(StrEnum):
     parallel = "parallel"
 
 
+ABOUT: Mapping[Profile, str] = {
+    Profile.quick: "One round of searching. For a fact, or a first look.",
+    Profile.standard: "Two rounds, with a check of what is missing in between.",
+    Profile.deep: "Three wider rounds, with more steps and searches. For a broad or difficult matter.",
+}
+"""What each is for, as a person who chooses one reads it."""
 _SEQUENTIAL = {"execution": Execution.sequential}
 _PARALLEL = {"execution": Execution.parallel}
 PROFILES: Mapping[Profile, Mapping[str, Any]] = {

@@ -11,15 +11,19 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
+from fathom.config.form import Read, SetBy, Setting, fields_in
 from fathom.config.groups import CompressionSettings, Judging, PeopleSettings, ReportSettings, SourceRules
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
-from fathom.config.profiles import PROFILES, Effort, Execution, Profile
+from fathom.config.profiles import ABOUT, PROFILES, Effort, Execution, Profile
 from fathom.config.templated import TemplatedSettings
 from fathom.errors import InvalidInput
+
+_BY_PROFILE = "as the profile says"
+Vendor = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True)]
 
 
 class SearchMode(StrEnum):
@@ -50,35 +54,40 @@ class ResearchSettings(TemplatedSettings):
     model, the budget, the report, what to ask people, and last what few need.
     """
 
-    profile: Profile = Field(
+    profile: Annotated[Profile, Setting("--profile", "NAME")] = Field(
         Profile.standard,
         title="How deep: profile",
-        description="How thorough the research is. quick: one round, no reflection. standard: two rounds. deep: "
-        "three rounds, more steps and more searches.",
+        description="How thorough the research is. "
+        + " ".join(f"{profile}: {about[0].lower()}{about[1:]}" for profile, about in ABOUT.items()),
     )
-    effort: Effort = Field(
+    effort: Annotated[Effort, Setting("--effort", "NAME", page="pipeline")] = Field(
         Effort.auto,
         title="How deep: effort",
         description="How much of the profile a run uses. auto: less for a simple question, all of it for a broad "
         "one. fixed: always all of it.",
     )
-    depth: int | None = Field(
+    depth: Annotated[int | None, Setting("--depth", "N", empty=_BY_PROFILE)] = Field(
         None,
         title="How deep: rounds",
         ge=1,
         le=5,
-        description="Number of research rounds, with a reflection between rounds. Empty: as the profile says.",
+        description="Number of research rounds, with a reflection between rounds.",
         examples=[2],
     )
 
-    docs: list[str] = Field(
+    docs: Annotated[
+        list[str],
+        Setting(
+            "--docs", "PATH", page="documents", by_template=False, set_by=SetBy.admins, tools=Read.always, is_path=True
+        ),
+    ] = Field(
         default_factory=list,
         title="What to read: documents",
         description="Files or folders to research (txt, md, rst, html, pdf, docx, yaml, json, toml, csv). If empty and "
         "no web search is configured: the Python language reference.",
         examples=[["/data/notes", "/data/contract.pdf"]],
     )
-    corpora: list[str] | None = Field(
+    corpora: Annotated[list[str] | None, Setting("--corpus", "NAME", page="corpora", by_template=False)] = Field(
         None,
         title="What to read: uploaded corpora",
         description="Names of uploaded corpora in the artifact store, researched in addition to the documents.",
@@ -86,26 +95,32 @@ class ResearchSettings(TemplatedSettings):
         max_length=20,
         exclude_if=lambda corpora: corpora is None,  # it came later: runs without it keep their calls
     )
-    tools: list[str] | None = Field(
+    tools: Annotated[
+        list[str] | None,
+        Setting("--tools", "NAME,...", empty="all configured tools that belong to no group", page="routing"),
+    ] = Field(
         None,
         title="What to read: tools",
-        description="Tools or groups of tools that the researcher may use. `default` or empty: all configured "
-        "tools that belong to no group.",
+        description="Tools or groups of tools that the researcher may use; `default` stands for those that it uses "
+        "by itself.",
         examples=[["default", "scholarly"]],
     )
-    search: list[str] | None = Field(
+    search: Annotated[
+        list[str] | None,
+        Setting("--search", "NAME,...", empty="all configured vendors", page="searching", tools=Read.changed),
+    ] = Field(
         None,
         title="What to read: search vendors",
-        description="Search vendors that web_search asks, in this order. Empty: all configured vendors.",
+        description="Search vendors that web_search asks, in this order.",
         examples=[["brave", "tavily"]],
     )
-    search_mode: SearchMode = Field(
+    search_mode: Annotated[SearchMode, Setting("--search-mode", "NAME", page="searching", tools=Read.changed)] = Field(
         SearchMode.first,
         title="What to read: way of searching",
         description="How several vendors are used. first: ask the next vendor if one fails or finds nothing. all: "
         "ask all vendors at once.",
     )
-    max_results: int = Field(
+    max_results: Annotated[int, Setting(tools=Read.always)] = Field(
         5,
         title="What to read: results",
         ge=1,
@@ -114,26 +129,28 @@ class ResearchSettings(TemplatedSettings):
         examples=[10],
     )
     sources: SourceRules = Field(SourceRules(), title="What to read: web sources")
-    fresh: bool = Field(
+    fresh: Annotated[bool, Setting("--fresh", tools=Read.always)] = Field(
         False,
         title="What to read: fresh pages",
         description="Fetch search results and pages again instead of using cached ones.",
     )
 
-    model: str | None = Field(
+    model: Annotated[
+        str | None,
+        Setting("--model", "MODEL", empty="extractive, which needs no model", variable="FATHOM_MODEL", page="models"),
+    ] = Field(
         None,
         title="Model: name",
-        description="litellm name of the model for every role. Empty: FATHOM_MODEL, or else `extractive`, which "
-        "needs no model.",
+        description="litellm name of the model for every role.",
         examples=["openai/gpt-5-mini"],
     )
-    fallback_models: list[str] = Field(
+    fallback_models: Annotated[list[str], Setting("--fallback-model", "MODEL", page="faults")] = Field(
         default_factory=list,
         title="Model: fallbacks",
         description="litellm names of models that every role tries in turn while `model` is unavailable.",
         examples=[["anthropic/claude-haiku-4-5"]],
     )
-    role_models: dict[Role, RoleModel] = Field(
+    role_models: Annotated[dict[Role, RoleModel], Setting("--role-model", "ROLE=MODEL", page="models")] = Field(
         default_factory=dict,
         title="Model: by role",
         description="Separate models for single roles: clarifier, planner, researcher, compressor, critic, reporter, "
@@ -142,14 +159,20 @@ class ResearchSettings(TemplatedSettings):
     )
 
     budget: Budget = Field(Budget(), title="Budget: caps")
-    prices: dict[str, Price] = Field(
+    prices: Annotated[
+        dict[str, Price],
+        Setting("--price", "MODEL=IN,OUT[,CACHED]", page="budget", set_by=SetBy.admins),
+    ] = Field(
         default_factory=dict,
         title="Budget: prices",
         description="US dollars per million tokens by model name, for models whose price litellm does not know or "
         "whose price for you differs.",
         examples=[{"openai/my-model": {"input": 0.5, "output": 2}}],
     )
-    search_prices: dict[str, Annotated[float, Field(ge=0)]] = Field(
+    search_prices: Annotated[
+        dict[Vendor, Annotated[float, Field(ge=0)]],
+        Setting("--search-price", "VENDOR=USD", page="budget", set_by=SetBy.admins),
+    ] = Field(
         default_factory=dict,
         title="Budget: prices of searches",
         description="US dollars per search by vendor, where your price differs. 0: the vendor's searches and "
@@ -157,7 +180,7 @@ class ResearchSettings(TemplatedSettings):
         examples=[{"brave": 0.003}],
     )
 
-    mode: Mode = Field(
+    mode: Annotated[Mode, Setting("--mode", "NAME")] = Field(
         Mode.report,
         title="Report: form",
         description="What the run writes. report: sections with citations. answer: at most 140 characters with "
@@ -167,38 +190,36 @@ class ResearchSettings(TemplatedSettings):
 
     people: PeopleSettings = Field(PeopleSettings(), title="People: what to ask them")
 
-    breadth: int | None = Field(
+    breadth: Annotated[int | None, Setting("--breadth", "N", empty=_BY_PROFILE)] = Field(
         None,
         title="Advanced: tool calls",
         ge=1,
         le=10,
-        description="Maximum number of tool calls per decision of a step. Empty: as the profile says.",
+        description="Maximum number of tool calls per decision of a step.",
         examples=[3],
     )
-    max_steps: int | None = Field(
+    max_steps: Annotated[int | None, Setting(empty=_BY_PROFILE)] = Field(
         None,
         title="Advanced: steps",
         ge=1,
         le=10,
-        description="Maximum number of steps in a plan. Empty: as the profile says.",
+        description="Maximum number of steps in a plan.",
         examples=[5],
     )
-    turns: int | None = Field(
+    turns: Annotated[int | None, Setting(empty=_BY_PROFILE)] = Field(
         None,
         title="Advanced: decisions",
         ge=1,
         le=10,
-        description="Maximum number of decisions per step; each decision may make tool calls. Empty: as the "
-        "profile says.",
+        description="Maximum number of decisions per step; each decision may make tool calls.",
         examples=[2],
     )
-    execution: Execution | None = Field(
+    execution: Annotated[Execution | None, Setting(empty=_BY_PROFILE)] = Field(
         None,
         title="Advanced: execution",
-        description="sequential: run one step after another. parallel: run independent steps at the same time. "
-        "Empty: as the profile says.",
+        description="sequential: run one step after another. parallel: run independent steps at the same time.",
     )
-    concurrency: int = Field(
+    concurrency: Annotated[int, Setting(most=8)] = Field(
         8,
         title="Advanced: steps at once",
         ge=1,
@@ -214,12 +235,12 @@ class ResearchSettings(TemplatedSettings):
         description="Score from the critic at which research ends.",
         examples=[9],
     )
-    passage_tokens: int | None = Field(
+    passage_tokens: Annotated[int | None, Setting(empty=_BY_PROFILE)] = Field(
         None,
         title="Advanced: passages",
         ge=0,
         le=50_000,
-        description="Maximum tokens of source text shown to the writer of a section. Empty: as the profile says.",
+        description="Maximum tokens of source text shown to the writer of a section.",
         examples=[1_500],
     )
     max_context_tokens: int = Field(
@@ -232,36 +253,54 @@ class ResearchSettings(TemplatedSettings):
     )
     compression: CompressionSettings = Field(CompressionSettings(), title="Advanced: compression")
     model_calls: ModelCallSettings = Field(ModelCallSettings(), title="Advanced: model calls")
-    fetch_allow_hosts: list[str] = Field(
+    fetch_allow_hosts: Annotated[
+        list[str], Setting(page="fetching", by_template=False, set_by=SetBy.admins, tools=Read.always)
+    ] = Field(
         [],
         title="Advanced: private hosts",
-        description="Private hosts whose pages may be fetched.",
+        description="Private hosts whose pages may be fetched, in addition to the hosts in FATHOM_FETCH_ALLOW.",
         examples=[["wiki.local:8080", "10.1.0.0/16"]],
     )
-    render: Render = Field(
+    render: Annotated[Render, Setting(page="fetching", tools=Read.changed)] = Field(
         Render.auto,
         title="Advanced: browser",
         description="auto: a page that has no text without its scripts is opened in a browser, if the extra "
         "`browser` and Chromium are installed. never: no browser is started.",
     )
-    redact: bool = Field(
+    redact: Annotated[bool, Setting(tools=Read.always)] = Field(
         False,
         title="Advanced: redaction",
-        description="Remove e-mail addresses, phone numbers, card numbers and IBANs.",
+        description="Remove e-mail addresses, phone numbers, card numbers and IBANs from what tools read, before it is "
+        "stored. The index of your own documents under FATHOM_CACHE keeps them.",
     )
-    embed_model: str | None = Field(
+    embed_model: Annotated[str | None, Setting(page="documents", set_by=SetBy.admins, tools=Read.always)] = Field(
         None,
         title="Advanced: embeddings",
         description="sentence-transformers model for searching documents by meaning as well as by words. Needs "
         "the extra `embed`.",
         examples=["all-MiniLM-L6-v2"],
     )
-    artifacts: str | None = Field(
+    artifacts: Annotated[
+        str | None,
+        Setting(
+            "--artifacts",
+            "URL",
+            empty="./artifacts",
+            variable="FATHOM_ARTIFACTS",
+            by_template=False,
+            set_by=SetBy.server,
+            is_path=True,
+        ),
+    ] = Field(
         None,
         title="Advanced: artifacts",
-        description="Root of the artifact store: a folder or an fsspec address. Empty: FATHOM_ARTIFACTS.",
+        description="Root of the artifact store: a folder or an fsspec address.",
         examples=["s3://bucket/prefix"],
     )
+
+
+SETTINGS = fields_in(ResearchSettings)
+"""The field of every setting by its path, such as `budget.max_usd`, in the order of the form."""
 
 
 class ResolvedSettings(ResearchSettings):

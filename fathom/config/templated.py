@@ -7,7 +7,7 @@ filled in, which has null in its empty boxes, what has its default counts as not
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     Field,
@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from fathom.config.form import FormModel
+from fathom.config.form import FormModel, SetBy, Setting
 from fathom.config.templates import merged, settings_in, shipped, template_of
 from fathom.errors import InvalidInput
 
@@ -26,12 +26,14 @@ from fathom.errors import InvalidInput
 class TemplatedSettings(FormModel):
     """Settings that a template can set."""
 
-    template: str | None = Field(
+    template: Annotated[
+        str | None,
+        Setting("--template", "NAME|FILE", page="templates", by_template=False, set_by=SetBy.server),
+    ] = Field(
         None,
         title="Template: name",
-        description=f"Kind of research: {', '.join(shipped())}; or the text of your own template. The template "
-        "sets every setting that is left at its default here.",
-        examples=["literature-review"],
+        description=f"Kind of research: {', '.join(shipped())}; or your own template: on the command line its file, "
+        "elsewhere its text. It sets every setting that is left at its default here.",
         exclude_if=lambda template: template is None,
     )
 

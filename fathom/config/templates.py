@@ -16,6 +16,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, BaseModel, Field, JsonValue, ValidationError
 
+from fathom.config.form import setting_of
 from fathom.config.groups import SourceRules
 from fathom.errors import InvalidInput
 from fathom.models import Model
@@ -25,9 +26,6 @@ FOLDER = Path(__file__).parent.parent / "templates"
 MOST_BYTES = 64 * 1024  # of a file: it travels with the parameters of each run
 _ENDING = ".toml"
 _HELP = "docs/templates.md describes the file; fathom templates NAME prints one to begin with"
-_OF_THE_RUN = frozenset(("docs", "corpora", "artifacts", "fetch_allow_hosts"))
-"""Settings that no template has: what is read and where it is stored is for who starts the run to say."""
-_NOT_SET = _OF_THE_RUN | {"template", "sources"}
 
 
 def _flat(text: str) -> str:
@@ -143,7 +141,7 @@ def settings_in(template: Template, model: type[BaseModel], where: str = "the te
     Raises:
         InvalidInput: one of them cannot be used.
     """
-    if refused := sorted(_NOT_SET & template.settings.keys()):
+    if refused := sorted(_not_set(model) & template.settings.keys()):
         how = "write a separate table [sources]" if refused[0] == "sources" else "give it with the run"
         raise InvalidInput(f"{where}: settings.{refused[0]} cannot be set in a template.", next_step=how)
     sources = template.sources.model_dump(mode="json", exclude_unset=True)
@@ -152,6 +150,11 @@ def settings_in(template: Template, model: type[BaseModel], where: str = "the te
     except ValidationError as error:
         raise InvalidInput(f"{where}: {_wrong(error, model, 'settings')}", next_step="see docs/settings.md") from None
     return {**template.settings, **({"sources": sources} if sources else {})}
+
+
+def _not_set(model: type[BaseModel]) -> set[str]:
+    """Return what no template sets under `settings`; `sources` has a table of its own."""
+    return {"sources"} | {name for name, field in model.model_fields.items() if not setting_of(field).by_template}
 
 
 def _wrong(error: ValidationError | RecursionError, model: type[BaseModel], *above: str) -> str:
@@ -167,7 +170,8 @@ def _wrong(error: ValidationError | RecursionError, model: type[BaseModel], *abo
         case "model_type" | "dict_type":
             return f"{named} is not a table."
         case "extra_forbidden":
-            known = {key: at for key, at in keys_at(model, place[:-1]).items() if not above or at not in _NOT_SET}
+            refused = _not_set(model) if above else set()
+            known = {key: at for key, at in keys_at(model, place[:-1]).items() if at not in refused}
             allowed = [key for key, at in known.items() if key == at]
             near = meant(str(place[-1]), known) or f"; there is {', '.join(allowed)}."
             return f"{named} is no {'setting' if above else 'key of a template'}{near}"

@@ -88,7 +88,7 @@ def settings_schema() -> dict[str, Any]:
     """Return the JSON schema of the settings that a request may have."""
     schema = ResearchSettings.model_json_schema()
     for name in OF_THE_SERVER:
-        schema["properties"].pop(name, None)
+        del schema["properties"][name]
     return schema
 
 

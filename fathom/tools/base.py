@@ -10,13 +10,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import JsonValue
 
 from fathom.config.environment import Environment
+from fathom.config.form import Read, setting_of
+from fathom.config.given import placed
 from fathom.config.secrets import Scrubber
-from fathom.config.settings import Render, ResearchSettings, ResolvedSettings
+from fathom.config.settings import SETTINGS, Render, ResearchSettings, ResolvedSettings
 from fathom.errors import FathomError
 from fathom.models import Holdings, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.storage.cache import TimedCache
@@ -150,20 +152,17 @@ class ArtifactReader(Protocol):
         """Return a stored output."""
 
 
-_READ_BY_TOOLS: dict[str, bool | set[str]] = {
-    **dict.fromkeys(("docs", "embed_model", "max_results", "fetch_allow_hosts", "redact", "fresh"), True),
-    "sources": {"allow", "prefer", "block", "scores"},
-}
-_READ_WHEN_SET = {"render", "search", "search_mode"}  # they came later: runs without them keep their calls
-
-
 def read_by_tools(settings: ResolvedSettings) -> dict[str, JsonValue]:
     """Return the settings that tools read.
 
     An output is kept for other runs with the same key as long as these are the same.
     """
-    read = settings.model_dump(mode="json", include=_READ_BY_TOOLS)
-    return read | settings.model_dump(mode="json", include=_READ_WHEN_SET, exclude_defaults=True)
+    read = settings.model_dump(mode="json", include=_read(Read.always))
+    return read | settings.model_dump(mode="json", include=_read(Read.changed), exclude_defaults=True)
+
+
+def _read(when: Read) -> dict[str, Any]:
+    return placed({path: True for path, field in SETTINGS.items() if setting_of(field).tools is when})
 
 
 @dataclass(frozen=True)

@@ -8,25 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from operator import attrgetter
 
-from fathom.config.caps import DEFAULT_USD, Budget
+from fathom.config.caps import DEFAULT_USD
 from fathom.config.environment import Environment
+from fathom.config.form import SetBy, setting_of
 from fathom.config.models import EXTRACTIVE
-from fathom.config.settings import ResearchSettings
+from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors.serving import NotAllowed
 from fathom.serve.caller import Caller, Role
 
-OF_ADMINS = ("docs", "fetch_allow_hosts", "prices", "search_prices", "embed_model")
-"""Settings that let a run read files of the server or its network, load a file as a model, or spend uncounted."""
-_USUAL = Budget()
-MOST = {
-    "concurrency": 8,
-    "model_calls.at_once": 8,
-    "model_calls.seconds": 600,
-    "people.wait_minutes": 60,
-    "budget.max_tokens": _USUAL.max_tokens,
-    "budget.max_calls": _USUAL.max_calls,
-}
+OF_ADMINS = [path for path, field in SETTINGS.items() if setting_of(field).set_by is SetBy.admins]
+MOST = {path: most for path, field in SETTINGS.items() if (most := setting_of(field).most) is not None}
 """The largest values for callers who are no administrators."""
 
 
@@ -39,7 +32,7 @@ def check_choice(caller: Caller, settings: ResearchSettings, models: tuple[str, 
     if caller.role is Role.admin:
         return
     for name in OF_ADMINS:
-        if getattr(settings, name):
+        if attrgetter(name)(settings):
             raise NotAllowed(f"Only administrators may set {name!r}.", next_step="leave it out")
     allowed = {EXTRACTIVE, *models} | {name for name in (Environment.read().model,) if name}
     if refused := [name for name in _models(settings) if name not in allowed]:
@@ -63,9 +56,7 @@ def check_most(caller: Caller, settings: ResearchSettings) -> None:
     if caller.role is Role.admin:
         return
     for name, limit in MOST.items():
-        group, _, field = name.rpartition(".")
-        value = getattr(getattr(settings, group) if group else settings, field)
-        if value > limit:
+        if (value := attrgetter(name)(settings)) > limit:
             raise NotAllowed(f"{name} is {value:,}; only administrators may set more than {limit:,}.")
 
 

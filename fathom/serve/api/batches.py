@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from fathom.batch.questions import Format
 from fathom.client.standing import Batch, BatchCaps, BatchList, BatchRequest
 from fathom.config.given import wrong_in
+from fathom.config.profiles import Profile
 from fathom.errors import InvalidInput
 from fathom.errors.serving import WrongMediaType
 from fathom.serve import batches
@@ -51,8 +52,8 @@ async def start_batch(  # noqa: PLR0917 - injected by name
     desk: TheDesk,
     caller: TheCaller,
     profile: Annotated[
-        str | None,
-        Query(max_length=20, description="For a table: profile of every question (quick, standard or deep)."),
+        Profile | None,
+        Query(description="For a table: profile of every question."),
     ] = None,
     template: Annotated[str | None, Query(max_length=60, description="For a table: name of a template.")] = None,
     at_once: Annotated[
@@ -72,7 +73,7 @@ async def start_batch(  # noqa: PLR0917 - injected by name
     else:
         about = BatchRequest(
             questions=["of the body"],
-            settings={"profile": profile} if profile else {},
+            settings={"profile": profile.value} if profile else {},
             template=template,
             at_once=at_once,
             budget=BatchCaps(max_usd=max_usd),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fathom.config.profiles import Profile
+from fathom.config.settings import SETTINGS
 from fathom.serve.chat.errors import NoModel
 
 MODELS: Mapping[str, Mapping[str, Any]] = {
     "fathom": {},
-    "fathom-quick": {"profile": "quick"},
-    "fathom-deep": {"profile": "deep"},
+    **{f"fathom-{one}": {"profile": one.value} for one in Profile if one is not SETTINGS["profile"].default},
 }
 """Their settings by name; `fathom` has the server's default, and in a follow-up the settings of the run before."""
 

@@ -7,12 +7,13 @@ and a client that gives up must still have the id of the run. So giving up, or c
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import wraps
 from importlib.metadata import version
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import httpx
 from mcp.server.mcpserver import Context, MCPServer
@@ -21,6 +22,8 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from fathom.client.shapes import FollowUpRequest, Run, RunRequest, RunState
+from fathom.config import profiles
+from fathom.config.settings import SETTINGS
 from fathom.errors import FathomError, NoReport, RunNotFound
 from fathom.serve import problems
 from fathom.serve.caller import Caller
@@ -30,6 +33,7 @@ from fathom.serve.outages import outage
 from fathom.serve.runs.desk import Desk
 from fathom.serve.runs.listing import Wanted
 from fathom.serve.runs.progress import Begun, progress
+from fathom.serve.standing import settings_schema
 
 LONGEST = 50.0
 """Seconds that a call may last without progress: clients give up after 60."""
@@ -42,12 +46,12 @@ INSTRUCTIONS = (
 Question = Annotated[str, Field(min_length=1, max_length=10_000, description="A whole question, understood by itself.")]
 RunId = Annotated[str, Field(description="The run_id that a tool returned.")]
 Profile = Annotated[
-    Literal["quick", "standard", "deep"] | None,
-    Field(description="How thorough: quick takes one round, deep many searches. The server's default is standard."),
+    profiles.Profile | None,
+    Field(description=f"{SETTINGS['profile'].description} Default: {SETTINGS['profile'].default}."),
 ]
-MaxUsd = Annotated[float | None, Field(gt=0, description="What the run may spend, in dollars.")]
+MaxUsd = Annotated[float | None, Field(gt=0, description=SETTINGS["budget.max_usd"].description)]
 Settings = Annotated[
-    dict[str, Any] | None, Field(description="More settings by name, as docs/settings.md of Fathom lists them.")
+    dict[str, Any] | None, Field(description="More settings by name, as the resource fathom://settings has them.")
 ]
 Wait = Annotated[
     float, Field(ge=0, le=LONGEST, description="Seconds to wait for the end of the run; 0 answers at once.")
@@ -97,12 +101,23 @@ def create_server(desk: Desk, caller_of: Callable[[Context], Caller]) -> MCPServ
     ):
         server.add_tool(tool, annotations=hints)
     server.resource(
+        "fathom://settings",
+        title="Settings",
+        description="The JSON schema of the settings that a run may be given.",
+        mime_type="application/json",
+    )(settings)
+    server.resource(
         "fathom://runs/{run_id}/report.md",
         title="Report",
         description="The whole report of a run in Markdown. It may be long: read_report has it in sections.",
         mime_type="text/markdown",
     )(tools.report)
     return server
+
+
+async def settings() -> str:
+    """Return the JSON schema of the settings of a run."""
+    return json.dumps(settings_schema())
 
 
 class _Tools:
@@ -253,6 +268,6 @@ class _Tools:
         return status.model_copy(update={"answer": answer, "next": "read_report has the other sections."})
 
 
-def _settings(profile: str | None, max_usd: float | None, more: dict[str, Any] | None) -> dict[str, Any]:
+def _settings(profile: profiles.Profile | None, max_usd: float | None, more: dict[str, Any] | None) -> dict[str, Any]:
     budget = {"budget": {"max_usd": max_usd}} if max_usd else {}
-    return {**({"profile": profile} if profile else {}), **budget, **(more or {})}
+    return {**({"profile": profile.value} if profile else {}), **budget, **(more or {})}

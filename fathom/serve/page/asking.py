@@ -16,8 +16,10 @@ from starlette.responses import RedirectResponse, Response
 
 from fathom.client.shapes import RunState, RunSummary
 from fathom.config.environment import Environment
+from fathom.config.form import limits_of
 from fathom.config.given import settings_from
-from fathom.config.profiles import PROFILES, Profile
+from fathom.config.profiles import ABOUT, Profile
+from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.config.templates import shipped, template_of
 from fathom.errors import UserError
 from fathom.flows.preflight import estimated
@@ -32,11 +34,8 @@ RECENT = 6
 LONGEST = 10_000
 SOME = "What is known about this, and what is disputed?"
 """Stands for the question that nobody has typed yet."""
-_ABOUT = {
-    Profile.quick: "One round of searching. For a fact, or a first look.",
-    Profile.standard: "Two rounds, with a check of what is missing in between.",
-    Profile.deep: "Three wider rounds, steps side by side. For a broad or difficult matter.",
-}
+
+_USUAL = ResearchSettings()
 
 router = APIRouter(include_in_schema=False)
 
@@ -76,7 +75,7 @@ async def start(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
 async def offers(request: Request, caller: TheCaller, question: str = "", template: str = "") -> Response:
     """Return the profiles with what each would take for a question: the part of the form that changes as one types."""
     caller.check(Role.asker)
-    chosen = request.query_params.get("profile", "")
+    chosen = request.query_params.get("profile") or _USUAL.profile
     return page(request, "_offers", offers=await _offers(question[:2_000], template), chosen=chosen)
 
 
@@ -99,7 +98,8 @@ async def _form(
         given=given,
         wrong=wrong or Wrong(),
         offers=found,
-        chosen=given["profile"],
+        chosen=given["profile"] or _USUAL.profile,
+        depth=limits_of(SETTINGS["depth"]),
         templates=[template_of(name) for name in shipped()],
         recent=recent.runs,
         lasted=_lasted(recent.runs),
@@ -123,7 +123,7 @@ async def _offers(question: str, template: str) -> list[Offer]:
 
 @lru_cache(maxsize=256)
 def _estimated(question: str, template: str) -> list[Offer]:
-    return [Offer(profile, _ABOUT[profile], _whole(question, profile, template)) for profile in PROFILES]
+    return [Offer(profile, about, _whole(question, profile, template)) for profile, about in ABOUT.items()]
 
 
 def _whole(question: str, profile: Profile, template: str) -> PhaseEstimate | None:

@@ -12,27 +12,22 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from fathom.client.shapes import AnswerRequest, RunRequest
-from fathom.config.given import wrong_in
+from fathom.config.form import has
+from fathom.config.given import from_option, path_of, placed, wrong_in
+from fathom.config.settings import SETTINGS
+from fathom.config.templates import merged
 from fathom.errors import FathomError, InvalidInput, WrongValue
 from fathom.models import Asked, Plan
 from fathom.roles.planner import PlannedStep
 from fathom.run.editing import MOST_STEPS, EditedPlan, edited
 
 CSRF = "csrf_token"
-_BUDGET = {"max_usd": float, "max_calls": int}
 _MINUTE = 60
-_FIELDS = {
-    "name": "name",
-    "every": "every",
-    "template": "template",
-    "profile": "profile",
-    "budget.max_usd": "max_usd",
-    "budget.max_calls": "max_calls",
-    "budget.max_seconds": "minutes",
-    "depth": "depth",
-    "model": "model",
-}
-"""The field of a form that sets what has a path."""
+_TYPED = ("profile", "depth", "model", "max_usd", "max_calls")
+_CHOSEN = ("mode", "fresh", "approve", "clarify")
+"""Fields that set settings, by the names of their options: those that can be wrong, and the others."""
+_FIELDS = {**{path_of(name): name for name in ("name", "every", "template", *_TYPED)}, "budget.max_seconds": "minutes"}
+"""The field of a form at which is said what is wrong with a value, by its path."""
 
 
 def csrf_of(request: Request) -> str:
@@ -101,7 +96,7 @@ def run_request(form: FormData) -> RunRequest:
 
     Raises:
         ValidationError: the question is missing or too long.
-        InvalidInput: a number is none.
+        InvalidInput: the minutes are no number.
     """
     corpora = [value for value in form.getlist("corpora") if isinstance(value, str) and value]
     return RunRequest(
@@ -117,26 +112,13 @@ def settings_of(form: FormData) -> dict[str, Any]:
     """Return the settings that a form sets; what it leaves empty is left to the profile.
 
     Raises:
-        InvalidInput: a number is none.
+        InvalidInput: the minutes are no number.
     """
-    budget: dict[str, Any] = {name: _number(form, name, kind) for name, kind in _BUDGET.items() if text(form, name)}
-    if text(form, "minutes"):
-        budget["max_seconds"] = _number(form, "minutes", float) * _MINUTE
-    people = {}
-    if text(form, "approve"):
-        people["approve"] = text(form, "approve")
-    if text(form, "clarify"):
-        people["clarify"] = "auto"
-    found: dict[str, Any] = {
-        "profile": text(form, "profile"),
-        "depth": _number(form, "depth", int) if text(form, "depth") else None,
-        "mode": text(form, "mode"),
-        "model": text(form, "model"),
-        "fresh": bool(text(form, "fresh")) or None,
-        "budget": budget,
-        "people": people,
-    }
-    return {name: value for name, value in found.items() if value not in (None, "", {})}
+    found = {path_of(name): text(form, name) for name in (*_TYPED, *_CHOSEN) if text(form, name)}
+    settings = placed({path: from_option(path, _pointed(path, value)) for path, value in found.items()})
+    if minutes := text(form, "minutes"):
+        settings = merged(settings, {"budget": {"max_seconds": _seconds(minutes)}})
+    return settings
 
 
 def answer_request(form: FormData, asked: Asked) -> AnswerRequest:
@@ -199,13 +181,16 @@ def _free_id(taken: Mapping[str, object]) -> int:
     return next(number for number in range(1, MOST_STEPS + len(taken) + 2) if str(number) not in taken)
 
 
-def _number(form: FormData, name: str, kind: type[int] | type[float]) -> float:
+def _pointed(path: str, value: str) -> str:
+    """Return a number as JSON has it; people also write 2,5."""
+    return value.replace(",", ".") if has(SETTINGS[path], float) else value
+
+
+def _seconds(minutes: str) -> float:
     try:
-        return kind(text(form, name).replace(",", "."))
+        return float(minutes.replace(",", ".")) * _MINUTE
     except ValueError:
-        path = next(path for path, field in _FIELDS.items() if field == name)
-        wrong = WrongValue(path, text(form, name), f"it must be a {'whole ' if kind is int else ''}number")
-        raise InvalidInput(wrong=[wrong]) from None
+        raise InvalidInput(wrong=[WrongValue("budget.max_seconds", minutes, "it must be a number")]) from None
 
 
 def _sentence(said: str) -> str:

@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from fathom.client.standing import WatchChange, WatchRequest
+from fathom.config.profiles import Profile
+from fathom.config.settings import ResearchSettings
 from fathom.errors import UserError
 from fathom.errors.serving import Conflict
 from fathom.serve import watches
@@ -102,5 +104,7 @@ async def _list(request: Request, desk: Desk, caller: Caller, given: Given, wron
         given=given,
         wrong=wrong or Wrong(),
         every=_EVERY,
+        profiles=[profile.value for profile in Profile],
+        usual=ResearchSettings().profile.value,
         may_ask=caller.role.covers(Role.asker),
     )

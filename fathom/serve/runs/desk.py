@@ -11,8 +11,9 @@ from contextlib import aclosing
 from typing import Any
 
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, Form, Run, RunEvent, RunList, RunRequest
+from fathom.config.form import SetBy, setting_of
 from fathom.config.given import settings_from
-from fathom.config.settings import ResearchSettings
+from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors import InvalidInput, NoReport
 from fathom.errors.serving import NotInstalled
 from fathom.flows import answering, following
@@ -41,7 +42,7 @@ from fathom.storage.corpora import Corpora
 from fathom.storage.steering import Steer
 from fathom.storage.store import ArtifactStore
 
-OF_THE_SERVER = ("artifacts", "template")
+OF_THE_SERVER = [path for path, field in SETTINGS.items() if setting_of(field).set_by is SetBy.server]
 """Settings that no request sets: the store is the server's, and a template has a field of its own."""
 
 
