@@ -8,7 +8,7 @@ from fathom.changes.comparing import compare
 from fathom.changes.model import CHANGES, Changes
 from fathom.changes.sides import Side
 from fathom.errors import NoReport, StoreError
-from fathom.flows.comparing import Ended, runs_of, side_of
+from fathom.flows.runs.comparing import Ended, runs_of, side_of
 from fathom.models import Report
 from fathom.report.changes import render_changes, render_changes_html, summary_of
 from fathom.run.engine import Engine, RunStart

@@ -10,7 +10,7 @@ from fathom.config.environment import CONTACT, Environment
 from fathom.errors import UserError
 from fathom.flows.findings import Finding, checked
 from fathom.flows.preflight import artifact_root
-from fathom.flows.runs import known
+from fathom.flows.runs.stored import known
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Tool
 from fathom.tools.fetch.browser import find_browser

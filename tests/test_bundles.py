@@ -22,8 +22,8 @@ from fathom.changes.comparing import compare
 from fathom.changes.sides import Side
 from fathom.errors import FathomError, InvalidInput, NoReport, RunBusy
 from fathom.evidence.verify import verify_run
-from fathom.flows.replay import replay
-from fathom.flows.runs import files_of, find, known, load
+from fathom.flows.runs.replay import replay
+from fathom.flows.runs.stored import files_of, find, known, load
 from fathom.report.changes import render_changes_html
 from fathom.report.html import render_html
 from fathom.report.pages import unsafe

@@ -24,8 +24,8 @@ from fathom.errors.serving import Conflict, NotAllowed, NotThere, TooLarge
 from fathom.evidence.verify import verify_run
 from fathom.flows.corpora import sorted_out
 from fathom.flows.keeping import prune
-from fathom.flows.replay import replay
-from fathom.flows.runs import files_of
+from fathom.flows.runs.replay import replay
+from fathom.flows.runs.stored import files_of
 from fathom.models import RunResult
 from fathom.serve.caller import Caller, Role
 from fathom.serve.corpora import CorpusDesk

@@ -18,11 +18,11 @@ from fathom.evidence.followed import FollowUp, with_follow_ups, without_follow_u
 from fathom.evidence.verify import verify_run
 from fathom.extractive.following import understood
 from fathom.flows.deep_research import deep_research
-from fathom.flows.endings import result_in
-from fathom.flows.following import find_parent
 from fathom.flows.keeping import prune
-from fathom.flows.replay import replay
-from fathom.flows.runs import files_of, find
+from fathom.flows.runs.endings import result_in
+from fathom.flows.runs.following import find_parent
+from fathom.flows.runs.replay import replay
+from fathom.flows.runs.stored import files_of, find
 from fathom.models import Ending, RunResult, SourceText, ToolCall
 from fathom.report.pages import unsafe
 from fathom.storage.bundles import pack, unpack

@@ -26,7 +26,7 @@ from fathom.config.inputs import check_query, parse_prices, parse_role_models
 from fathom.config.models import RoleModel
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import AnswerInvalid, FathomError, InvalidInput, StoreError, ToolRejected
-from fathom.flows.runs import find, load
+from fathom.flows.runs.stored import find, load
 from fathom.llm.base import CutOff, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept
 from fathom.models import (

@@ -24,8 +24,8 @@ from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, ToolError, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.flows.diagnosis import examine
-from fathom.flows.replay import replay
-from fathom.flows.runs import find
+from fathom.flows.runs.replay import replay
+from fathom.flows.runs.stored import find
 from fathom.models import Ending, ToolCall, ToolOutput
 from fathom.storage.store import ArtifactStore
 from fathom.tools.mcp.configuration import read_servers

@@ -28,12 +28,12 @@ from fathom.config.caps import Budget
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.extractive.clarifier import clarify
 from fathom.extractive.planner import plan
-from fathom.flows import answering, resuming
-from fathom.flows.answering import Waiting
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
-from fathom.flows.recovering import recover
-from fathom.flows.replay import replay
+from fathom.flows.runs import answering, resuming
+from fathom.flows.runs.answering import Waiting
+from fathom.flows.runs.recovering import recover
+from fathom.flows.runs.replay import replay
 from fathom.flows.worker import Worker, serving
 from fathom.models import Asked, Clarification, Document, Matter, OpenQuestion, Plan, PlanStep, Reply, RunResult
 from fathom.roles import ClarifyRequest, PlanRequest

@@ -14,8 +14,8 @@ from fathom.config.periods import period
 from fathom.errors import InvalidInput, NoReport, RunBusy
 from fathom.flows.housekeeping import housekeeping
 from fathom.flows.keeping import Pruned, prune
-from fathom.flows.listing import with_sizes
-from fathom.flows.runs import files_of, known, load
+from fathom.flows.runs.listing import with_sizes
+from fathom.flows.runs.stored import files_of, known, load
 from fathom.storage.lease import LeaseFile, read_lease
 from fathom.storage.pruning import PRUNED
 from fathom.storage.store import ArtifactStore, RunFolder

@@ -10,7 +10,7 @@ import pytest
 
 from fathom.config.caps import Budget, Price
 from fathom.errors import ModelRejected, RecordMissing
-from fathom.flows.replay import replay
+from fathom.flows.runs.replay import replay
 from fathom.models import Plan, RunResult, StepStatus
 from fathom.storage.store import ArtifactStore, runs
 from tests.conftest import FathomCLI

@@ -18,9 +18,9 @@ from fathom.config.templates import MOST_BYTES, shipped, template_of
 from fathom.errors import InvalidInput
 from fathom.extractive.sections import NOTHING_FOUND
 from fathom.flows.deep_research import deep_research
-from fathom.flows.local import execute, new_run
 from fathom.flows.preflight import template_from
-from fathom.flows.replay import replay
+from fathom.flows.runs.local import execute, new_run
+from fathom.flows.runs.replay import replay
 from fathom.models import Ending
 from fathom.storage.store import ArtifactStore, runs
 from tests.conftest import FathomCLI, PrefectServer

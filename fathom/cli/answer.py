@@ -58,8 +58,8 @@ def answer(
 
     async def work() -> None:
         from fathom.cli.dialogue import Dialogue
-        from fathom.flows import answering
         from fathom.flows.forms import described
+        from fathom.flows.runs import answering
 
         waits = await answering.waiting(await answering.find(run))
         reply: Reply | None

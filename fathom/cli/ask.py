@@ -58,9 +58,9 @@ def ask(
     """
     from fathom.config.inputs import names_in
     from fathom.errors import InvalidInput
-    from fathom.flows.following import parent_of
     from fathom.flows.preflight import artifact_root, check_request
-    from fathom.flows.runs import read_run
+    from fathom.flows.runs.following import parent_of
+    from fathom.flows.runs.stored import read_run
 
     async def found(store: ArtifactStore, manifest: dict[str, Any]) -> tuple[Parent, str]:
         if store_given and store.address() != artifact_root(store_given):
@@ -90,12 +90,12 @@ def ask(
     request = check_request(query, settings, follow_up=True)
 
     def start() -> Awaitable[FlowRun]:
-        from fathom.flows import local
+        from fathom.flows.runs import local
 
         return local.create(request.query, request.settings, parent=parent.run_id)
 
     def finish(flow_run: FlowRun, _watch: Watch) -> Awaitable[RunResult]:
-        from fathom.flows import local
+        from fathom.flows.runs import local
 
         return local.execute(flow_run)
 

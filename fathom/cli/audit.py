@@ -12,7 +12,7 @@ from fathom.cli.printing import line, one_line, output, row
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fathom.flows.runs import Audit
+    from fathom.flows.runs.stored import Audit
     from fathom.serve.access.journal import Entry
     from fathom.storage.store import ArtifactStore
 
@@ -29,7 +29,7 @@ def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
 
     Example: fathom audit 1a2b3c4d
     """
-    from fathom.flows.runs import read_audit, read_run
+    from fathom.flows.runs.stored import read_audit, read_run
     from fathom.serve.access.journal import Journal
 
     async def both(store: ArtifactStore, manifest: Mapping[str, Any]) -> tuple[Audit, list[Entry]]:

@@ -45,7 +45,7 @@ def export(
     """
     from fathom.errors import InvalidInput, StoreError
     from fathom.flows.preflight import artifact_root
-    from fathom.flows.runs import folder_of, read_run
+    from fathom.flows.runs.stored import folder_of, read_run
     from fathom.report.exporting import check_formats, files_for
     from fathom.report.exporting import export as render
     from fathom.storage.store import ArtifactStore
@@ -118,7 +118,7 @@ def _check_target(store: ArtifactStore, folder: str) -> None:
 
 
 async def _files(folder: RunFolder, names: Sequence[str]) -> dict[str, bytes]:
-    from fathom.flows.runs import no_report
+    from fathom.flows.runs.stored import no_report
 
     files: dict[str, bytes] = {}
     for name in names:

@@ -31,7 +31,7 @@ def known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]
 
     from fathom.errors import FathomError
     from fathom.flows.preflight import artifact_root
-    from fathom.flows.runs import known
+    from fathom.flows.runs.stored import known
     from fathom.storage.store import ArtifactStore
 
     try:

@@ -178,12 +178,12 @@ def research(
     request = check_request(query, settings)
 
     def start() -> Awaitable[FlowRun]:
-        from fathom.flows import local
+        from fathom.flows.runs import local
 
         return local.create(request.query, request.settings, run_key)
 
     def finish(flow_run: FlowRun, _watch: Watch) -> Awaitable[RunResult]:
-        from fathom.flows import local
+        from fathom.flows.runs import local
 
         return local.execute(flow_run)
 
@@ -209,12 +209,12 @@ def resume(
     """
 
     def start() -> Awaitable[FlowRun]:
-        from fathom.flows import resuming
+        from fathom.flows.runs import resuming
 
         return resuming.find(run, artifacts)
 
     def finish(flow_run: FlowRun, watch: Watch) -> Awaitable[RunResult | None]:
-        from fathom.flows import resuming
+        from fathom.flows.runs import resuming
 
         return resuming.finish(flow_run, watch.say, wait=not no_wait)
 
@@ -237,7 +237,7 @@ def follow(
     from fathom.cli.watch import Watch
     from fathom.errors import UserError
     from fathom.flows.preflight import artifact_root
-    from fathom.flows.runs import reference
+    from fathom.flows.runs.stored import reference
     from fathom.flows.server import ensure_api
     from fathom.telemetry.progress import listen
 
@@ -246,8 +246,8 @@ def follow(
     async def work(watch: Watch) -> RunResult | None:
         nonlocal run_id, address
         from fathom.cli.dialogue import Dialogue
-        from fathom.flows import local
         from fathom.flows.asking import in_terminal
+        from fathom.flows.runs import local
 
         flow_run = await start()
         run_id, address = str(flow_run.id), local.address(flow_run)

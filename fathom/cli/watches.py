@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
     from fathom.cli.watch import Watch as Progress
-    from fathom.flows.comparing import Ended
+    from fathom.flows.runs.comparing import Ended
     from fathom.flows.watches import Watch
     from fathom.models import RunResult
 
@@ -213,7 +213,7 @@ def run(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
         return watches.start(name)
 
     def finish(flow_run: FlowRun, _progress: Progress) -> Awaitable[RunResult]:
-        from fathom.flows import local
+        from fathom.flows.runs import local
 
         return local.execute(flow_run)
 
@@ -231,8 +231,8 @@ def history(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
     import asyncio
 
     from fathom.errors import InvalidInput
-    from fathom.flows.comparing import runs_of
     from fathom.flows.preflight import artifact_root
+    from fathom.flows.runs.comparing import runs_of
     from fathom.storage.store import ArtifactStore
 
     store = ArtifactStore(artifact_root(artifacts))

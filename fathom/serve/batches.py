@@ -28,8 +28,8 @@ from fathom.errors import InvalidInput
 from fathom.errors.serving import NotAllowed, NotThere
 from fathom.flows.batch import research_batch
 from fathom.flows.deploying import deploy
-from fathom.flows.flow_runs import FLOW, FlowRunRow, state_of
 from fathom.flows.preflight import check_batch
+from fathom.flows.runs.flow_runs import FLOW, FlowRunRow, state_of
 from fathom.models import Model
 from fathom.models.batch import BatchQuestion, BatchRow
 from fathom.serve.access.journal import Deed

@@ -25,8 +25,8 @@ from fathom.errors import InvalidInput, StoreError
 from fathom.errors.serving import NotThere
 from fathom.evidence.provenance import PROVENANCE, read
 from fathom.evidence.trace import Trace
-from fathom.flows.runs import read_audit, read_json
-from fathom.flows.verifying import traced, verified
+from fathom.flows.runs.stored import read_audit, read_json
+from fathom.flows.runs.verifying import traced, verified
 from fathom.models import Note, Plan, Verdict
 from fathom.report.chapters import cited_sources
 from fathom.serve.caller import Caller, Role

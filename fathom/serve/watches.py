@@ -12,8 +12,8 @@ from fathom.client.standing import Watch, WatchChange, WatchHistory, WatchList, 
 from fathom.errors import InvalidInput, RunBusy, WrongValue
 from fathom.errors.serving import Conflict, NotAllowed, NotThere
 from fathom.flows import notifying, watches
-from fathom.flows.comparing import runs_of
 from fathom.flows.preflight import artifact_root, check_request
+from fathom.flows.runs.comparing import runs_of
 from fathom.serve.access.ownership import OWNER_TAG, tags_of
 from fathom.serve.caller import Caller, Ownership, Role
 from fathom.serve.outages import asking_patiently

@@ -13,7 +13,7 @@ from fathom.changes.model import CHANGES_FILES
 from fathom.client.shapes import MEDIA_TYPES, Form
 from fathom.errors import RunNotFound, UserError
 from fathom.errors.serving import NotThere
-from fathom.flows.runs import find as find_stored
+from fathom.flows.runs.stored import find as find_stored
 from fathom.report.html import render_html
 from fathom.report.pages import unsafe
 from fathom.serve.caller import Caller

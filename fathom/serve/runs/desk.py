@@ -15,10 +15,10 @@ from fathom.config.given import settings_from
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport
 from fathom.errors.serving import NotInstalled
-from fathom.flows import answering, following
 from fathom.flows.preflight import check_request
-from fathom.flows.runs import no_report
-from fathom.flows.steering import check_author, check_remark, steer
+from fathom.flows.runs import answering, following
+from fathom.flows.runs.steering import check_author, check_remark, steer
+from fathom.flows.runs.stored import no_report
 from fathom.models import Matter, Reply, Report
 from fathom.report.exporting import export, files_for
 from fathom.serve.access.journal import Deed

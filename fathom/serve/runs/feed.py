@@ -22,7 +22,7 @@ from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 
 from fathom.client.shapes import RunEvent
 from fathom.errors import StoreError
-from fathom.flows.runs import read_json
+from fathom.flows.runs.stored import read_json
 from fathom.models import RunResult
 from fathom.serve.runs.finding import Found, find_run
 from fathom.serve.runs.log_reader import LogReader

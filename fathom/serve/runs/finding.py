@@ -13,8 +13,8 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import ObjectNotFound
 
 from fathom.errors import RunNotFound
-from fathom.flows.flow_runs import place
-from fathom.flows.runs import find, read_json
+from fathom.flows.runs.flow_runs import place
+from fathom.flows.runs.stored import find, read_json
 from fathom.storage.store import MANIFEST, ArtifactStore, RunFolder
 from fathom.tasks.durable import recorded_folders
 

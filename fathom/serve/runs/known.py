@@ -20,9 +20,9 @@ from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun, StateType
 from prefect.client.schemas.sorting import FlowRunSort
 
 from fathom.errors import StoreError
-from fathom.flows.flow_runs import FLOW
 from fathom.flows.preflight import artifact_root
-from fathom.flows.runs import read_json
+from fathom.flows.runs.flow_runs import FLOW
+from fathom.flows.runs.stored import read_json
 from fathom.serve.runs.lines import Line, text
 from fathom.serve.runs.reading import state_in
 from fathom.storage.atomic import READERS

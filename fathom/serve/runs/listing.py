@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from fathom.client.shapes import RunList, RunState, RunSummary
 from fathom.errors import InvalidInput, StoreError
-from fathom.flows.runs import read_json
+from fathom.flows.runs.stored import read_json
 from fathom.models import RunResult
 from fathom.serve.access.ownership import Owners
 from fathom.serve.caller import Caller, Ownership

@@ -11,9 +11,9 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.utilities.urls import url_for
 
 from fathom.client.shapes import Links, Run, RunState
-from fathom.flows.answering import ASKED, key_of, read_input
-from fathom.flows.flow_runs import WAITING, FlowRunRow, ending_in, state_of
-from fathom.flows.runs import load
+from fathom.flows.runs.answering import ASKED, key_of, read_input
+from fathom.flows.runs.flow_runs import WAITING, FlowRunRow, ending_in, state_of
+from fathom.flows.runs.stored import load
 from fathom.models import Plan, RunResult
 from fathom.serve.caller import Ownership
 from fathom.serve.options import is_own

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from fathom.client.shapes import Run, RunState
 from fathom.config.settings import ResearchSettings
 from fathom.errors.serving import Conflict
-from fathom.flows.resuming import reschedule
+from fathom.flows.runs.resuming import reschedule
 from fathom.serve.access.permitted import capped, most_usd
 from fathom.serve.caller import Caller
 from fathom.serve.runs.desk import Desk

@@ -14,7 +14,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport, StoreError
 from fathom.evidence.followed import PAGE, FollowUp, parent_id, with_follow_ups
 from fathom.evidence.provenance import PROVENANCE
-from fathom.flows.runs import check_evidence, find, folder_of, locate, read_json
+from fathom.flows.runs.stored import check_evidence, find, folder_of, locate, read_json
 from fathom.models import Report, RunManifest
 from fathom.run.engine import Parent
 from fathom.storage.store import ArtifactStore, runs

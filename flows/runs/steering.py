@@ -13,9 +13,9 @@ from typing import Any, Literal
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunNotFound
-from fathom.flows.flow_runs import place, recent
 from fathom.flows.preflight import artifact_root
-from fathom.flows.runs import LATEST, find, folder_of, is_prefix, locate, read_json
+from fathom.flows.runs.flow_runs import place, recent
+from fathom.flows.runs.stored import LATEST, find, folder_of, is_prefix, locate, read_json
 from fathom.flows.server import find_api
 from fathom.models import Model
 from fathom.storage.lease import read_lease

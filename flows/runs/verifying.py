@@ -8,7 +8,7 @@ from typing import Any
 
 from fathom.evidence.trace import Trace, trace
 from fathom.evidence.verify import Verification, misquotations, verify_run
-from fathom.flows.runs import files_of, recorded
+from fathom.flows.runs.stored import files_of, recorded
 from fathom.models.claims import Problem
 from fathom.storage.store import ArtifactStore
 

@@ -23,9 +23,9 @@ from prefect.utilities.urls import url_for
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, ServerLost
 from fathom.flows.deep_research import deep_research
-from fathom.flows.endings import ending_of, result_in
-from fathom.flows.flow_runs import place
-from fathom.flows.runs import load
+from fathom.flows.runs.endings import ending_of, result_in
+from fathom.flows.runs.flow_runs import place
+from fathom.flows.runs.stored import load
 from fathom.models import RunResult
 from fathom.tasks.durable import recorded_folders
 

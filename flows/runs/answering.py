@@ -22,9 +22,9 @@ from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunNotFound
-from fathom.flows.flow_runs import WAITING, FlowRunRow, state_of
 from fathom.flows.forms import reply_of, values_of
-from fathom.flows.runs import is_prefix
+from fathom.flows.runs.flow_runs import WAITING, FlowRunRow, state_of
+from fathom.flows.runs.stored import is_prefix
 from fathom.models import Asked, Reply
 
 RESPONSE = "-response"

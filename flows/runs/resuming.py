@@ -21,10 +21,10 @@ from prefect.states import Crashed, Scheduled
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunNotFound
 from fathom.flows.crash_reports import all_told
-from fathom.flows.flow_runs import FLOW, UNDER_WAY, WAITING, has_begun, place
-from fathom.flows.local import address, create, execute, result_of
 from fathom.flows.preflight import artifact_root
-from fathom.flows.runs import is_prefix, known, locate, matching
+from fathom.flows.runs.flow_runs import FLOW, UNDER_WAY, WAITING, has_begun, place
+from fathom.flows.runs.local import address, create, execute, result_of
+from fathom.flows.runs.stored import is_prefix, known, locate, matching
 from fathom.models import RunResult
 from fathom.storage.lease import is_gone, read_lease
 from fathom.storage.store import ArtifactStore

@@ -13,7 +13,7 @@ from fathom.changes.sides import Side
 from fathom.errors import StoreError
 from fathom.evidence.provenance import results_of
 from fathom.evidence.stored import stored_texts
-from fathom.flows.runs import files_of, folder_of, read_json, recorded
+from fathom.flows.runs.stored import files_of, folder_of, read_json, recorded
 from fathom.models import Report
 from fathom.storage.store import ArtifactStore, runs
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from fathom.errors import StoreError
 from fathom.evidence.followed import parent_id
-from fathom.flows.flow_runs import recent, state_of
-from fathom.flows.runs import known, read_json
+from fathom.flows.runs.flow_runs import recent, state_of
+from fathom.flows.runs.stored import known, read_json
 from fathom.flows.server import find_api
 from fathom.storage.atomic import READERS
 from fathom.storage.lease import RESULTS, read_lease

@@ -17,7 +17,7 @@ from fathom.errors import RecordMissing, RunNotFound, StoreError
 from fathom.evidence.followed import as_left
 from fathom.evidence.provenance import PROVENANCE, digest_of
 from fathom.flows.deep_research import investigate
-from fathom.flows.runs import check_evidence, folder_of, read_json
+from fathom.flows.runs.stored import check_evidence, folder_of, read_json
 from fathom.llm.prompts import prompt_hashes
 from fathom.run.engine import Engine
 from fathom.storage.lease import RESULTS, check_layout
