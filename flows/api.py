@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
 from fathom.flows.preflight import Checked, check_request
-from fathom.flows.runs.stored import read_report
 from fathom.flows.server import ensure_api
 from fathom.report.unanswered import render_unanswered
-from fathom.storage.store import ArtifactStore
+from fathom.storage.store import ArtifactStore, RunFolder
 
 Message = dict[str, str]
 
@@ -55,7 +54,8 @@ async def _answer(checked: Checked, run_key: str | None) -> str:
     result = await local.run(checked.query, checked.settings, run_key)
     if result.unanswered:
         return render_unanswered(checked.query, result.unanswered)
-    report = await read_report(ArtifactStore(checked.settings.artifacts or ""), result.artifacts)
+    store = ArtifactStore(checked.settings.artifacts or "")
+    report = await RunFolder(store, result.artifacts.removeprefix(store.address()).strip("/")).report_text()
     return report or f"There is no report: {result.reason or result.status.value}."
 
 

@@ -184,7 +184,7 @@ async def test_a_run_is_verified_and_its_tampering_named(
         middle = len(data) // 2
         path.write_bytes(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :])
         try:
-            found = str((await verified(store, run)).problems)
+            found = str((await verified(run)).problems)
         except StoreError as error:
             found = error.message
         assert path.name in found

@@ -36,7 +36,8 @@ from fathom.storage.corpora import Corpora
 from fathom.storage.corpus_limits import Limits
 from fathom.storage.corpus_pruning import prune_uploads
 from fathom.storage.editions import CORPORA
-from fathom.storage.store import ArtifactStore, RunFolder, runs
+from fathom.storage.runs import runs
+from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tools.documents.uploaded import UploadedCorpora
 from tests.conftest import FathomCLI, quiet_port
 from tests.inprocess import research
@@ -326,6 +327,6 @@ async def test_runs_keep_the_edition_that_they_began_with(tmp_path: Path) -> Non
     await corpora.remove(ANN, "handbook")
     assert (await prune_uploads(store, datetime.now(UTC), dry_run=False)).files
     shutil.rmtree(cache)
-    manifest = next(run for run in await runs(store) if run["run_id"] == changed.run_id)
-    assert {file.state for file in await replay(store, manifest)} == {"same"}
-    assert verify_run(await files_of(store, manifest)).ok
+    manifest = next(run for run in await runs(store) if run.run_id == changed.run_id)
+    assert {file.state for file in await replay(manifest)} == {"same"}
+    assert verify_run(await files_of(manifest)).ok

@@ -401,7 +401,7 @@ async def test_a_resumed_run_repeats_no_call_and_refuses_a_server_that_has_chang
     with pytest.raises(InvalidInput, match="the MCP server harbour, which is not configured here"):
         await research(store, QUERY, "lindesund", model="extractive")
     kept = ArtifactStore(str(store))
-    replayed = await replay(kept, await find(kept, "lindesund"))
+    replayed = await replay(await find(kept, "lindesund"))
     assert {file.state for file in replayed} == {"same"}
     stored = b"".join(path.read_bytes() for path in store.rglob("*") if path.is_file())
     assert KEY.encode() not in stored

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fathom.cli.watch import Watch
     from fathom.models import RunResult
     from fathom.run.engine import Parent
-    from fathom.storage.store import ArtifactStore
+    from fathom.storage.runs import StoredRun
 
 
 def ask(
@@ -62,13 +62,14 @@ def ask(
     from fathom.flows.runs.following import parent_of
     from fathom.flows.runs.stored import read_run
 
-    async def found(store: ArtifactStore, manifest: dict[str, Any]) -> tuple[Parent, str]:
+    async def found(stored: StoredRun) -> tuple[Parent, str]:
+        store = stored.store
         if store_given and store.address() != artifact_root(store_given):
             raise InvalidInput(
                 f"The run is stored in {store.address()}, and its follow-up must be stored there too.",
                 next_step="leave out --artifacts",
             )
-        return await parent_of(store, manifest), store.address()
+        return await parent_of(stored), store.address()
 
     options = {
         "docs": docs,

@@ -269,8 +269,8 @@ def follow(
             error.add_note(f"the run can be continued: fathom resume {run_id}")
         raise
     if result is None:
-        scheduled = json.dumps({"run_id": run_id, "status": "scheduled"})
-        typer.echo(scheduled if as_json else f"Scheduled for a worker: {address}")
+        queued = json.dumps({"run_id": run_id, "status": "queued"})
+        typer.echo(queued if as_json else f"Queued for a worker: {address}")
         return
     if quiet and not as_json:
         typer.echo(result.answer or result.report or result.reason, err=not result.report)

@@ -15,7 +15,7 @@ from fathom.text.counting import counted, size
 
 if TYPE_CHECKING:
     from fathom.flows.runs.listing import RunRow
-    from fathom.flows.runs.stored import StoredRun
+    from fathom.flows.runs.stored import RunDetails
     from fathom.models import Plan
 
 
@@ -38,11 +38,12 @@ def runs(
 
     from fathom.flows.preflight import artifact_root
     from fathom.flows.runs.listing import latest, with_sizes
+    from fathom.flows.runs.stored import on_stderr
     from fathom.storage.store import ArtifactStore
 
     async def listed() -> list[RunRow]:
         store = ArtifactStore(artifact_root(artifacts))
-        rows = await latest(store, limit)
+        rows = await latest(store, limit, on_stderr)
         return await with_sizes(store, rows) if sizes else rows
 
     output(asyncio.run(listed()), _show_rows, as_json=as_json)
@@ -87,7 +88,7 @@ def show(run: Run, open_it: Open = False, artifacts: Root = None, as_json: Json 
         open_page(found.result)
 
 
-def _show_run(run: StoredRun) -> None:
+def _show_run(run: RunDetails) -> None:
     console = Console(highlight=False)
     if not console.is_terminal and run.report:
         console.file.write(run.report)

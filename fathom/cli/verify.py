@@ -110,7 +110,7 @@ def trace(
     from fathom.flows.runs.stored import read_run
     from fathom.flows.runs.verifying import traced
 
-    found, wrong = read_run(run, artifacts, lambda store, manifest: traced(store, manifest, number))
+    found, wrong = read_run(run, artifacts, lambda stored: traced(stored, number))
     output(found, _show_trace, as_json=as_json)
     changed = sorted({f"{problem.file}: {problem.message}" for problem in wrong})
     for problem in changed:

@@ -244,13 +244,15 @@ def history(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
 
 
 def _entry(one: Ended) -> dict[str, Any]:
-    result = one.result
+    from fathom.models import RunState
+
+    run, result = one
     return {
-        "run_id": one.run_id,
-        "started": one.started,
-        "ending": str(result.get("status", "unreadable")),
-        "changes": str(result.get("changes", "")),
-        "folder": str(one.manifest.get("folder", "")),
+        "run_id": run.run_id,
+        "started": run.started,
+        "ending": (result.status if result else RunState.unreadable).value,
+        "changes": result.changes if result else "",
+        "folder": run.folder,
     }
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from textwrap import shorten
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fathom.text.cleaning import clean_line
 
@@ -32,12 +32,6 @@ class FollowUp(NamedTuple):
 
     folder: str
     asked: str
-
-
-def parent_id(manifest: Mapping[str, Any]) -> str:
-    """Return the id of the run that a stored run follows up on; empty if it follows none."""
-    parent = manifest.get("parent")
-    return str(parent.get("run_id", "")) if isinstance(parent, dict) else ""
 
 
 def with_follow_ups(page: bytes, runs: Sequence[FollowUp]) -> bytes:

@@ -119,7 +119,8 @@ async def history(desk: Desk, caller: Caller, name: str, limit: int) -> WatchHis
     """
     found = await _find(desk, caller, name)
     listed = (await desk.latest(caller, Wanted(watch=found.name), limit=limit)).runs
-    changes = {ended.run_id: str(ended.result.get("changes", "")) for ended in await runs_of(desk.store, found.name)}
+    ended = await runs_of(desk.store, found.name)
+    changes = {run.run_id: result.changes if result else "" for run, result in ended}
     runs = [WatchRun(**one.model_dump(), changes=changes.get(one.id, "")) for one in listed]
     return WatchHistory(name=found.name, runs=runs)
 

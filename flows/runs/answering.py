@@ -23,9 +23,10 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.flows.forms import reply_of, values_of
-from fathom.flows.runs.flow_runs import WAITING, FlowRunRow, state_of
+from fathom.flows.runs.flow_runs import row_of
+from fathom.flows.runs.states import state_of
 from fathom.flows.runs.stored import is_prefix
-from fathom.models import Asked, Reply
+from fathom.models import Asked, Reply, RunState
 
 RESPONSE = "-response"
 ASKED = "-asked"
@@ -107,8 +108,9 @@ async def waiting(run_id: UUID) -> Waiting:
             f"The run {str(run_id)[:8]} was paused by somebody, and not to ask something.",
             next_step="resume it in the Prefect UI",
         )
-    row = FlowRunRow.model_validate(flow_run.model_dump(mode="json"))
-    gone = await state_of(row) != WAITING and not flow_run.deployment_id  # else a worker takes it up
+    gone = (
+        await state_of(row_of(flow_run)) is not RunState.waiting and not flow_run.deployment_id
+    )  # else a worker takes it up
     return Waiting(run_id, key, Asked.model_validate(kept["asked"]), kept["complaint"], gone)
 
 

@@ -1,21 +1,22 @@
-"""The list of runs: those in the artifact store and those that Prefect knows."""
+"""The list of runs that a terminal shows: those in the artifact store and those that Prefect knows."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
-from typing import Any
 
 from fathom.errors import StoreError
-from fathom.evidence.followed import parent_id
-from fathom.flows.runs.flow_runs import recent, state_of
-from fathom.flows.runs.stored import known, read_json
+from fathom.flows.runs.flow_runs import FlowRunRow, recent
+from fathom.flows.runs.index import RunIndex
+from fathom.flows.runs.states import state_of
 from fathom.flows.server import find_api
+from fathom.models import RunState
 from fathom.storage.atomic import READERS
-from fathom.storage.lease import RESULTS, read_lease
-from fathom.storage.store import ArtifactStore, RunFolder
+from fathom.storage.lease import RESULTS
+from fathom.storage.runs import StoredRun
+from fathom.storage.store import ArtifactStore
 
 
 @dataclass(frozen=True)
@@ -28,45 +29,72 @@ class RunRow:
 
     run_id: str
     started: str
-    state: str
+    state: RunState
     query: str
     folder: str
     bytes: int | None = None
     parent: str = ""
 
 
-async def latest(store: ArtifactStore, limit: int) -> list[RunRow]:
-    """Return the latest runs of the store and, if a Prefect API answers, of Prefect; the newest first.
+@dataclass(frozen=True)
+class _Line:
+    """A run before its state is read."""
 
-    A run is `interrupted` if it crashed, or if Prefect takes it for running but its process is gone.
-    """
-    stored = [await _row(store, manifest) for manifest in await known(store)]
-    rows = {row.run_id or row.folder: row for row in stored}
-    if find_api():
-        listed: set[str] = set()
-        for flow_run in await recent(limit):
-            if flow_run.start_time is None and flow_run.auto_scheduled:
-                continue  # scheduled for later
-            key = flow_run.parameters.get("run_key")
-            run_id = key if key in rows else flow_run.id  # restarted from its store
-            if run_id in listed:
-                continue
-            listed.add(run_id)
-            started = flow_run.start_time or flow_run.expected_start_time or flow_run.created
-            at = started.astimezone(UTC).isoformat(timespec="seconds") if started else ""
-            known_row = rows.get(run_id)
-            # The store says how a run has ended; Prefect only that it has.
-            ended = flow_run.state_type == "COMPLETED"
-            state = known_row.state if known_row and ended else await state_of(flow_run)
-            folder, query = known_row.folder if known_row else "", str(flow_run.parameters.get("query", ""))
-            parent = known_row.parent if known_row else str(flow_run.parameters.get("parent") or "")
-            rows[run_id] = RunRow(run_id, at, state, query, folder, parent=parent)
-    return sorted(rows.values(), key=lambda row: row.started, reverse=True)[:limit]
+    started: str
+    run: StoredRun
+    flow_run: FlowRunRow | None = None
+
+
+async def latest(store: ArtifactStore, limit: int, say: Callable[[str], object] = lambda line: None) -> list[RunRow]:
+    """Return the latest runs of the store and, if a Prefect API answers, of Prefect; the newest first."""
+    index = RunIndex(store, say)
+    stored = {run.run_id or run.files.folder: _Line(run.started, run) for run in await index.read()}
+    lines = {**stored, **(await _of_prefect(store, limit, stored) if find_api() else {})}
+    ordered = sorted(lines.values(), key=lambda line: line.started, reverse=True)
+    rows: list[RunRow] = []
+    at = 0
+    while at < len(ordered) and len(rows) < limit:  # again for those that are gone
+        piece, at = ordered[at : at + limit - len(rows)], at + limit - len(rows)
+        rows += [row for row in await asyncio.gather(*(_row(index, line) for line in piece)) if row]
+    return rows
+
+
+async def _of_prefect(store: ArtifactStore, limit: int, stored: dict[str, _Line]) -> dict[str, _Line]:
+    found: dict[str, _Line] = {}
+    for flow_run in await recent(limit):
+        if flow_run.start_time is None and flow_run.auto_scheduled:
+            continue  # scheduled for later
+        key = str(flow_run.parameters.get("run_key") or "")
+        run_id = key if key in stored else flow_run.id  # restarted from its store
+        if run_id in found:
+            continue
+        began = flow_run.start_time or flow_run.expected_start_time or flow_run.created
+        started = began.astimezone(UTC).isoformat(timespec="seconds") if began else ""
+        query, parent = (str(flow_run.parameters.get(name) or "") for name in ("query", "parent"))
+        run = stored[run_id].run if run_id in stored else StoredRun(store, "", run_id, query=query, parent=parent)
+        found[run_id] = _Line(started, run, flow_run)
+    return found
+
+
+async def _row(index: RunIndex, line: _Line) -> RunRow | None:
+    """Return a line with its state now; None if the run is gone."""
+    run, flow_run = line.run, line.flow_run
+    try:
+        result = await run.files.result() if run.folder else None
+        if not result or result.run_id != run.run_id:
+            if (now := await index.now(run) if run.folder or not flow_run else run) is None:
+                return None
+            run = now
+        state = RunState.unreadable if run.damaged else await state_of(flow_run, run, result)
+    except StoreError:  # one damaged run must not hide the others
+        state = RunState.unreadable
+    where = run.files.url if run.folder else ""
+    return RunRow(run.run_id, line.started, state, run.query, where, parent=run.parent)
 
 
 async def with_sizes(store: ArtifactStore, rows: Sequence[RunRow]) -> list[RunRow]:
     """Return rows with their sizes. Runs that share a run key share stored results; the newest of them counts these."""
-    keys = {str(manifest.get("run_id")): str(manifest.get("run_key", "")) for manifest in await known(store)}
+    keys = {run.run_id: run.run_key for run in await RunIndex(store).read()}
     limit = asyncio.Semaphore(READERS)
 
     async def size(folder: str) -> int:
@@ -82,22 +110,3 @@ async def with_sizes(store: ArtifactStore, rows: Sequence[RunRow]) -> list[RunRo
         counted.add(key or "")
     sizes = await asyncio.gather(*(asyncio.gather(*map(size, of_row)) for of_row in folders))
     return [replace(row, bytes=sum(of_row)) for row, of_row in zip(rows, sizes, strict=True)]
-
-
-async def _row(store: ArtifactStore, manifest: dict[str, Any]) -> RunRow:
-    run_id, started, query = (str(manifest.get(name, "")) for name in ("run_id", "started", "query"))
-    folder = RunFolder(store, manifest["folder"])
-    try:
-        state = await _state(folder, str(manifest.get("run_key", "")))
-    except StoreError:  # one damaged run must not hide the others
-        state = "unreadable"
-    where = folder.url if folder.folder else ""
-    return RunRow(run_id, started, state, query, where, parent=parent_id(manifest))
-
-
-async def _state(folder: RunFolder, run_key: str) -> str:
-    result = await read_json(folder, "result.json") if folder.folder else None
-    if result is not None:
-        return str(result.get("status")) if isinstance(result, dict) else "unreadable"
-    lease = await read_lease(folder.store, run_key)
-    return "running" if lease and lease.alive else "interrupted"

@@ -22,9 +22,10 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunNotFound
 from fathom.flows.crash_reports import all_told
 from fathom.flows.preflight import artifact_root
-from fathom.flows.runs.flow_runs import FLOW, UNDER_WAY, WAITING, has_begun, place
+from fathom.flows.runs.flow_runs import FLOW, place
 from fathom.flows.runs.local import address, create, execute, result_of
-from fathom.flows.runs.stored import is_prefix, known, locate, matching
+from fathom.flows.runs.states import UNDER_WAY, has_begun
+from fathom.flows.runs.stored import find_all, is_prefix, locate
 from fathom.models import RunResult
 from fathom.storage.lease import is_gone, read_lease
 from fathom.storage.store import ArtifactStore
@@ -49,7 +50,7 @@ async def finish(
     flow_run = await reschedule(flow_run)
     if flow_run.deployment_id is None:
         return await execute(flow_run)
-    say("Scheduled again; a worker of its work pool takes it up.")
+    say("Queued again; a worker of its work pool takes it up.")
     return await _ended(flow_run, say) if wait else None
 
 
@@ -67,8 +68,8 @@ async def find(name: str, root: str | None = None) -> FlowRun:
     """
     root, name = locate(name.strip(), artifact_root(root))
     store = ArtifactStore(root)
-    stored = matching(name, await known(store))
-    ids = [str(manifest.get("run_id")) for manifest in stored]
+    stored = await find_all(store, name)
+    ids = [run.run_id for run in stored]
     async with get_client() as client:
         latest = await client.read_flow_runs(
             flow_filter=FlowFilter(name=FlowFilterName(any_=[FLOW])),
@@ -98,7 +99,7 @@ async def find(name: str, root: str | None = None) -> FlowRun:
     if len(stored) > 1:
         raise _several(name, ids)
     if stored:
-        return await _again(store, str(stored[0].get("run_key")))
+        return await _again(store, stored[0].run_key)
     raise RunNotFound(
         f"No run {name!r} is known.", next_step="fathom runs lists the runs; --artifacts sets where to look"
     )
@@ -157,7 +158,7 @@ async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
             if flow_run.state_name and flow_run.state_name != told:
                 told = flow_run.state_name
                 waits = flow_run.state_type is StateType.PAUSED
-                say(f"{WAITING}: fathom answer {str(flow_run.id)[:8]}" if waits else told)
+                say(f"waiting for your answer: fathom answer {str(flow_run.id)[:8]}" if waits else told)
             if flow_run.state_type in (StateType.COMPLETED, StateType.FAILED, StateType.CRASHED, StateType.CANCELLED):
                 break
             await asyncio.sleep(POLL_SECONDS)

@@ -13,12 +13,12 @@ from fathom.changes.model import CHANGES_FILES
 from fathom.client.shapes import MEDIA_TYPES, Form
 from fathom.errors import RunNotFound, UserError
 from fathom.errors.serving import NotThere
+from fathom.flows.runs.finding import find_run
 from fathom.flows.runs.stored import find as find_stored
 from fathom.report.html import render_html
 from fathom.report.pages import unsafe
 from fathom.serve.caller import Caller
 from fathom.serve.runs.desk import Desk
-from fathom.serve.runs.finding import find_run
 from fathom.serve.state import TheCaller, TheDesk
 from fathom.storage.names import slug
 
@@ -70,8 +70,7 @@ async def file(run_id: str, name: _NAME, desk: TheDesk, caller: TheCaller) -> Re
 async def _in_folder(desk: Desk, caller: Caller, name: str) -> str:
     """Return the id of the run in a folder, which the report of a follow-up names; empty if there is none to see."""
     try:
-        manifest = await find_stored(desk.store, name)
-        found, _ = await desk.readable(caller, str(manifest.get("run_id")))
+        found, _ = await desk.readable(caller, (await find_stored(desk.store, name)).run_id)
     except UserError:
         return ""
     return found.run_id
