@@ -37,6 +37,7 @@ from typing import Any
 import httpx
 
 from benchmarks.timed import free_port
+from fathom.flows.runs.index import INDEX, RunIndex
 from fathom.models import Ending, Metrics, Plan, PlanStep, RunManifest, RunResult
 from fathom.models.run import LAYOUT
 from fathom.storage.lease import Lease
@@ -56,6 +57,7 @@ def main() -> None:
     parser.add_argument("--on", nargs="+", choices=["local", "s3"], default=["local", "s3"])
     parser.add_argument("--checkout", type=Path, default=ROOT, help="whose commands are measured")
     parser.add_argument("--times", type=int, default=3, help="of which the median is printed; the first time is one")
+    parser.add_argument("--seed", action="store_true", help="copy the index there instead of measuring its making")
     parser.add_argument("--serve-s3", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve_s3:
@@ -72,7 +74,7 @@ def main() -> None:
 
 
 def _measure(root: str, env: dict[str, str], options: argparse.Namespace) -> None:
-    middle, last = run_id(options.runs // 2), run_id(options.runs - 1)
+    middle, last = run_id(options.runs // 200 * 100), run_id(options.runs - 1)
 
     def told(name: str, store: str, *arguments: str, times: int = 1, code: int = 0) -> str:
         seconds, used, requests, printed = [], [], 0, ""
@@ -89,7 +91,10 @@ def _measure(root: str, env: dict[str, str], options: argparse.Namespace) -> Non
         return printed
 
     told("empty", f"{root}-empty", "runs", times=options.times)
-    told("no index", root, "runs")
+    if options.seed:
+        _seed(root, options.runs, env)
+    else:
+        told("no index", root, "runs")
     rows = json.loads(told("runs", root, "runs", "--json", times=options.times))
     assert [row["run_id"] for row in rows[:1]] == [last], "the newest run is the first"
     told("show", root, "show", middle, times=options.times)
@@ -97,6 +102,18 @@ def _measure(root: str, env: dict[str, str], options: argparse.Namespace) -> Non
     rows = json.loads(told("new", root, "runs", "--json"))
     assert [row["run_id"] for row in rows[:2]] == [run_id(options.runs), run_id(options.runs - 2)], rows[:2]
     told("unknown", root, "show", "ffffffff", code=2)
+
+
+def _seed(root: str, runs: int, env: dict[str, str]) -> None:
+    """Give a store the index that another one with the same runs has."""
+    os.environ.update({name: value for name, value in env.items() if name.startswith("AWS_")})
+
+    async def copy(own: ArtifactStore) -> None:
+        assert len(await RunIndex(own).read()) == runs
+        await ArtifactStore(root).write(INDEX, await own.read(INDEX))
+
+    with _local(runs) as (folder, _):
+        asyncio.run(copy(ArtifactStore(folder)))
 
 
 async def _change(root: str, runs: int, env: dict[str, str]) -> None:
@@ -149,9 +166,10 @@ def files_of(number: int) -> Iterator[tuple[str, bytes]]:
     )
     step = PlanStep(step_id=1, title="What is known", description="Find it.")
     yield f"{folder}/run.json", json_bytes(manifest)
-    yield f"{folder}/plan.json", json_bytes(Plan(plan_title=manifest.plan_title, steps=[step]))
-    yield f"{folder}/report.md", b"# " + manifest.query.encode() + b"\n\nNothing yet.\n"
     yield f"{folder}/result.json", json_bytes(result)
+    if number % 100 == 0:  # the others are only listed
+        yield f"{folder}/plan.json", json_bytes(Plan(plan_title=manifest.plan_title, steps=[step]))
+        yield f"{folder}/report.md", b"# " + manifest.query.encode() + b"\n\nNothing yet.\n"
     lease = Lease(
         run_id=own,
         run_key=own,
@@ -164,7 +182,6 @@ def files_of(number: int) -> Iterator[tuple[str, bytes]]:
         released=True,
     )
     yield f".results/{own}/lease/0001.json", json_bytes(lease)
-    yield f".results/{own}/plan-0123456789abcdef01234567", b"{}"
 
 
 def _title(number: int) -> str:
@@ -208,12 +225,11 @@ def _s3(runs: int) -> Iterator[tuple[str, dict[str, str]]]:
 
 def _serve(port: int, runs: int) -> None:
     """Serve S3 with such a store, which is written past the server, and count requests."""
-    from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from moto.s3.models import s3_backends
-    from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server
 
-    backend = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+    backend = s3_backends["123456789012"]["aws"]
     backend.create_bucket(BUCKET, "us-east-1")
     for number in range(runs):
         for path, data in files_of(number):

@@ -335,7 +335,7 @@ async def test_what_waits_is_listed_shown_and_answered(
     assert (code, json.loads(shown)["questions"][0]["question"]) == (0, "Which period?")
     for arguments, said in {
         ("answer", run, "--answer", "3=x"): "N from 1 to 2",
-        ("answer", "ffffffff", "--accept"): "does not know a run",
+        ("answer", "ffffffff", "--accept"): "is known",
     }.items():
         code, shown = await command(*arguments)
         assert (code, said in shown) == (2, True), shown

@@ -113,5 +113,5 @@ async def test_a_run_that_has_not_finished_is_to_be_resumed_first(
     [manifest] = await runs(ArtifactStore(str(tmp_path)))
     done = fathom_cli(["replay", manifest.run_id, "--artifacts", str(tmp_path)])
     assert done.returncode == 1
-    advice = f"fathom resume {manifest['run_id'][:8]} finishes it"
+    advice = f"fathom resume {manifest.run_id[:8]} finishes it"
     assert done.stderr == f"fathom: E5003 The run has not finished. ({advice})\n"

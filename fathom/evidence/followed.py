@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from textwrap import shorten
 from typing import NamedTuple
 
+from fathom.storage.store import REPORT_PAGE
 from fathom.text.cleaning import clean_line
 
-PAGE = "report.html"
 ASKED_CHARS = 300
 _END = b"</header>\n"  # behind which the list stands; no text of a page can hold it
 _LIST = '<p class="question" dir="auto"><span class="label">Followed by</span> {links}</p>\n'
@@ -55,4 +55,4 @@ def without_follow_ups(page: bytes) -> bytes:
 
 def as_left(name: str, data: bytes) -> bytes:
     """Return the bytes of a file of a run as the run left them."""
-    return without_follow_ups(data) if name == PAGE else data
+    return without_follow_ups(data) if name == REPORT_PAGE else data

@@ -13,10 +13,8 @@ from uuid import UUID
 
 import httpx
 from prefect.client.orchestration import PrefectClient, get_client
-from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
-from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.client.schemas.responses import SetStateStatus
-from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
 from fathom.config.environment import Environment
@@ -25,7 +23,6 @@ from fathom.errors import InvalidInput, RunNotFound
 from fathom.flows.forms import reply_of, values_of
 from fathom.flows.runs.flow_runs import row_of
 from fathom.flows.runs.states import state_of
-from fathom.flows.runs.stored import is_prefix
 from fathom.models import Asked, Reply, RunState
 
 RESPONSE = "-response"
@@ -33,7 +30,6 @@ ASKED = "-asked"
 """The ends of the names under which the server keeps an answer and, beside Prefect's own schema, what is asked."""
 
 
-_PAGE = 200  # the most that the server returns at once
 _NEXT = "fathom runs lists the runs, and which of them wait"
 
 
@@ -65,28 +61,6 @@ async def read_input(client: PrefectClient, run_id: UUID, name: str) -> Any:
         if error.response.status_code != httpx.codes.NOT_FOUND:
             raise
         return None
-
-
-async def find(name: str) -> UUID:
-    """Return the id of the run that an id, the beginning of one, or a flow run's name stands for.
-
-    Raises:
-        RunNotFound: there is none.
-        InvalidInput: several wait that it may stand for.
-    """
-    name = name.strip()
-    paused = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PAUSED])))
-    async with get_client() as client:
-        waits = await client.read_flow_runs(flow_run_filter=paused, limit=_PAGE)
-        latest = await client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_PAGE)
-    for known in (waits, latest):
-        found = [run for run in known if is_prefix(name, str(run.id)) or run.name == name]
-        if len(found) > 1:
-            ids = ", ".join(str(run.id) for run in found[:5])
-            raise InvalidInput(f"{name!r} matches {len(found)} runs.", next_step=f"choose one by its id: {ids}")
-        if found:
-            return found[0].id
-    raise RunNotFound(f"The Prefect server does not know a run {name!r}.", next_step=_NEXT)
 
 
 async def waiting(run_id: UUID) -> Waiting:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.filters import (
+    FlowFilter,
+    FlowFilterName,
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import ObjectNotFound
 
-from fathom.errors import RunNotFound
-from fathom.flows.runs.flow_runs import place
-from fathom.flows.runs.stored import find
+from fathom.errors import InvalidInput, RunNotFound
+from fathom.flows.runs.flow_runs import FLOW, place
+from fathom.flows.runs.stored import find, is_prefix
 from fathom.models import RunState
 from fathom.storage.lease import result_key
 from fathom.storage.runs import StoredRun, read_manifest
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tasks.durable import recorded_folders
+
+_PAGE = 200  # the most that the server returns at once
 
 
 @dataclass(frozen=True)
@@ -108,6 +119,51 @@ async def find_run(store: ArtifactStore, run_id: str) -> KnownRun:
         stored = await _with_id(store, run_id)
         return found.with_files(stored) if stored and stored.folder else found
     return found
+
+
+async def find_flow_run(name: str, stored: Sequence[StoredRun] = ()) -> FlowRun:
+    """Return what Prefect knows of the run with an id, the beginning of one or a name, or of runs found in a store.
+
+    A run that waits for a person is found however old it is, any other by its beginning if it is among the latest.
+
+    Raises:
+        RunNotFound: Prefect knows none.
+        InvalidInput: there are several, or it is no run of a question.
+    """
+    ids, of_questions = [run.run_id for run in stored], FlowFilter(name=FlowFilterName(any_=[FLOW]))
+    paused = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PAUSED])))
+    newest = FlowRunSort.EXPECTED_START_TIME_DESC
+    async with get_client() as client:
+        latest = await client.read_flow_runs(flow_filter=of_questions, sort=newest, limit=_PAGE)
+        latest += await client.read_flow_runs(flow_filter=of_questions, flow_run_filter=paused, limit=_PAGE)
+        known = [*{run.id: run for run in latest}.values()]
+        again = [run for run in known if str(run.id) in ids or run.parameters.get("run_key") in ids]
+        chosen = (
+            [run for run in known if is_prefix(name, str(run.id))]
+            or [run for run in known if run.name == name]
+            or (again[:1] if len(stored) == 1 else again)  # of one that was started again, the last time
+        )
+        if len(chosen) > 1:
+            raise several(name, [str(run.id) for run in chosen])
+        if chosen:
+            return chosen[0]
+        for run_id in [name, *ids]:  # older than the latest ones
+            try:
+                found = await client.read_flow_run(UUID(run_id))
+            except (ValueError, ObjectNotFound):
+                continue
+            if (flow := await client.read_flow(found.flow_id)).name != FLOW:
+                how = "the same `fathom batch` command with its --run-key, or Retry in the UI"
+                raise InvalidInput(f"{run_id} is a run of {flow.name}, not of a question.", next_step=how)
+            return found
+    raise RunNotFound(
+        f"No run {name!r} is known.", next_step="fathom runs lists the runs; --artifacts sets where to look"
+    )
+
+
+def several(name: str, ids: Sequence[str]) -> InvalidInput:
+    """Return the error for a name that may mean several runs."""
+    return InvalidInput(f"{name!r} matches {len(ids)} runs.", next_step=f"choose one by its id: {', '.join(ids[:5])}")
 
 
 async def _with_id(store: ArtifactStore, run_id: str) -> StoredRun | None:

@@ -12,14 +12,14 @@ from fathom.config.models import Role
 from fathom.config.profiles import PROFILES
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport, StoreError
-from fathom.evidence.followed import PAGE, FollowUp, with_follow_ups
+from fathom.evidence.followed import FollowUp, with_follow_ups
 from fathom.evidence.provenance import PROVENANCE
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.stored import check_evidence, find, locate
 from fathom.models import RunManifest
 from fathom.run.engine import Parent
 from fathom.storage.runs import StoredRun
-from fathom.storage.store import MANIFEST, REPORT, ArtifactStore
+from fathom.storage.store import MANIFEST, REPORT, REPORT_PAGE, ArtifactStore
 from fathom.text.citations import without_citations
 from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.mcp.configuration import PREFIX
@@ -137,11 +137,11 @@ async def name_follow_ups(store: ArtifactStore, folder: str) -> None:
         if children == named:
             return
         try:
-            page = await store.read(f"{folder}/{PAGE}")
+            page = await store.read(f"{folder}/{REPORT_PAGE}")
         except FileNotFoundError:
             return
         if (changed := with_follow_ups(page, children)) != page:
-            await store.write(f"{folder}/{PAGE}", changed)
+            await store.write(f"{folder}/{REPORT_PAGE}", changed)
         named = children
 
 

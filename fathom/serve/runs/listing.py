@@ -154,11 +154,10 @@ class Listing:
             own = await self._owners.of(line.run_id, list(line.tags))
             if not own.readable_by(caller):
                 return None
-            result = await self._result(line)
+            state, result = await self._state(line)
             only_stored = line.flow_run is None and line.state is None
             if not result and only_stored and await self._index.now(line.stored) is None:
                 return None
-        state = line.state or await state_of(row_of(line.flow_run) if line.flow_run else None, line.stored, result)
         return RunSummary(
             id=line.run_id,
             question=line.stored.query,
@@ -172,6 +171,14 @@ class Listing:
             cost_usd=result.metrics.cost_usd if result else None,
         )
 
+    async def _state(self, line: KnownRun) -> tuple[RunState, RunResult | None]:
+        try:
+            result = await self._result(line)
+            flow_run = row_of(line.flow_run) if line.flow_run else None
+            return line.state or await state_of(flow_run, line.stored, result), result
+        except StoreError:  # one damaged run must not hide the others
+            return line.state or RunState.unreadable, None
+
     def _ended_as(self, line: KnownRun) -> RunState | None:
         """Return how a run ended, if that is known without looking."""
         if line.flow_run or line.state:
@@ -182,10 +189,7 @@ class Listing:
     async def _result(self, line: KnownRun) -> RunResult | None:
         if not line.folder:
             return None
-        try:
-            result = await line.folder.result()
-        except StoreError:  # one damaged run must not hide the others
-            return None
+        result = await line.folder.result()
         if result is None or result.run_id != line.run_id:
             self._results.pop(line.run_id, None)
             return None
