@@ -94,7 +94,7 @@ async def _elsewhere(name: str, root: str) -> str:
 
 def matching(name: str, found: Iterable[StoredRun]) -> list[StoredRun]:
     """Return the runs whose id (or its beginning), folder, plan title or run key is the given name."""
-    known = list(found)
+    known = list(found) if name else []
     exact = [run for run in known if name in (run.folder, run.name, run.run_id, run.run_key, run.plan_title)]
     # The key of a run that was restarted from its store is its first id.
     return exact or [run for run in known if is_prefix(name, run.run_id) or is_prefix(name, run.run_key)]
